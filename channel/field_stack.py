@@ -1,5 +1,6 @@
 """Several sets of Gaussian fields over one area, read at the same places at once."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +16,9 @@ from edgefl.channel.units import FloatArray
 _REMEMBERED = 64
 # Numbers of fields with which a node is read as one item of 4, 8, 16 or 32 bytes: in half the time of, say, 28 bytes
 _READ_AS_ONE = (1, 2, 4, 8)
+# Angle between the grid of repeating fields and the axes, in radians: streets mostly follow the axes, and a line of
+# this slope, the golden ratio less 1, comes near its own earlier places as late as a line can
+_TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
 
 
 class _FieldPlaces(NamedTuple):
@@ -47,6 +51,7 @@ class FieldStack:
         self._few = few
         self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, values there
         self._fields = len(layers[0].keys) if fields is None else fields
+        self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
         self._last: tuple[bytes, _FieldPlaces] | None = None  # of the places read last, if they were few
 
@@ -94,8 +99,12 @@ class FieldStack:
             # few devices are read in double precision, and then in single
             return self._last[1]
         grids = self._grids
-        up = np.multiply(positions_m.T, grids.per_m)  # [layers, 2, n], across and up
+        up = np.multiply(self._turned(positions_m).T, grids.per_m)  # [layers, 2, n], across and up
         up += grids.half
+        if self._repeats:
+            np.remainder(up, grids.period, out=up, where=grids.period > 0)
+            # the remainder of a tiny negative number rounds up to the period itself
+            np.minimum(up, grids.period * (1.0 - 1e-12), out=up, where=grids.period > 0)
         lower = up.astype(np.intp)
         up -= lower
         down = 1.0 - up
@@ -121,6 +130,13 @@ class FieldStack:
         if asked:
             self._last = asked, places
         return places
+
+    def _turned(self, positions_m: FloatArray) -> FloatArray:
+        """Return positions [n, 2] in the frame of the grids."""
+        if not self._repeats:
+            return positions_m
+        cos, sin, (x, y) = math.cos(_TURN), math.sin(_TURN), positions_m.T
+        return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
         """Hold the nodes around these positions, if few places are read and none has been read yet."""
@@ -172,6 +188,7 @@ class _Grids:
 
     per_m: FloatArray  # nodes
     half: FloatArray  # nodes from the origin to the edge
+    period: FloatArray  # nodes; 0 without
     width: npt.NDArray[np.intp]
     nodes: npt.NDArray[np.intp]  # [4, layers, 1] offset from the lower left node to a row of the table
     one_side: FloatArray  # 1 - the correlation of neighbouring nodes
@@ -187,6 +204,7 @@ class _Grids:
         return cls(
             column([1.0 / one.spacing_m for one in layers])[:, None],
             column([one.half for one in layers])[:, None],
+            column([one.period for one in layers])[:, None],
             width,
             begin + np.stack([np.zeros_like(width), np.ones_like(width), width, width + 1]),
             column([1.0 - one.law.side for one in layers]),

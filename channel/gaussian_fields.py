@@ -22,8 +22,9 @@ NODES = 8
 MARGIN = 10
 # Power of the interpolation's filter that is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory limit of one set of fields
+# Memory from which a set of fields repeats in space, and memory of one that does
 MAX_BYTES = 2**29
+REPEATING_BYTES = 2**27
 # Fields and rows of nodes written to the table together; fewer fields if they are large
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
@@ -69,7 +70,9 @@ class GaussianFields:
     exp(-u^2 / 2) per metre (Rice).
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
-    disc of 600 m with d_corr 10 m take 70 MB and about 1 s.
+    disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
+    that are whole periods apart, along either axis of the grid, have equal values. 100 fields repeat after 72 d_corr,
+    500 after 32 d_corr. `FieldStack` turns the grid of such fields, so that no street follows one of its axes.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class GaussianFields:
             law: correlation over distance.
 
         Raises:
-            ValueError: an argument is out of range, or the fields would take more than MAX_BYTES.
+            ValueError: an argument is out of range.
         """
         for key in keys:
             _check_key(key)
@@ -114,12 +117,14 @@ class GaussianFields:
         # nodes lie at multiples of the spacing, from -half to half
         self.half = math.ceil(area_radius_m / self.spacing_m) + 1
         self.width = 2 * self.half + 1
+        self.period = 0  # nodes after which the fields repeat; 0 if they do not
         if self.memory_bytes > MAX_BYTES:
-            raise ValueError(
-                f"{len(self.keys)} fields with correlation distance {correlation_m:g} m over a radius of "
-                f"{area_radius_m:g} m need {self.memory_bytes / 2**20:.0f} MiB, more than "
-                f"{MAX_BYTES // 2**20} MiB: take a smaller area or fewer sites"
-            )
+            from scipy import fft
+
+            most = math.isqrt(REPEATING_BYTES // (4 * len(self.keys))) - 1
+            self.period = int(fft.prev_fast_len(max(most, 2 * MARGIN * NODES), real=True))
+            # nodes lie from 0 to the period; the last ones equal the first
+            self.half, self.width = 0, self.period + 1
 
     def equals(self, other: "GaussianFields") -> bool:
         """Return whether other fields have equal values everywhere."""
@@ -137,14 +142,19 @@ class GaussianFields:
     @property
     def making_bytes(self) -> tuple[int, int]:
         """Temporary memory: first for the nodes' law, then for the values, in addition to the table."""
-        size = _torus(self.width)
+        size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
 
     @property
     def law(self) -> "_NodeLaw":
         """Law of the nodes' correlation."""
-        return _node_law(self.width, self._correlation_law)
+        return _node_law(self._torus, self._correlation_law)
+
+    @property
+    def _torus(self) -> int:
+        """Number of nodes along an axis of a field's torus."""
+        return self.period or _torus(self.width)
 
     def fill(self, table: Float32Array) -> None:
         """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
@@ -183,7 +193,7 @@ class GaussianFields:
     def _at_once(self) -> int:
         """Number of fields made before they are written together."""
         most = min(_FIELDS_AT_ONCE, len(self.keys))
-        return max(1, min(most, _BYTES_AT_ONCE // (4 * _torus(self.width) ** 2)))
+        return max(1, min(most, _BYTES_AT_ONCE // (4 * self._torus**2)))
 
     def _grid(self, key: int) -> Float32Array:
         """Return the values [width, width] at the nodes of one key's own field."""
@@ -197,6 +207,8 @@ class GaussianFields:
         del noise  # as large as the spectrum
         spectrum *= amplitude
         values: Float32Array = fft.irfft2(spectrum, s=(size, size), overwrite_x=True)
+        if self.period:
+            return np.pad(values, (0, 1), mode="wrap")
         return values[:width, :width]
 
 
@@ -235,10 +247,9 @@ def _torus(width: int) -> int:
 
 
 @lru_cache(maxsize=8)
-def _node_law(width: int, law: CorrelationLaw) -> _NodeLaw:
+def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     from scipy import fft
 
-    size = _torus(width)
     # the nearest copies on the torus; all others are more than MARGIN correlation distances away
     lag = np.arange(size + 1) / NODES
     power_of_lag = 1.0 if law == "exponential" else 2.0

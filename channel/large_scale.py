@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from edgefl.channel.distances import Distances
 from edgefl.channel.field_stack import FieldStack
 from edgefl.channel.gaussian_fields import Common, CorrelationLaw, Float32Array, GaussianFields, check_area
 from edgefl.channel.layout import Floats, Wraparound
@@ -28,7 +29,9 @@ class LargeScale:
     Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
     unchanged. Both are functions of the sites' keys, the place and the radius of the area.
 
-    - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`).
+    - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
+      beyond the model's range is not received: its gain is -inf in `gain_db`. A link that a place still has to such a
+      site takes the loss at the end of the range (`is_beyond`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where it has a kink or
@@ -91,8 +94,8 @@ class LargeScale:
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
-            ValueError: an argument is out of range, a distance that can occur is outside the model's range,
-                the model has no shadowing, or the fields need too much memory.
+            ValueError: an argument is out of range, the smallest distance is outside the model's range, or the
+                model has no shadowing.
         """
         self.sites_m = _checked_sites(sites_m, len(keys))
         if not 0 < area_radius_m < math.inf:
@@ -105,13 +108,16 @@ class LargeScale:
             )
         self.area_radius_m = area_radius_m
         self.min_distance_m = min_distance_m
-        self._wraparound = wraparound
-        # [2, S] by axis, in the frame in which distances are computed
-        self._sites = self._framed(self.sites_m)
-        self._sites_single = self._sites.astype(np.float32)
-        self._height_m = bs_height_m - ut_height_m
         radio = {"carrier_hz": carrier_hz, "bs_height_m": bs_height_m, "ut_height_m": ut_height_m}
-        farthest_m = self._farthest_m()
+        self._distances = Distances(
+            self.sites_m,
+            nearest_m=min_distance_m,
+            range_m=model.range_2d_m(bs_height_m=bs_height_m, ut_height_m=ut_height_m)[1],
+            area_radius_m=area_radius_m,
+            height_m=bs_height_m - ut_height_m,
+            wraparound=wraparound,
+        )
+        farthest_m = self._distances.farthest_m
         check_places(model, min_distance_m, farthest_m, radio)
         lines = model.lines(**radio)
 
@@ -142,7 +148,7 @@ class LargeScale:
         if line_of_sight in ("probabilistic", "soft"):
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
             self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law, los_common)
-            self._thresholds = Thresholds(model, min_distance_m, farthest_m, self._height_m)
+            self._thresholds = Thresholds(model, min_distance_m, farthest_m, bs_height_m - ut_height_m)
         self.fields = FieldStack(layers, len(keys), few=few_places)
         if same_places and same_places.fields.equals(self.fields):
             self.fields = same_places.fields
@@ -170,7 +176,7 @@ class LargeScale:
         gain_db = np.empty((len(self.sites_m), len(positions)), np.float32)
         for rows, log_square, values in self._chunks(positions):
             margin = self._margin(log_square, values)
-            np.negative(self._loss_db(log_square, margin, values), out=gain_db[:, rows])
+            np.negative(self._received_loss_db(log_square, margin, values), out=gain_db[:, rows])
         return gain_db.T
 
     def line_of_sight(self, positions_m: npt.ArrayLike) -> npt.NDArray[np.bool_]:
@@ -200,12 +206,11 @@ class LargeScale:
             ValueError: a position is beyond the area, or there is no such site.
         """
         positions, chosen = self._checked_pairs(positions_m, sites)
-        framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
+        framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         margin = None
         if self._los_layer is not None:
             # decide the state in single precision, as gain_db does, so that both agree
-            single = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
-            margin = self._margin(single, values)
+            margin = self._margin(self._distances.to_one(framed, chosen), values)
         return self._links(framed, chosen, margin, values)
 
     def links_among(
@@ -213,18 +218,18 @@ class LargeScale:
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
         """Return `links_to` and `gain_db` [n, S] of the positions, in little more time than one of them takes."""
         positions, chosen = self._checked_pairs(positions_m, sites)
-        framed, values = self._framed(positions), self.fields.at(positions).swapaxes(1, 2)
-        log_square = self._log_square(self._apart(framed.astype(np.float32)))
+        framed, values = self._distances.framed(positions), self.fields.at(positions).swapaxes(1, 2)
+        log_square = self._distances.to_all(framed.astype(np.float32))
         margin = self._margin(log_square, values)
         own = chosen, np.arange(len(chosen))
         links = self._links(framed, chosen, None if margin is None else margin[own], values[:, *own])
-        return *links, -self._loss_db(log_square, margin, values).T
+        return *links, -self._received_loss_db(log_square, margin, values).T
 
     def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
         """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises as `links_to`."""
         positions, chosen = self._checked_pairs(positions_m, sites)
-        framed, values = self._framed(positions), self.fields.one_at(positions, chosen)
-        log_square = self._log_square(framed.astype(np.float32) - self._sites_single[:, chosen])
+        framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
+        log_square = self._distances.to_one(framed, chosen)
         margin = self._margin(log_square, values)
         if margin is None or self._soft_m is None:
             sees = np.full(len(positions), self._always_in_sight) if margin is None else margin > 0
@@ -241,14 +246,30 @@ class LargeScale:
         values: Float32Array,
     ) -> tuple[FloatArray, FloatArray]:
         """Return gain and distance [n] of links to one site each, from the margin and the fields' values."""
-        square = self._square_distance(framed - self._sites[:, chosen])
+        square = self._distances.square_to(framed, chosen)
         distance_m = np.sqrt(square)
-        return -self._loss_db(self._log_of(square), margin, values), distance_m
+        return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
         """Return [n] whether links of these 2D distances are closer than min_distance_m and take its path loss."""
         # a device placed at the minimum may round to below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
+
+    @property
+    def range_m(self) -> float:
+        """2D distance beyond which sites are not received; inf if no place is so far from a site."""
+        return self._distances.range_m
+
+    def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return [n] whether links of these 2D distances are longer than the model's range and take its last loss."""
+        return distance_m > self.range_m
+
+    def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return [n] whether any site is received at positions [n, 2]; none is at a place of nan."""
+        if self.range_m == math.inf:
+            return np.isfinite(positions_m[:, 0])
+        log_square = self._distances.to_all(self._distances.framed(positions_m).astype(np.float32))
+        return ~(self._distances.out_of_range(log_square).all(axis=0) | np.isnan(positions_m[:, 0]))
 
     def _checked(self, positions_m: npt.ArrayLike) -> FloatArray:
         positions = np.asarray(positions_m, dtype=float)
@@ -269,46 +290,13 @@ class LargeScale:
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, Float32Array]]:
         """Yield rows of the positions, their ln d3D^2 [S, rows], and field values [layers, S, rows]."""
-        framed = self._framed(positions).astype(np.float32)
+        framed = self._distances.framed(positions).astype(np.float32)
         step = max(1, _CHUNK // len(self.sites_m))
         self.fields.read_first(positions)
         for first in range(0, len(positions), step):
             rows = slice(first, first + step)
-            log_square = self._log_square(self._apart(framed[:, rows]))
+            log_square = self._distances.to_all(framed[:, rows])
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
-
-    def _apart(self, framed: Float32Array) -> Float32Array:
-        """Return displacements [2, S, n] of points [2, n] from all sites."""
-        return framed[:, None] - self._sites_single[:, :, None]
-
-    def _farthest_m(self) -> float:
-        """Return an upper bound on the distance from a place of the area to a site."""
-        if self._wraparound:
-            return self._wraparound.largest_distance_m
-        return self.area_radius_m + float(np.hypot(*self.sites_m.T).max())
-
-    def _framed(self, points_m: FloatArray) -> FloatArray:
-        """Return points [2, n] by axis, in the frame of the wrap-around if there is one."""
-        axes = np.ascontiguousarray(points_m.T)
-        return self._wraparound.aligned_axes(axes) if self._wraparound else axes
-
-    def _square_distance(self, axes: Floats) -> Floats:
-        """Return squared 2D distances of displacements [2, ...] in that frame; overwrites them."""
-        if self._wraparound:
-            return self._wraparound.square_distance(axes)
-        axes *= axes
-        axes[0] += axes[1]
-        return axes[0]
-
-    def _log_square(self, axes: Floats) -> Floats:
-        """Return ln d3D^2 of displacements, at least the minimum distance's; overwrites them."""
-        return self._log_of(self._square_distance(axes))
-
-    def _log_of(self, square: Floats) -> Floats:
-        """Return `_log_square` of squared 2D distances; overwrites them."""
-        np.maximum(square, self.min_distance_m**2, out=square)
-        square += self._height_m**2
-        return np.log(square, out=square)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
         """Return by how many standard deviations places are in sight (negative: not), or None if all or none are."""
@@ -325,6 +313,15 @@ class LargeScale:
         if self._soft_m is None:
             return np.where(margin > 0, *losses)
         return mixed_loss_db(soft_state(margin, self._soft_m), *losses)
+
+    def _received_loss_db(
+        self, log_square: Float32Array, margin: Float32Array | None, values: Float32Array
+    ) -> Float32Array:
+        """Return `_loss_db`, infinite for sites beyond the model's range."""
+        loss_db = self._loss_db(log_square, margin, values)
+        if self.range_m < math.inf:
+            loss_db[self._distances.out_of_range(log_square)] = np.inf
+        return loss_db
 
     def _losses_db(self, log_square: Floats, values: Float32Array) -> list[Floats]:
         straight = [line.slope_db * log_square + line.intercept_db for line in self._lines]

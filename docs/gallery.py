@@ -45,6 +45,7 @@ TOPICS = {
         "compress_and_choose",
         "schedulers_tdd",
         "background_traffic",
+        "measured_links",
         "raspberry_pis",
         "convolutions",
     ],

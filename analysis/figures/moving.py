@@ -118,7 +118,7 @@ class MovingDrawing:
         words = f"dots: {self._who}, coloured by their serving cell"
         if len(day.handovers[0]):
             words += "; crosses: handovers"
-        if len(day.served) < len(sites) * day.layout["sectors"]:
+        if len(day.served) < day.layout["cells"]:
             words += "\n(grey: a cell without its own model)"
         self.figure.text(
             left + width / 2,

@@ -56,8 +56,8 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     """Return the sites of a complete scenario, and the geometry drawn around them.
 
     Returns:
-        sites [[x, y]], sectors, azimuth_deg, shape (disc: one cell; hexagons; open), isd_m, radius_m (of the world),
-        images [[x, y]]: offsets of repetitions of the same world, if any.
+        sites [[x, y]], sectors, azimuth_deg, cells (their number), shape (disc: one cell; hexagons; open), isd_m,
+        radius_m (of the world), images [[x, y]]: offsets of repetitions of the same world, if any.
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
     rings, isd_m, sites, images_at_m = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites"), None
@@ -71,9 +71,13 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
         sites_m = hexagonal_sites_m(rings, isd_m).round(2).tolist()
         if layout.get("edge") != "guard_ring":
             images_at_m = images_m(rings, isd_m).round(2).tolist()
+    sectors_alike = not isinstance(layout["azimuth_deg"], list)
     return {
         "sectors": int(layout["sectors"]),
-        "azimuth_deg": float(layout["azimuth_deg"]),
+        "azimuth_deg": float(layout["azimuth_deg"]) if sectors_alike else 0.0,
+        "cells": len(sites_m) * int(layout["sectors"])
+        if sectors_alike
+        else sum(map(len, layout["azimuth_deg"])),
         "images": images_at_m or [[0.0, 0.0]],
         "shape": shape,
         "sites": sites_m,

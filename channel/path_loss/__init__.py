@@ -176,12 +176,12 @@ class PathLoss(ChannelComponent, ABC):
             worst = np.atleast_1d(distance)[~np.atleast_1d(inside)][0]
             raise ValueError(
                 f"{type(self).__name__} path loss holds for {what} from {nearest_m:g} to {farthest_m:g} m, "
-                f"got {worst:g}: keep devices on that ring, or use free_space"
+                f"got {worst:g}: keep links within that range"
             )
 
 
 def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
-    """Raise if a model does not hold at distances of places from sites.
+    """Raise if a model does not hold between two distances of places from sites.
 
     Args:
         radio: carrier and heights for `PathLoss.path_loss_db`.

@@ -80,7 +80,7 @@ class Preview:
     def lines(self) -> list[str]:
         """Return the preview as a few lines."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
-        low, middle, high = np.percentile(strong, [10, 50, 90])
+        low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
         means = f"mean of the first {rounds}" if rounds > 1 else "of the first to end"
         lines = [
@@ -89,7 +89,7 @@ class Preview:
             f"a round         {probe.latency_s:.4g} s and {probe.energy_j:.3g} J for all devices, {means}; "
             f"{forecast.payload_bits / 1e6:.3g} Mbit per transfer",
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
-        ]
+        ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:
             rate = self.handovers_per_hour
             each = f"{rate:,.0f} per hour, {rate / forecast.devices:,.1f} per device"
@@ -210,9 +210,13 @@ def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[n
         tracks_m[~within] = np.nan
     population = np.zeros((len(times_s), layout.cells), int)
     for number, inside in enumerate(map(np.flatnonzero, within if on is None else within & on)):
-        if layout.several and isinstance(gains, SpatialGains) and len(inside):
-            strongest = gains.power_db_of(tracks_m[number, inside], inside).argmax(axis=1)
-            population[number] = np.bincount(strongest, minlength=layout.cells)
+        if world.measured is not None and len(inside):
+            serving = world.measured.cells_at(inside.tolist(), float(times_s[number]))
+            population[number] = np.bincount(serving, minlength=layout.cells)
+        elif layout.several and isinstance(gains, SpatialGains) and len(inside):
+            power_db = gains.power_db_of(tracks_m[number, inside], inside)
+            received = np.isfinite(power_db.max(axis=1))
+            population[number] = np.bincount(power_db.argmax(axis=1)[received], minlength=layout.cells)
         else:
             population[number, 0] = len(inside)
     return tracks_m, population
@@ -254,6 +258,8 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     points_m = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
+    if world.measured is not None:
+        return gains_db.reshape(GRID, GRID)  # measured rates are no function of the place
     if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)
@@ -268,6 +274,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
         )
     noise_dbm = radio.budget.noise_dbm_hz + 10 * math.log10(radio.bandwidth_hz) + radio.budget.noise_figure_db
     snr_db = radio.budget.server_power_dbm + gains_db - noise_dbm - radio.budget.interference_margin_db
+    snr_db[np.isneginf(snr_db)] = np.nan  # out of range of all sites
     return np.asarray(snr_db).reshape(GRID, GRID)
 
 

@@ -58,7 +58,8 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 
 
 def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
-    _signal(figure, axes, preview)
+    if np.isfinite(preview.snr_db).any():
+        _signal(figure, axes, preview)
     for area in preview.world.places.drawing().get("areas", ()):
         _area(axes, area)
     _cells(axes, preview)
@@ -122,12 +123,11 @@ def _cells(axes: Axes, preview: Preview) -> None:
             axes.add_patch(RegularPolygon(tuple(site), 6, radius=layout.isd_m / np.sqrt(3), **look))
     elif layout.sites is None:
         axes.add_patch(Circle((0, 0), preview.world.extent.radius_m, **look))
-    if layout.sectors > 1:
-        edges = np.radians(layout.azimuth_deg + 60 + 120 * np.arange(layout.sectors))
-        ends_m = 0.16 * preview.reach_m * np.stack([np.cos(edges), np.sin(edges)], axis=-1)
-        for begin_m in sites_m:
-            for end_m in begin_m + ends_m:
-                axes.plot(*np.stack([begin_m, end_m], axis=-1), color="white", linewidth=1.2)
+    turn = 60 if layout.sectors > 1 else 0  # edges of sectors, or the bearings of single panels
+    for begin_m, bearings in zip(sites_m, layout.bearings_deg, strict=False):
+        lines = np.radians(np.add(bearings, turn))
+        for end_m in begin_m + 0.16 * preview.reach_m * np.stack([np.cos(lines), np.sin(lines)], axis=-1):
+            axes.plot(*np.stack([begin_m, end_m], axis=-1), color="white", linewidth=1.2)
 
 
 def _area(axes: Axes, area: Mapping[str, Any]) -> None:

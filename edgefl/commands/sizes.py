@@ -18,12 +18,13 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
     else:
         yield "Cells of rings: 1 (`edgefl describe layout FILE` lists a scenario's cells):"
     served = set(layout.served)
-    for cell in range(layout.cells):
-        site, panel = divmod(cell, layout.sectors)
+    bearings = layout.bearings_deg or ((None,),) * len(layout.sites_m)
+    of_cells = [(site, bearing) for site, of in enumerate(bearings) for bearing in of]
+    for cell, (site, bearing) in enumerate(of_cells):
         x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # + 0.0: no -0
         where = f"site {site} at [{x_m:g}, {y_m:g}] m"
-        if layout.sectors > 1:
-            where += f", bearing {(layout.azimuth_deg + 120 * panel) % 360:g} degrees"
+        if bearing is not None:
+            where += f", bearing {bearing % 360:g} degrees"
         yield f"  cell {cell}: {where}{'' if cell in served else ', no federation'}"
 
 

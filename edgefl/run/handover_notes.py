@@ -37,7 +37,7 @@ def _remedies(scenario: Scenario) -> list[str]:
     lacking = {
         "radio.path_loss: uma (umi is for sites 200 m apart)": isinstance(radio.path_loss, UMi)
         and _sites_apart_m(scenario) > UMI_APART_M,
-        "layout.sectors: 3": scenario.layout.sectors == 1,
+        "layout.sectors: 3": not scenario.layout.bearings_deg,
         "radio.propagation.line_of_sight: soft": propagation.line_of_sight == "probabilistic",
         "radio.propagation.site_correlation: 0.5": shadowed and propagation.site_correlation < 0.5,
         "radio.propagation.los_site_correlation: 0.5": by_place and propagation.los_site_correlation < 0.5,

@@ -62,6 +62,9 @@ def of_run(
     yield from without_coverage(counts)
     yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
     yield from _radiated_power_only(settings, kinds)
+    if world.measured is not None:
+        yield from _beyond_measured_rates(world.measured.ends_s, simulated_s)
+        return
     yield from _two_bands_at_once(settings)
     yield from _beyond_nr(radio.efficiency, settings.link.downlink_layers)
 
@@ -120,6 +123,15 @@ def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterato
         yield (
             f"radio.background: its trace ends at {_seconds(ends_s)}, but the run covers "
             f"{_seconds(simulated_s)}: the last load held from then on; add rows to the trace"
+        )
+
+
+def _beyond_measured_rates(ends_s: float, simulated_s: float) -> Iterator[str]:
+    """Note measured rates of less time than the run covers."""
+    if ends_s < simulated_s:
+        yield (
+            f"radio.measured: a device's rates end at {_seconds(ends_s)}, but the run covers"
+            f" {_seconds(simulated_s)}: the last rate held from then on; add rows to the table"
         )
 
 

@@ -92,7 +92,7 @@ def prepare(
             parquet.require()
         world = World(scenario, Streams(scenario.seed))
         memory_needs.check(memory_needs.of_places(world))
-        check_world(world, reports=learner is not None)
+        of_world = check_world(world, reports=learner is not None)
         radio = world.radio(Clock())
         sizes = {
             name: model_size.of(one, device, load) if sizes_only else None
@@ -103,5 +103,5 @@ def prepare(
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         checked = check_learners(world, simulation, learners)
-        notes = [*world.places.noted(), *notes_at_start(training), *checked]
+        notes = [*of_world, *world.places.noted(), *notes_at_start(training), *checked]
     return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)

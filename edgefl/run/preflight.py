@@ -7,9 +7,11 @@ drop of the devices, their places, the data or the model.
 import copy
 import math
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from edgefl.config import registry
+from edgefl.config import registry, scenario_files
+from edgefl.config.scenario_fields import given_keys
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Selector
 from edgefl.engine.sessions import SessionPolicy
@@ -20,15 +22,20 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
-from edgefl.run import first_round, presence
+from edgefl.places.masts import SitesFile
+from edgefl.run import first_round, out_of_range, presence
+from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 
-def check_world(world: World, *, reports: bool = False) -> None:
+def check_world(world: World, *, reports: bool = False) -> list[str]:
     """Check what depends on the drop, before any data are read.
 
     Args:
         reports: whether a learner replaces the workload, and may report losses.
+
+    Returns:
+        Notes: what is allowed but probably unintended.
 
     Raises:
         EdgeflError: names the key and the remedy.
@@ -42,6 +49,18 @@ def check_world(world: World, *, reports: bool = False) -> None:
             asked = one.scenario.reports.bits > 0
             _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
+    return [*_of_masts(world), *out_of_range.check(world)]
+
+
+def _of_masts(world: World) -> Iterator[str]:
+    """Note what became of the rows of a file of sites."""
+    scenario, source = world.scenario, world.scenario.source
+    sites = (given_keys(source.data.get("layout")) or {}).get("sites")
+    if isinstance(sites, Mapping):
+        with scenario_files.beside(source.folder or Path.cwd()):
+            file = SitesFile.model_validate(sites)
+            world.places.used.add("plane")  # sites were put into it when the scenario was read
+            yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
 def _check_tasks(

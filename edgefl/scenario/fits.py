@@ -4,33 +4,18 @@ Components declare what they need and provide by attributes of their base classe
 `Decider.sets`, ...), which a user's subclass inherits. Checks of one section's own numbers stay in that section.
 """
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection
 
 from edgefl.config import registry
 from edgefl.engine.selectors import CountedSelector, Decider
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.codecs import Sizes, fed_back
-from edgefl.scenario.sections import Sections, fitting
-
-Place = tuple[str, ...]
-Broken = Iterator[tuple[Place, str, str]]
+from edgefl.scenario.measured_links import beside_measured_rates
+from edgefl.scenario.sections import Broken, Place, Row, Sections, fitting
 
 # keys of `rounds` about consecutive rounds, and their neutral values
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One need of components: its code, its words, and what conflicts with it.
-
-    broken: yields the place, the words for the conflict, and the remedy.
-    """
-
-    code: str
-    needs: str
-    broken: Callable[[Sections], Broken]
 
 
 class Clash(EdgeflError):
@@ -74,6 +59,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
     deciding = [f"the selector {registry.name_of('selectors', selector)}"] * sets
     asked = {
+        "measured_rates": ["radio.measured"] * (s.radio.measured is not None),
         "band_alone": several,
         "dynamic_shares": overlapping + several,
         "unicast": overlapping + several,
@@ -208,7 +194,15 @@ def _several_models(s: Sections) -> Broken:
         yield place, f"{s.named('algorithm')} serves several models", "leave metrics out"
 
 
+def _no_fixed_shares(s: Sections) -> Broken:
+    if s.radio.measured is not None:
+        yield ("radio", "measured"), "the rates of a table do not depend on either", "take another selector"
+    what = "with dynamic sharing they change"
+    yield from _if(s.radio.sharing != "static", "radio.sharing", what, "set sharing: static")
+
+
 ROWS = (
+    Row("measured_rates", "a radio without keys that compute rates or cells", beside_measured_rates),
     Row("band_alone", "settings that several can share", _beside_others),
     Row(
         "dynamic_shares",
@@ -292,12 +286,7 @@ ROWS = (
     Row(
         "fixed_shares",
         "shares and powers that hold for a round",
-        lambda s: _if(
-            s.radio.sharing != "static",
-            "radio.sharing",
-            "with dynamic sharing they change",
-            "set sharing: static",
-        ),
+        _no_fixed_shares,
     ),
     Row(
         "own_power",

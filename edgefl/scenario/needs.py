@@ -5,6 +5,7 @@ from typing import Any
 
 from edgefl.channel.path_loss import PathLoss
 from edgefl.config.registry import did_you_mean
+from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -87,7 +88,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
         EdgeflError: names the key and the remedy.
     """
     layout, radio = extent.layout, extent.radio
-    if layout.several and radio.propagation.shadowing != "spatial":
+    if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(
             "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
             " sectors) need radio.propagation.shadowing: spatial",
@@ -98,6 +99,8 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
             if name not in areas:
                 known = did_you_mean(name, list(areas)) if areas else ": define it below areas:"
                 raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
+    if radio.measured is not None:  # no path loss, walls or band
+        return
     extent.check()
     for name, one in (devices.classes or {}).items():
         if one.ut_height_m is not None:
@@ -115,7 +118,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
 
 
 def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
-    for place, kind in _kinds(devices):
+    for place, kind in kinds(devices):
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
@@ -125,7 +128,13 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
             )
 
 
-def _kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:
+def of_world(scenario: Any) -> dict[tuple[str, ...], Section]:
+    """Return a scenario's sections of the world besides the radio, and that of each kind of devices, by place."""
+    sections = {(key,): getattr(scenario, key) for key in ("cell", "layout", "handover")}
+    return sections | dict(kinds(scenario.devices))
+
+
+def kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:
     """Yield the devices' settings, and then those of each class, with their places."""
     names = [(), *(("classes", name) for name in devices.classes or {})]
     for name, kind in zip(names, [devices, *devices.kinds()], strict=False):
@@ -133,7 +142,7 @@ def _kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSet
 
 
 def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
-    for place, kind in _kinds(devices):
+    for place, kind in kinds(devices):
         if kind.indoor_share and path_loss.indoor_depth_m is None:
             raise EdgeflError(
                 f"38.901 has no penetration loss of buildings in {type(path_loss).__name__}: set"

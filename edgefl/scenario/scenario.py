@@ -34,6 +34,7 @@ from edgefl.engine.settings import (
 from edgefl.errors import EdgeflError, clipped, moved
 from edgefl.learning.settings import LearningSettings
 from edgefl.places.areas import Area
+from edgefl.places.masts import with_masts
 from edgefl.places.streets import Streets
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario import fits, metres, needs, rates
@@ -139,7 +140,7 @@ class Scenario(Section):
     @model_validator(mode="before")
     @classmethod
     def _preset_fills(cls, data: Any) -> Any:
-        return merged(with_presets(data)) if isinstance(data, dict) else data
+        return merged(with_presets(with_masts(data))) if isinstance(data, dict) else data
 
     @property
     def day(self) -> Day | None:
@@ -249,7 +250,7 @@ class Scenario(Section):
 
     def sections(self, *, several: bool = False) -> Sections:
         """Return the sections that must fit together; several: whether other federations share the band."""
-        of_run = (self.cloud, self.record.energy_excess, several)
+        of_run = (self.cloud, self.record.energy_excess, several, needs.of_world(self))
         return Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
 
     def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:

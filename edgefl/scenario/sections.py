@@ -1,16 +1,20 @@
 """The sections of a scenario that `fits` checks against each other."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
 from edgefl.config import registry
+from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.engine.settings import RoundSettings
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.settings import LearningSettings
+
+Place = tuple[str, ...]
+Broken = Iterator[tuple[Place, str, str]]
 
 
 @dataclass(frozen=True)
@@ -18,7 +22,7 @@ class Sections:
     """The sections of one federation's scenario.
 
     sessions: a policy. energy_excess: whether rounds are compared with their least joules. several: whether other
-    federations share the band.
+    federations share the band. others: sections of the world, and that of each kind of devices, by place.
     """
 
     radio: RadioSettings
@@ -28,6 +32,7 @@ class Sections:
     cloud: Any = None
     energy_excess: bool = False
     several: bool = False
+    others: Mapping[tuple[str, ...], Section] = field(default_factory=dict)
 
     @property
     def algorithm(self) -> Algorithm | None:
@@ -42,6 +47,18 @@ class Sections:
     def named(self, key: str) -> str:
         """Return the name of the component at a key of `learning`, such as local.optimiser."""
         return registry.name_of(f"{key.rpartition('.')[2]}s", attrgetter(key)(self.learning))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One need of components: its code, its words, and what conflicts with it.
+
+    broken: yields the place, the words for the conflict, and the remedy.
+    """
+
+    code: str
+    needs: str
+    broken: Callable[[Sections], Broken]
 
 
 def fitting(suits: Callable[[Algorithm], bool]) -> str:

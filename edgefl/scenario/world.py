@@ -15,6 +15,7 @@ from edgefl.channel.antenna import Sectors
 from edgefl.channel.band_slots import Groups
 from edgefl.channel.geometry import poisson_count, sample_ring
 from edgefl.channel.units import dbm_to_watt
+from edgefl.config import shipped
 from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers
@@ -22,6 +23,8 @@ from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.indoors import BehindWalls, Obstacles
+from edgefl.engine.air.measured.rates import MeasuredRates, read
+from edgefl.engine.air.measured.replay import MeasuredCells, MeasuredGains, MeasuredRadio
 from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.borders import Borders
@@ -64,9 +67,8 @@ class World:
         """
         if self.sectors is None:
             return self.sites_m
-        ahead = np.radians([panel.azimuth_deg for panel in self.sectors.panels])
-        points_m = self.sites_m[:, None] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
-        return points_m.reshape(-1, 2)
+        ahead = np.radians([panel.azimuth_deg for of in self.sectors.panels for panel in of])
+        return self.sites_m[self.sectors.sites] + np.stack([np.cos(ahead), np.sin(ahead)], axis=1)
 
     @property
     def sectors(self) -> Sectors | None:
@@ -224,18 +226,35 @@ class World:
 
     @cached_property
     def gains(self) -> LargeScaleGains:
-        """The large-scale gains: drawn for each round (J), or fixed by position."""
+        """The large-scale gains: drawn for each round (J), or fixed by position; none with measured rates."""
+        if self.measured is not None:
+            return MeasuredGains(self.measured, self.cells_m)
         with refused("radio"):
             return propagation.large_scale_gains(self.extent, self.fleet, self.streams)
+
+    @cached_property
+    def measured(self) -> MeasuredRates | None:
+        """The measured rates of all devices, or None if rates are computed."""
+        settings = self.scenario.radio.measured
+        if settings is None:
+            return None
+        rates = read(settings, shipped.data(settings.path))
+        rates.check(self.count, self.scenario.layout.cells)
+        return rates
 
     def radio(self, env: simpy.Environment) -> Radio:
         """Build the radio of all cells."""
         settings = self.scenario.radio
+        power_w = self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm))
+        if self.measured is not None:
+            gains = MeasuredGains(self.measured, self.cells_m, lambda: env.now)
+            still = {"speeds_m_s": np.zeros(self.count), "gains": gains, "streams": self.streams}
+            return MeasuredRadio(env, self.measured, settings=settings, device_power_w=power_w, **still)
         with refused("radio"):
             return Radio(
                 env,
                 settings=settings,
-                device_power_w=self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm)),
+                device_power_w=power_w,
                 device_bandwidth_hz=self.fleet.column(lambda kind: kind.max_bandwidth_hz or math.inf),
                 device_gain_db=self.fleet.column(lambda kind: kind.array_gain_db),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
@@ -251,12 +270,17 @@ class World:
         """Build the network that assigns devices to serving cells; its processes are not started."""
         layout, gains, fleet, handover = self.scenario.layout, self.gains, self.fleet, self.scenario.handover
         several = layout.several
-        power_db_of = gains.power_db_of if several and isinstance(gains, SpatialGains) else None
+        by_place = gains if several and isinstance(gains, SpatialGains) else None
+        measurements = Measurements(layout.cells, by_place.power_db_of if by_place else None)
+        radius_m: float | None = self.extent.edge_m
+        if self.measured is not None:
+            measurements, radius_m = MeasuredCells(self.measured, env), None
         return Network(
             env,
             movement=self.movement,
-            radius_m=self.extent.edge_m,
-            measurements=Measurements(layout.cells, power_db_of),
+            radius_m=radius_m,
+            reached=by_place.reached if by_place and by_place.range_m < math.inf else None,
+            measurements=measurements,
             power=lambda listener: Power(
                 env,
                 self.count,
@@ -270,7 +294,7 @@ class World:
             handover=handover,
             recorder=recorder,
             coverage=coverage,
-            borders=Borders(self.cells_m, self.extent.wraparound) if several else None,
+            borders=Borders(self.cells_m, self.extent.wraparound) if by_place else None,
         )
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:

@@ -68,7 +68,8 @@ class BackgroundUsers:
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = sample_ring(rng, users, **ring)
-            mine = gains.power_db_of(places_m, np.zeros(users, dtype=np.intp)).argmax(axis=1) == cell
+            power_db = gains.power_db_of(places_m, np.zeros(users, dtype=np.intp))
+            mine = (power_db.argmax(axis=1) == cell) & np.isfinite(power_db[:, cell])
             inside_m = np.concatenate([inside_m, places_m[mine]])[:users]
             if len(inside_m) == users:
                 return inside_m

@@ -145,7 +145,9 @@ class Extent:
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")
-        self._holds_at(self.farthest_m, self._size, "farthest")
+        # the sites of a layout are received as far as the path loss holds
+        if not self.layout.several:
+            self._holds_at(self.farthest_m, self._size, "farthest")
 
     def _holds_at(self, distance_m: float, place: tuple[str, ...], which: str) -> None:
         with refused(*place):

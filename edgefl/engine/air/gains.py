@@ -57,7 +57,7 @@ class LargeScaleGains(Protocol):
 
     @property
     def beyond(self) -> int:
-        """Number of links that took the gain at the world's border.
+        """Number of links that took the gain at the world's border, or at the end of the path loss's range.
 
         Their devices have been beyond it for less than a tick and still count as present, or they left with work
         under way.
@@ -141,6 +141,7 @@ class SpatialGains:
             else:
                 gains_db[rows], distances_m[rows] = large_scale.links_to(here_m, to)
             held += int(large_scale.is_held(distances_m[rows]).sum())
+            outside += int(large_scale.is_beyond(distances_m[rows]).sum())
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
@@ -179,7 +180,7 @@ class SpatialGains:
             held_m, outside = self._within_border(everywhere_m[chosen[far]])
             self.beyond += outside
             of_cells[far] = self.power_db_of(held_m, chosen[far])
-        gains_db, others = of_cells[own], np.zeros(len(ids))
+        gains_db, others = self._held(of_cells[own], chosen, cells, everywhere_m[chosen]), np.zeros(len(ids))
         in_sight = None
         if self._sight:
             in_sight = self._in_sight(self._within_border(everywhere_m[chosen])[0], chosen, cells)
@@ -203,10 +204,29 @@ class SpatialGains:
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
         places_m = self._within_border(places_m)[0]
         of_cells = self.power_db_of(places_m, ids).astype(float)
-        gains_db, unknown_m = of_cells[np.arange(len(ids)), cells], np.full(len(ids), np.nan)
-        others = np.maximum(db_to_linear(of_cells).sum(axis=1) - db_to_linear(gains_db), 0.0)
+        received_db, unknown_m = of_cells[np.arange(len(ids)), cells], np.full(len(ids), np.nan)
+        others = np.maximum(db_to_linear(of_cells).sum(axis=1) - db_to_linear(received_db), 0.0)
+        gains_db = self._held(received_db, ids, cells, places_m)
         in_sight = self._in_sight(places_m, ids, cells)
         return LargeScaleState(ids.tolist(), gains_db, unknown_m, others, in_sight=in_sight)
+
+    def _held(
+        self, gains_db: np.ndarray, ids: np.ndarray, cells: np.ndarray, places_m: np.ndarray
+    ) -> np.ndarray:
+        """Return gains [n] to cells; to a site out of range, that at the end of the range."""
+        far = np.flatnonzero(np.isneginf(gains_db) & np.isfinite(places_m[:, 0]))
+        if len(far):
+            gains_db[far] = self._links_of(ids[far], cells[far], places_m[far])[0].gains_db
+        return gains_db
+
+    @property
+    def range_m(self) -> float:
+        """Distance within which sites are received by devices of every height; inf if all sites are."""
+        return min(one.range_m for one in self.large_scales)
+
+    def reached(self, positions_m: np.ndarray) -> np.ndarray:
+        """Return [n] whether places [n, 2] are in range of any site for devices of every height."""
+        return np.logical_and.reduce([one.reached(positions_m) for one in self.large_scales])
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
         """Return places [n, 2], moving those beyond the world's border to it, and the number moved."""
@@ -232,7 +252,7 @@ class SpatialGains:
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
             return self._of_cells(large_scale.gain_db(positions_m), sectors, positions_m)
-        cells = len(large_scale.sites_m) * (1 if sectors is None else len(sectors.panels))
+        cells = len(large_scale.sites_m if sectors is None else sectors.sites)
         power_db = np.full((cells, len(positions_m)), -np.inf, np.float32).T
         for (large_scale, sectors), rows in by_kind(self._kinds, self._of[ids]):
             mine = np.arange(len(ids))[rows]
@@ -246,7 +266,7 @@ class SpatialGains:
         if sectors is None:
             return gain_db + self._antenna_gain_dbi if self._antenna_gain_dbi else gain_db
         panels_dbi = sectors.gain_dbi(positions_m, single=True)
-        return np.repeat(gain_db, len(sectors.panels), axis=1) + panels_dbi
+        return np.take(gain_db, sectors.sites, axis=1) + panels_dbi
 
 
 Kind = TypeVar("Kind")

@@ -1,17 +1,31 @@
 """Settings of the layout: positions of base stations, their sectors, and the cells that have a federation."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, GetJsonSchemaHandler, ValidationError, field_validator, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgefl.channel.layout import hexagonal_sites, site_count
 from edgefl.channel.units import FloatArray
 from edgefl.config.scenario_fields import Section
+from edgefl.places.masts import SitesFile
 
 MOST_SITES = 500
+MOST_CELLS = 3 * MOST_SITES
 Metres = Annotated[float, Field(ge=-50_000, le=50_000)]  # a coordinate
-CellNumber = Annotated[int, Field(ge=0, lt=3 * MOST_SITES)]
+Degrees = Annotated[float, Field(ge=-360, le=360)]
+CellNumber = Annotated[int, Field(ge=0, lt=MOST_CELLS)]
+
+
+class OrFile:
+    """Mark a field that may also be a file of masts, which is read before the field is checked."""
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), handler(SitesFile.__pydantic_core_schema__)]}
 
 
 class LayoutSettings(Section):
@@ -22,20 +36,24 @@ class LayoutSettings(Section):
     disc of (rings + 1/2) isd_m. `sites` keep their places and order; the world is the disc of radius_m around
     [0, 0], and ends there. Devices beyond it are absent.
 
+    A file of masts gives sites and, with a column of azimuths, the bearings of each one's panels.
+
     A site is one cell and sends equally in all directions, with a gain of antenna_gain_dbi; or it has three panels of
-    120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), each a cell with its
-    own federation. Cells are numbered site by site: with sectors, cell 3 i + k is panel k of site i. The sectors of a
-    site share its shadowing and line of sight; fast fading is independent for each cell. Beams add
-    radio.budget.array_gain_db. Left out: device antennas that are not isotropic.
+    120 degrees (3GPP TR 38.901, Table 7.3-1: 8 dBi ahead, 65 degrees wide, at most 30 dB less), or such panels at the
+    bearings that azimuth_deg lists. Each panel is a cell with its own federation. Cells are numbered site by site:
+    with sectors, cell 3 i + k is panel k of site i. The panels of a site share its shadowing and line of sight; fast
+    fading is independent for each cell. Beams add radio.budget.array_gain_db. Left out: device antennas that are not
+    isotropic.
     """
 
     rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one")
     isd_m: float = Field(
         200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons"
     )
-    sites: tuple[tuple[Metres, Metres], ...] | None = Field(
+    sites: Annotated[tuple[tuple[Metres, Metres], ...], OrFile()] | None = Field(
         None,
-        description="[x, y] of each site, m, instead of rings; null: hexagons",
+        description="[x, y] of each site, m, instead of rings, or a file of masts: {csv | geojson, ...}; null:"
+        " hexagons",
     )
     radius_m: float | None = Field(
         None,
@@ -51,11 +69,10 @@ class LayoutSettings(Section):
         description="gain of a site without sectors in all directions, for sending and receiving; sectors have their"
         " panels' gain",
     )
-    azimuth_deg: float = Field(
+    azimuth_deg: Degrees | tuple[Annotated[tuple[Degrees, ...], Field(min_length=1)], ...] = Field(
         30.0,
-        ge=-360,
-        le=360,
-        description="bearing of each site's first panel, counter-clockwise from x; the others are 120 degrees apart",
+        description="bearing of each site's first panel, counter-clockwise from x; the others are 120 degrees apart."
+        " Or, without sectors, the bearings of each site's panels: [[30, 150, 270], [0, 180], ...]",
     )
     downtilt_deg: float = Field(
         0.0, ge=-90, le=90, description="mechanical tilt of the panels below the horizon"
@@ -68,6 +85,18 @@ class LayoutSettings(Section):
     federations: Literal["all", "centre"] | tuple[CellNumber, ...] = Field(
         "all", description="cells with a server: all, only those of site 0 (centre), or a list of cells"
     )
+
+    @field_validator("sites", mode="before")
+    @classmethod
+    def _valid_file(cls, sites: Any) -> Any:
+        if not isinstance(sites, Mapping):
+            return sites
+        try:
+            SitesFile.model_validate(sites)
+        except ValidationError as error:
+            context = {"errors": error.errors(), "model": SitesFile, "unnamed": None}
+            raise PydanticCustomError("component", "invalid parameters", context) from error
+        raise ValueError("a file of sites needs a scenario, which has their origin_lon_lat")
 
     @model_validator(mode="after")
     def _one_layout(self) -> Self:
@@ -92,7 +121,18 @@ class LayoutSettings(Section):
 
     @model_validator(mode="after")
     def _one_antenna(self) -> Self:
-        if self.antenna_gain_dbi and self.sectors > 1:
+        if isinstance(self.azimuth_deg, tuple):
+            if self.sectors > 1:
+                raise ValueError(
+                    "sectors are 120 degrees apart, and azimuth_deg lists bearings: leave sectors out"
+                )
+            if self.sites is None or len(self.azimuth_deg) != len(self.sites):
+                sites = "hexagons" if self.sites is None else f"{len(self.sites)} sites"
+                listed = len(self.azimuth_deg)
+                raise ValueError(f"azimuth_deg lists the panels of {listed} sites, but there are {sites}")
+            if self.cells > MOST_CELLS:
+                raise ValueError(f"azimuth_deg: name at most {MOST_CELLS} cells, got {self.cells}")
+        if self.antenna_gain_dbi and self.bearings_deg:
             raise ValueError("antenna_gain_dbi is for sites without sectors; a panel has 8 dBi: leave it out")
         return self
 
@@ -116,6 +156,15 @@ class LayoutSettings(Section):
         return self.rings > 0 or self.sites is not None or self.sectors > 1
 
     @property
+    def bearings_deg(self) -> tuple[tuple[float, ...], ...]:
+        """Bearings of each site's panels; empty if sites are omnidirectional."""
+        if isinstance(self.azimuth_deg, tuple):
+            return self.azimuth_deg
+        if self.sectors == 1:
+            return ()
+        return (tuple(self.azimuth_deg + turn for turn in (0.0, 120.0, 240.0)),) * len(self.sites_m)
+
+    @property
     def sites_m(self) -> FloatArray:
         """[sites, 2] positions of the base stations."""
         return hexagonal_sites(self.rings, self.isd_m) if self.sites is None else np.array(self.sites, float)
@@ -123,6 +172,8 @@ class LayoutSettings(Section):
     @property
     def cells(self) -> int:
         """Number of cells."""
+        if isinstance(self.azimuth_deg, tuple):
+            return sum(map(len, self.azimuth_deg))
         return self.sectors * (site_count(self.rings) if self.sites is None else len(self.sites))
 
     @property
@@ -131,7 +182,7 @@ class LayoutSettings(Section):
         if isinstance(self.federations, tuple):
             return list(self.federations)
         if self.federations == "centre":
-            return list(range(self.sectors))
+            return list(range(len(self.bearings_deg[0]) if self.bearings_deg else 1))
         guards = self._guards if self.edge == "guard_ring" else 0
         return list(range(self.cells - self.sectors * guards))
 

@@ -27,6 +27,8 @@ class Measurements:
 
     Attributes:
         last: the last survey, or None.
+        changes: times, devices [n] and cells [n] of changes of cell that are known beforehand; empty if measurements
+            decide.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Measurements:
         self.several = power_db_of is not None
         self._power_db_of = power_db_of
         self.last: Survey | None = None
+        self.changes: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def survey(self, positions_m: np.ndarray) -> Survey:
         """Return a survey of all devices at positions_m [devices, 2]; recomputes those that have moved."""

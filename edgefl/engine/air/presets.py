@@ -148,6 +148,8 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         place.partition(".")[2]: keys for place, keys in NR.items() if place.partition(".")[0] == "radio"
     }
+    if radio.get("measured") is not None:  # measured rates have no radio beside them
+        return dict(radio)
     filled = dict(radio)
     own = {section: given_keys(radio.get(section, {})) for section in values if section}
     known = {**filled, **{key: value for keys in own.values() if keys for key, value in keys.items()}}
@@ -231,7 +233,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
         case "vehicle_above_m_s":
             return given.get("indoors_by") == "trip"
         case "antenna_gain_dbi":  # panels have their own
-            return given.get("sectors", 1) == 1
+            return given.get("sectors", 1) == 1 and isinstance(given.get("azimuth_deg", 0.0), int | float)
         case "uplink_p0_dbm":  # sets a power for resource blocks, or for a fixed share
             return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
         case "downlink_layers" | "frequency_taps":

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from edgefl.channel.antenna import Sectors, three_panels
+from edgefl.channel.antenna import Panel, Sectors
 from edgefl.channel.gaussian_fields import Common
 from edgefl.channel.large_scale import LargeScale
 from edgefl.engine.air.extent import Extent
@@ -21,11 +21,11 @@ from edgefl.rng import Streams
 def panels(extent: Extent) -> Sectors | None:
     """Return the sites' panels for devices of the extent's height, or None without sectors."""
     layout = extent.layout
-    if layout.sectors == 1:
+    if not layout.bearings_deg:
         return None
     return Sectors(
         layout.sites_m,
-        three_panels(layout.azimuth_deg, layout.downtilt_deg),
+        [tuple(Panel(bearing, layout.downtilt_deg) for bearing in of) for of in layout.bearings_deg],
         extent.bs_height_m - extent.ut_height_m,
         extent.wraparound,
     )

@@ -12,6 +12,7 @@ from edgefl.channel.tdd import Direction
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.air.access import AccessSettings
+from edgefl.engine.air.measured.settings import MeasuredSettings
 from edgefl.engine.air.presets import Preset, with_radio_preset
 from edgefl.engine.air.radio_sections import (
     NONE_IN_WORDS,
@@ -92,6 +93,9 @@ class RadioSettings(Section):
     fidelity: Literal["slot", "renewal", "auto"] = Field(
         "auto", description="how transfer times are computed: slot, renewal or auto"
     )
+    measured: MeasuredSettings | None = Field(
+        None, description="measured rates that replace computed ones: {path, columns, begin_s}; null: none"
+    )
     propagation: PropagationSettings = PropagationSettings()
     budget: BudgetSettings = BudgetSettings()
     link: LinkSettings = LinkSettings()
@@ -113,6 +117,8 @@ class RadioSettings(Section):
 
     def _problems(self) -> Iterator[str]:
         """Yield an error for each conflict between keys; the first is reported."""
+        if self.measured is not None:  # all these keys are refused beside it
+            return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
         uplink_full = self.budget.uplink_rule == "full"

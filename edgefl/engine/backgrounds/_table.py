@@ -1,15 +1,14 @@
 """Read a table of loads from CSV or Parquet, checked row by row."""
 
-import csv
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from edgefl.channel.tdd import Direction
-from edgefl.config import foreign_files
-from edgefl.errors import EdgeflError, about, quoted
+from edgefl.config import table_files
+from edgefl.errors import EdgeflError, quoted
 
 PLACE = ("radio", "background", "path")
 READABLE = (".csv", ".parquet")
@@ -38,7 +37,10 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
         EdgeflError: names file, line and remedy.
     """
     steps_of: dict[int | None, LoadSteps] = {}
-    for line, row in _csv_rows(path) if path.suffix == ".csv" else _parquet_rows(path):
+    names, rows = table_files.table(path, PLACE)
+    _check_names(path, names)
+    for line, cells in rows:
+        row = dict(zip(names, cells, strict=True))
         cell = _cell(path, line, row.get("cell"))
         steps = steps_of.setdefault(cell, LoadSteps())
         time_s = _number(path, line, "time_s", row["time_s"])
@@ -58,37 +60,6 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
     if not steps_of:
         raise EdgeflError(f"{path}: has no rows; write at least one", PLACE)
     return steps_of
-
-
-def _csv_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        # utf-8-sig: spreadsheets write a byte-order mark
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = csv.reader(foreign_files.lines(file))
-            names = [name.strip() for name in next(lines, [])]
-            _check_names(path, names)
-            for cells in lines:
-                if not cells:
-                    continue
-                if len(cells) != len(names):
-                    raise _error(
-                        path, lines.line_num, f"{len(cells)} cells but {len(names)} columns: make them equal"
-                    )
-                yield lines.line_num, dict(zip(names, cells, strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise EdgeflError(f"{path}: cannot be read as CSV ({error}); check the file", PLACE) from error
-
-
-def _parquet_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        with about(*PLACE):
-            table = foreign_files.ForeignParquet(path)
-        _check_names(path, table.names)
-        # the header counts as a line, as in a CSV table
-        for line, values in enumerate(table.rows(table.names), start=2):
-            yield line, dict(zip(table.names, values, strict=True))
-    except OSError as error:
-        raise EdgeflError(f"{path}: cannot be read as Parquet ({error}); check the file", PLACE) from error
 
 
 def _check_names(path: Path, names: Sequence[str]) -> None:
@@ -114,14 +85,11 @@ def _cell(path: Path, line: int, value: Any) -> int | None:
 
 
 def _number(path: Path, line: int, name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if isinstance(value, bool) or not math.isfinite(number):
+    number = table_files.number(value)
+    if number is None:
         raise _error(path, line, f"{name} is {quoted(value)}: write a number")
     return number
 
 
 def _error(path: Path, line: int, message: str) -> EdgeflError:
-    return EdgeflError(f"{path}:{line}: {message}", PLACE)
+    return table_files.error(path, line, message, PLACE)

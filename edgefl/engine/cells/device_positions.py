@@ -1,6 +1,7 @@
 """Current positions of the devices, and which of them are in the simulated area."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import simpy
@@ -15,13 +16,21 @@ class DevicePositions:
 
     Args:
         radius_m: distance from the origin beyond which a device is absent, or None without a limit.
+        reached: positions [n, 2] -> [n] whether any site is in range; None if all are.
     """
 
-    def __init__(self, env: simpy.Environment, movement: Movement, radius_m: float | None) -> None:
+    def __init__(
+        self,
+        env: simpy.Environment,
+        movement: Movement,
+        radius_m: float | None,
+        reached: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
         self.moves = movement.moves
         self._env = env
         self._movement = movement
         self._radius_m = radius_m
+        self._reached = reached
         self._places_s = -math.inf  # time of _places_m
         self._places_m = np.empty((0, 2))
 
@@ -44,4 +53,7 @@ class DevicePositions:
         if self._radius_m is None:
             return np.isfinite(positions_m[:, 0])
         # a comparison with nan is false: an absent device is not in the area
-        return within(positions_m, self._radius_m)
+        here = within(positions_m, self._radius_m)
+        if self._reached is not None:
+            here[here] = self._reached(positions_m[here])
+        return here

@@ -66,6 +66,8 @@ class Layer3Filter:
             self._off_db[:] = filtered_db
             filtered_db *= self._kept
             filtered_db += power_db
+        # a cell that comes into range starts its filter, and one that leaves it is gone
+        np.copyto(filtered_db, power_db, where=~np.isfinite(filtered_db))
         if first.any():
             filtered_db[first] = power_db[first]
         self._known[:] = measuring
@@ -121,9 +123,10 @@ class EventA3:
         self._timing &= served
         if not len(near):
             return []
-        gap_db = power_db[near] - own_db[near, None]
+        with np.errstate(invalid="ignore"):  # cells out of range are measured at -inf
+            gap_db = power_db[near] - own_db[near, None]
         entered_s = self._entered_s[near]
-        entered_s[gap_db < self._leave_db] = np.inf
+        entered_s[~(gap_db >= self._leave_db)] = np.inf
         entered_s[(gap_db > self._enter_db) & np.isinf(entered_s)] = time_s
         rows = np.arange(len(near))
         entered_s[rows, serving[near]] = np.inf

@@ -42,6 +42,7 @@ class Network:
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
+        reached: positions [n, 2] -> [n] whether any site is in range; elsewhere a device is absent, too. Optional.
         measurements: the devices' measurements of the cells.
         power: listener -> switches and batteries of the devices.
         tick_s: time between two checks of the devices.
@@ -60,13 +61,14 @@ class Network:
         handover: HandoverSettings,
         recorder: Recorder,
         radius_m: float | None = None,
+        reached: Callable[[np.ndarray], np.ndarray] | None = None,
         coverage: Coverage | None = None,
         borders: Borders | None = None,
     ) -> None:
         self.env = env
         self.borders = borders
         self._coverage = coverage
-        self._device_positions = DevicePositions(env, movement, radius_m)
+        self._device_positions = DevicePositions(env, movement, radius_m, reached)
         self._tick_s = tick_s
         self._handover = handover
         self._events = NetworkEvents(env, recorder, handover)
@@ -146,7 +148,7 @@ class Network:
     @property
     def still(self) -> bool:
         """Whether no device ever moves, is switched or has a battery."""
-        return not self.moves and self.power.constant
+        return not self.moves and self.power.constant and not self._measurements.changes
 
     # -- processes ------------------------------------------------------------------------------------
 
@@ -154,7 +156,17 @@ class Network:
         """Yield the generators for the composition root to start."""
         if self._device_positions.moves:
             yield self._watch()
+        if self._measurements.changes:
+            yield self._change_cells()
         yield from self.power.processes()
+
+    def _change_cells(self) -> Generator[simpy.Event, None, None]:
+        """Hand devices over at the known times; a device that is off or absent changes its cell without an event."""
+        for time_s, devices, targets in self._measurements.changes:
+            yield self.env.timeout(max(0.0, time_s - self.env.now))
+            present = self.power.running[devices] & self._inside[devices]
+            self._served.cell[devices[~present]] = targets[~present]
+            self._leave(devices[present], targets[present])
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
         """Check all devices every tick, for the cell's edge, or with measurements for handovers."""
@@ -209,10 +221,17 @@ class Network:
         # the last check and measurements decide, not those at the postponed departure
         if not self._seen[device] and self._inside[device]:
             self._move(np.array([device]), np.array([NOWHERE]))
-        elif (target := self._a3.target(device, self.env.now)) is not None:
+        elif (target := self._target(device)) is not None:
             self._move(np.array([device]), np.array([target]))
         elif guest:
             self._announce_device(device)
+
+    def _target(self, device: int) -> int | None:
+        """Return the cell to which a device should have handed over by now, or None."""
+        if not self._measurements.changes:
+            return self._a3.target(device, self.env.now)
+        cell = self._measurements.strongest_of(device, self.positions_m())
+        return None if cell == self._served.cell[device] else cell
 
     def link_failed(self, device: int) -> None:
         """Disconnect a device after a radio link failure, until it has a link or its part of the round ends."""

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from edgefl.channel.antenna import Panel, Sectors, three_panels
+from edgefl.channel.antenna import Panel, Sectors
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 
 HEIGHT_M = 8.5
@@ -67,6 +67,10 @@ def test_the_turn_is_that_of_38_901() -> None:
             assert gain_dbi == pytest.approx(8 - min(-(vertical_db + horizontal_db), 30), abs=1e-9)
 
 
+def three_panels(azimuth_deg: float, downtilt_deg: float = 0.0) -> tuple[Panel, ...]:
+    return tuple(Panel(azimuth_deg + turn, downtilt_deg) for turn in (0.0, 120.0, 240.0))
+
+
 def test_right_below_the_antenna_there_is_a_gain() -> None:
     """Elevation -90 degrees: 12 (90/65)^2 = 23 dB less; tilted by 90 degrees, straight ahead."""
     below = np.zeros(2)
@@ -76,7 +80,7 @@ def test_right_below_the_antenna_there_is_a_gain() -> None:
 
 def test_cells_are_numbered_site_by_site() -> None:
     sites_m = np.array([[0.0, 0.0], [500.0, 0.0]])
-    sectors = Sectors(sites_m, three_panels(30.0, 0.0), 0.0)
+    sectors = Sectors(sites_m, [three_panels(30.0)] * 2, 0.0)
     ahead = [np.array([math.cos(math.radians(a)), math.sin(math.radians(a))]) for a in (30, 150, 270)]
     places_m = np.array([site + 50 * way for site in sites_m for way in ahead])
     gains_dbi = sectors.gain_dbi(places_m)
@@ -84,23 +88,38 @@ def test_cells_are_numbered_site_by_site() -> None:
     assert gains_dbi.diagonal() == pytest.approx(8.0)
     # its neighbours on the same site are 120 degrees away
     assert gains_dbi[0, 1:3] == pytest.approx(-22.0)
-    assert [sectors.site_of(cell) for cell in range(6)] == [0, 0, 0, 1, 1, 1]
+    assert sectors.site_of(np.arange(6)).tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_each_site_may_have_panels_of_its_own() -> None:
+    """One panel to the east; two, to the north and to the south-west: each is strongest at 8 dBi straight ahead."""
+    sites_m = np.array([[0.0, 0.0], [500.0, 0.0]])
+    bearings = [[0.0], [90.0, 225.0]]
+    sectors = Sectors(sites_m, [tuple(map(Panel, of)) for of in bearings], 0.0)
+    places_m = np.array([[50.0, 0.0], [500.0, 50.0], [500.0 - 50.0, -50.0]])
+    gains_dbi = sectors.gain_dbi(places_m)
+    assert gains_dbi.diagonal() == pytest.approx(8.0)
+    assert sectors.site_of(np.arange(3)).tolist() == [0, 1, 1]
+    ways_m = places_m[:, None] - sites_m
+    for cell, (site, bearing) in enumerate([(0, 0.0), (1, 90.0), (1, 225.0)]):
+        assert np.array_equal(gains_dbi[:, cell], Panel(bearing).gain_dbi(ways_m[:, site], 0.0))
 
 
 def test_sectors_of_a_layout_that_repeats_look_at_the_nearest_copy() -> None:
     sites_m, wraparound = hexagonal_sites(1, 200.0), Wraparound(1, 200.0)
     panels = three_panels(30.0, 8.0)
+    of_sites = [panels] * len(sites_m)
     places_m = np.random.default_rng(1).uniform(-300, 300, (50, 2))
-    wrapped = Sectors(sites_m, panels, HEIGHT_M, wraparound).gain_dbi(places_m)
+    wrapped = Sectors(sites_m, of_sites, HEIGHT_M, wraparound).gain_dbi(places_m)
     ways_m = wraparound.displacement_m(places_m, sites_m)
     for cell in (0, 4, 20):
         expected = panels[cell % 3].gain_dbi(ways_m[:, cell // 3], HEIGHT_M)
         assert np.array_equal(wrapped[:, cell], expected)
-    single = Sectors(sites_m, panels, HEIGHT_M, wraparound).gain_dbi(places_m, single=True)
+    single = Sectors(sites_m, of_sites, HEIGHT_M, wraparound).gain_dbi(places_m, single=True)
     assert single.dtype == np.float32
     assert np.abs(single - wrapped).max() < 1e-4
 
 
 def test_where_nobody_is_every_cell_has_no_gain_to_tell() -> None:
-    sectors = Sectors(np.zeros((5, 2)), three_panels(0.0, 6.0), 8.5)
+    sectors = Sectors(np.zeros((5, 2)), [three_panels(0.0, 6.0)] * 5, 8.5)
     assert sectors.gain_dbi(np.empty((0, 2)), single=True).shape == (0, 15)

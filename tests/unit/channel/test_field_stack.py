@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from edgefl.channel import gaussian_fields
 from edgefl.channel.field_stack import FieldStack
 from edgefl.channel.gaussian_fields import Common, GaussianFields, _node_law
 
@@ -139,3 +140,46 @@ def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, f
     height = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.75 * height < stack.needed_bytes(90) < 1.03 * height
+
+
+@pytest.fixture
+def repeating(monkeypatch: pytest.MonkeyPatch) -> GaussianFields:
+    """Two fields over 2 km, for which there is memory for some 300 m."""
+    monkeypatch.setattr(gaussian_fields, "MAX_BYTES", 2**20)
+    monkeypatch.setattr(gaussian_fields, "REPEATING_BYTES", 2**19)
+    fields = GaussianFields(keys=[1, 2], correlation_m=10.0, area_radius_m=2000.0, stream=0)
+    assert fields.memory_bytes <= 2**19
+    return fields
+
+
+def test_fields_too_large_for_memory_repeat(repeating: GaussianFields) -> None:
+    """A period along either axis of the grid, which is turned by the angle whose tangent is 0.618."""
+    stack, positions_m = FieldStack([repeating]), places(300)
+    period_m = repeating.period * repeating.spacing_m
+    turn = np.arctan((np.sqrt(5) - 1) / 2)
+    along = period_m * np.array([np.cos(turn), -np.sin(turn)])
+    across = period_m * np.array([np.sin(turn), np.cos(turn)])
+    here = stack.at(positions_m)
+    for shift in (along, across, -2 * along + 3 * across):
+        # rounding moves a place by a billionth of a grid cell
+        np.testing.assert_allclose(stack.at(positions_m + shift), here, atol=1e-5)
+    assert np.abs(stack.at(positions_m + along / 2) - here).max() > 1
+    # on the seam, where a tiny negative coordinate wraps to the period itself
+    seam = np.array([[0.0, 0.0], [-1e-17, -1e-17], [1e-17, -1e-17]])
+    np.testing.assert_allclose(stack.at(seam), np.broadcast_to(stack.at(seam[:1]), (1, 3, 2)), atol=1e-5)
+
+
+def test_repeating_fields_keep_their_law(repeating: GaussianFields) -> None:
+    """Standard normal, with correlation exp(-d / 10 m) across places that no period separates.
+
+    8,000 places over 2 km in fields of 320 m x 320 m, about 1,000 independent patches of 10 m: means of squares and
+    of products are within 0.1, three standard errors sqrt(2 / 1,000) each.
+    """
+    stack = FieldStack([repeating])
+    positions_m = np.random.default_rng(8).uniform(-1300.0, 1300.0, (8000, 2))
+    here = stack.at(positions_m)[0]
+    assert np.abs(np.mean(here**2, axis=0) - 1).max() < 0.15
+    for distance_m in (5.0, 10.0, 20.0):
+        there = stack.at(positions_m + np.array([distance_m, 0.0]))[0]
+        assert np.abs(np.mean(here * there, axis=0) - np.exp(-distance_m / 10.0)).max() < 0.15
+    assert np.abs(np.mean(here[:, 0] * here[:, 1])) < 0.15

@@ -332,3 +332,40 @@ def test_memory_of_19_sites_over_1200_m() -> None:
     assert subject.memory_bytes < 200e6
     # nothing of it is made before it is read
     assert "_table" not in vars(subject.fields)
+
+
+def test_sites_beyond_the_range_are_not_received() -> None:
+    """Two UMi sites 8 km apart, without shadowing: the farther one is beyond 5 km, except near the middle.
+
+    By Table 7.4.1-1 beyond the breakpoint of 210 m, PL = 32.4 + 40 lg d3D + 20 lg 3.5 - 9.5 lg(210^2 + 8.5^2).
+    """
+    sites_m = [[-4000.0, 0.0], [4000.0, 0.0]]
+    subject = large_scale(sites_m=sites_m, keys=KEYS[:2], area_radius_m=4500.0)
+    along_m = np.array([-2000.0, -999.0, 0.0, 999.0, 1001.0])
+    places_m = np.stack([along_m, np.zeros(5)], axis=1)
+    apart_m = np.abs(along_m[:, None] - np.array([-4000.0, 4000.0]))
+    breakpoint_m = 4 * 9.0 * 0.5 * 3.5e9 / 3e8
+    loss_db = 32.4 + 40 * np.log10(np.hypot(apart_m, 8.5)) + 20 * math.log10(3.5)
+    loss_db -= 9.5 * math.log10(breakpoint_m**2 + 8.5**2)
+    expected_db = np.where(apart_m < 5000.0, -loss_db, -np.inf)
+    # the published breakpoint has c = 3e8 m/s: 0.01 dB from the exact constant
+    np.testing.assert_allclose(subject.gain_db(places_m), expected_db, atol=0.01)
+    own_db, distances_m, of_all_db = subject.links_among(places_m, np.ones(5, dtype=int))
+    np.testing.assert_array_equal(of_all_db, subject.gain_db(places_m))
+    # a link that there still is takes the loss at the end of the range
+    at_end_db = -loss_db[0, 1] + 40 * math.log10(math.hypot(6000.0, 8.5) / math.hypot(5000.0, 8.5))
+    np.testing.assert_allclose(own_db, np.append(at_end_db, -loss_db[1:, 1]), atol=0.01)
+    np.testing.assert_allclose(distances_m, apart_m[:, 1])
+    assert subject.is_beyond(distances_m).tolist() == [True, False, False, False, False]
+
+
+def test_places_without_any_site_in_range() -> None:
+    subject = large_scale(sites_m=[[-4000.0, 0.0], [4000.0, 0.0]], keys=KEYS[:2], area_radius_m=6000.0)
+    # 4,000 m from both along y: 5,657 m; on the axis 0 m: 4,000 m
+    places_m = np.array(
+        [[0.0, 4000.0], [0.0, 0.0], [5900.0, 0.0], [0.0, 2999.0], [0.0, 3001.0], [np.nan, 0.0]]
+    )
+    assert subject.reached(places_m).tolist() == [False, True, True, True, False, False]
+    near = large_scale()
+    assert near.range_m == math.inf
+    assert near.reached(np.array([[10.0, 0.0], [np.nan, np.nan]])).tolist() == [True, False]

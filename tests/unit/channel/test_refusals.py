@@ -107,9 +107,7 @@ shadowing_std_db | large_scale(shadowing_std_db=-4.0)
 carrier_hz | large_scale(carrier_hz=3.5)
 min_distance_m 5 to 270 m | large_scale(min_distance_m=5.0)
 min_distance_m 300 must be less than 270 m | large_scale(min_distance_m=300.0)
-to 5050 m | large_scale(area_radius_m=4950.0)
 FreeSpace | large_scale(model=FreeSpace(), shadowing_std_db=4.0)
-616 MiB, more than 512 MiB | large_scale(area_radius_m=3000.0, shadowing_std_db=None)
 speed_m_s | slot_correlation(x, carrier_hz=3.5e9, slot_s=0.5e-3) | -1.0; nan
 carrier_hz | slot_correlation(1.0, carrier_hz=x, slot_s=0.5e-3) | 0.0; -1.0
 slot_s | slot_correlation(1.0, carrier_hz=3.5e9, slot_s=0.0)

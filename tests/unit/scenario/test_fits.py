@@ -256,6 +256,20 @@ CASES = [
         ["learning.drift=label_swap"],
         ["learning.drift=null"],
     ),
+    (
+        "measured_rates",
+        "radio.scheduler",
+        ["radio={measured: {path: scenarios/traces/measured_links.csv}}"],
+        ["radio.scheduler=round_robin"],
+        ["radio.scheduler=equal_share"],
+    ),
+    (
+        "fixed_shares",
+        "radio.measured",
+        ["rounds.selector={name: fedl, count: 2}"],
+        ["radio={measured: {path: scenarios/traces/measured_links.csv}}"],
+        ["rounds.selector=all"],
+    ),
 ]
 
 

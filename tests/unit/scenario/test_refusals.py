@@ -144,8 +144,6 @@ cell.ut_height_m | environment | cell.ut_height_m=1
 cell.ut_height_m | 13 | cell.ut_height_m=14; radio.path_loss=uma
 cell.min_distance_m | 9 m | cell.min_distance_m=9
 cell.radius_m | 9 m | cell.radius_m=9
-layout.isd_m | 503.322 m | layout={rings: 2, isd_m: 200}; radio.path_loss=inh
-layout.isd_m | 11250 m | layout={rings: 2, isd_m: 2500, edge: guard_ring}
 layout | sites | layout={sites: [[0, 0]], rings: 1}
 layout | wraparound | layout={sites: [[0, 0]], edge: wraparound}
 layout | same place | layout={sites: [[0, 0], [5, 5], [0, 0]]}
@@ -160,8 +158,11 @@ layout | cell 1 | layout={rings: 1, edge: guard_ring, federations: [1]}
 layout | federations | layout={rings: 1, federations: [1, 1]}
 layout | federations | layout={rings: 1, federations: []}
 layout.federations | some | layout={rings: 1, federations: some}
-layout.radius_m | 6000 m | layout={sites: [[4000, 0]], radius_m: 2000}
-layout.sites | 8250 m | layout={sites: [[4000, 0]]}
+layout.sites | 5,000 m | layout={sites: [[4000, 0]]}
+layout | 2 sites | layout={sites: [[0, 0], [9, 0]], azimuth_deg: [[0, 90]]}
+layout | hexagons | layout={rings: 1, azimuth_deg: [[0, 90]]}
+layout | sectors | layout={sites: [[0, 0]], azimuth_deg: [[0, 90]], sectors: 3}
+layout | 8 dBi | layout={sites: [[0, 0]], azimuth_deg: [[0, 90]], antenna_gain_dbi: 5}
 layout | 8 dBi | layout={sectors: 3, antenna_gain_dbi: 5}
 radio.propagation.shadowing | spatial | layout={sectors: 3}; radio={preset: journal}
 radio.propagation.line_of_sight | spatial | radio={preset: journal, propagation: {line_of_sight: soft}}

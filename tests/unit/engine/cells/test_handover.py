@@ -370,3 +370,27 @@ def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
     env.run(until=2.0)
     assert woken_s == [pytest.approx(0.4)]
     assert not [e for e in log.of[Event] if e.event in ("departure", "arrival")]
+
+
+def test_a_cell_out_of_range_is_no_target_and_one_in_range_replaces_it() -> None:
+    """-inf stands for a site beyond the path loss's range: no neighbour, and worse than any as serving cell."""
+    a3 = EventA3(SETTINGS, devices=1, cells=3)
+    out = -np.inf
+    found = []
+    for number, powers in enumerate(
+        [[-90.0, out, out], [out, out, out], [out, out, -120.0], [out, out, -120.0]]
+    ):
+        found += a3.measure(number * INTERVAL_S, np.array([powers]), np.array([0]))
+    # cell 2 comes into range at 0.4 s, while the serving cell is out of range
+    assert singles(found) == [(pytest.approx(0.4 + TRIGGER_S), 0, 2)]
+
+
+def test_the_filter_starts_when_a_cell_comes_into_range_and_forgets_one_that_leaves() -> None:
+    """k = 4 at 0.2 s: F_n = (F_(n-1) + M_n) / 2, and F_1 = M_1 (38.331, 5.5.3.2)."""
+    filter_ = Layer3Filter(HandoverSettings(l3_filter_k=4), devices=1, cells=2)
+    everyone = np.array([True])
+    measured = [[-80.0, -np.inf], [-90.0, -np.inf], [-90.0, -100.0], [-np.inf, -110.0], [-70.0, -110.0]]
+    expected = [[-80.0, -np.inf], [-85.0, -np.inf], [-87.5, -100.0], [-np.inf, -105.0], [-70.0, -107.5]]
+    for powers, filtered in zip(measured, expected, strict=True):
+        power_db = np.asfortranarray([powers], dtype=np.float32)
+        np.testing.assert_array_equal(filter_.filtered_db(power_db, everyone), [filtered])

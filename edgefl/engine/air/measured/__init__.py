@@ -1,0 +1,1 @@
+"""A radio that replays measured rates instead of computing them."""

@@ -1,0 +1,228 @@
+"""Measured rates of devices over time, read from a table."""
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
+from edgefl.config import table_files
+from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.measured.settings import OTHERS, RATES, MeasuredSettings
+from edgefl.errors import EdgeflError, quoted
+
+PLACE = ("radio", "measured", "path")
+MOST_BIT_S = 1e11
+# seconds since 1970 reach it in the year 5138: larger times count milliseconds
+MOST_S = 1e11
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The rates of one device; each holds until the next time.
+
+    times_s: [rows] rising. bit_s: direction -> [rows]. moved: direction -> [rows] bits from the first time on.
+    cells: [rows] number of its cell.
+    """
+
+    times_s: FloatArray
+    bit_s: dict[Direction, FloatArray]
+    moved: dict[Direction, FloatArray]
+    cells: np.ndarray
+
+    def row(self, time_s: float) -> int:
+        """Return the row that holds at a time."""
+        return max(0, int(np.searchsorted(self.times_s, time_s, side="right")) - 1)
+
+    def bits_at(self, direction: Direction, time_s: float) -> float:
+        """Return the integral of the rate from the first time to this one, bits."""
+        row = self.row(time_s)
+        return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
+
+    def end_s(self, direction: Direction, from_s: float, bits: float) -> float:
+        """Return the time at which bits have moved, begun at from_s."""
+        reached = self.bits_at(direction, from_s) + bits
+        row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
+        # without a rate here the bits moved stay the same up to the next row, which would have been found
+        missing = reached - self.moved[direction][row]
+        return float(self.times_s[row] + missing / self.bit_s[direction][row])
+
+
+@dataclass(frozen=True)
+class MeasuredRates:
+    """The rates of all devices, by device number; their names, and the cells' names, in order of first appearance."""
+
+    steps: Sequence[Steps]
+    devices: Sequence[str]
+    cells: Sequence[str]
+
+    @property
+    def ends_s(self) -> float:
+        """The earliest last time of a device with several rows; inf without any."""
+        return min((one.times_s[-1] for one in self.steps if len(one.times_s) > 1), default=math.inf)
+
+    def bit_s(self, direction: Direction, devices: Sequence[int], time_s: float) -> FloatArray:
+        """Return the rates [devices] at a time."""
+        steps = [self.steps[device] for device in devices]
+        return np.array([one.bit_s[direction][one.row(time_s)] for one in steps])
+
+    def cells_at(self, devices: Sequence[int], time_s: float) -> np.ndarray:
+        """Return the cells [devices] at a time."""
+        return np.array([self.steps[device].cells[self.steps[device].row(time_s)] for device in devices])
+
+    def changes(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
+        """Return the times after 0 at which devices change their cells, with these devices [n] and cells [n]."""
+        found: dict[float, list[tuple[int, int]]] = {}
+        for device, one in enumerate(self.steps):
+            rows = 1 + np.flatnonzero(np.diff(one.cells))
+            for time_s, cell in zip(one.times_s[rows].tolist(), one.cells[rows].tolist(), strict=True):
+                if time_s > 0:
+                    found.setdefault(time_s, []).append((device, cell))
+        return [(time_s, *np.array(found[time_s]).T) for time_s in sorted(found)]
+
+    def check(self, devices: int, cells: int) -> None:
+        """Raise if the scenario has another number of devices or cells.
+
+        Raises:
+            EdgeflError: names the key and the number.
+        """
+        for place, named, has, there in (
+            (("devices", "count"), "devices", devices, len(self.devices)),
+            (("layout",), "cells", cells, len(self.cells)),
+        ):
+            if has != there:
+                remedy = (
+                    f"set devices.count: {there}"
+                    if named == "devices"
+                    else f"give layout.sites {there} places"
+                )
+                raise EdgeflError(f"{has} {named}, but radio.measured has {there}: {remedy}", place)
+
+
+def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:
+    """Read the table at a path.
+
+    Raises:
+        EdgeflError: names file, line and remedy.
+    """
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise EdgeflError(f"{path}: cannot be read ({error.strerror}) in {Path.cwd()}", PLACE) from error
+    return _read(path, tuple(settings.columns.items()), settings.begin_s, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=4)
+def _read(
+    path: Path, columns: tuple[tuple[str, str], ...], begin_s: float | None, changed_ns: int, size: int
+) -> MeasuredRates:
+    """Read a table; a changed file is read again."""
+    names, lines = table_files.table(path, PLACE)
+    rows = _Rows(path, names, dict(columns))
+    for line, cells in lines:
+        rows.add(line, cells)
+    return rows.rates(begin_s)
+
+
+@dataclass
+class _Recorded:
+    times_s: "array[float]" = field(default_factory=lambda: array("d"))
+    bit_s: "dict[Direction, array[float]]" = field(
+        default_factory=lambda: {d: array("d") for d in DIRECTIONS}
+    )
+    cells: "array[int]" = field(default_factory=lambda: array("q"))
+    last_line: int = 0
+
+
+class _Rows:
+    """The rows of a table while they are read."""
+
+    def __init__(self, path: Path, names: Sequence[str], columns: dict[str, str]) -> None:
+        self._path = path
+        self._names = names
+        small = [name.lower() for name in names]
+
+        def place(key: str, wanted: Sequence[str]) -> int:
+            given = [columns[each] for each in wanted if each in columns]
+            return table_files.column(path, names, given or wanted, PLACE, exact=bool(given))
+
+        self._time = place("time_s", OTHERS["time_s"])
+        self._rates: dict[Direction, tuple[int, float]] = {}
+        for direction, units in RATES.items():
+            given = [key for key in columns if key in units]
+            at = place(direction, list(units))
+            self._rates[direction] = at, units[given[0] if given else small[at]]
+        some = {key: key in columns or bool(set(OTHERS[key]) & set(small)) for key in ("device", "cell")}
+        self._device, self._cell = (place(key, OTHERS[key]) if some[key] else None for key in some)
+        self._devices: dict[str, _Recorded] = {}
+        self._cells: dict[str, int] = {}
+
+    def add(self, line: int, cells: Sequence[Any]) -> None:
+        device = self._devices.setdefault(self._name(line, cells, self._device), _Recorded())
+        time_s = table_files.seconds(cells[self._time])
+        if time_s is None or abs(time_s) >= MOST_S:
+            raise self._error(
+                line, self._time, cells, "write seconds, or a date such as 2026-11-26T08:00:00Z"
+            )
+        if device.times_s and time_s <= device.times_s[-1]:
+            raise self._error(
+                line,
+                self._time,
+                cells,
+                f"is no later than the device's row in line {device.last_line}: sort by time",
+            )
+        device.times_s.append(time_s)
+        device.last_line = line
+        for direction, (at, unit) in self._rates.items():
+            bit_s = table_files.number(cells[at])
+            if bit_s is None or not 0 <= bit_s * unit <= MOST_BIT_S:
+                raise self._error(line, at, cells, f"write a rate, 0 to {MOST_BIT_S:g} bit/s")
+            device.bit_s[direction].append(bit_s * unit)
+        device.cells.append(self._cells.setdefault(self._name(line, cells, self._cell), len(self._cells)))
+
+    def rates(self, begin_s: float | None) -> MeasuredRates:
+        if not self._devices:
+            raise EdgeflError(f"{self._path}: has no rows; write at least one", PLACE)
+        for name, one in self._devices.items():
+            for direction, (at, _) in self._rates.items():
+                if not one.bit_s[direction][-1]:
+                    of = f" of device {quoted(name)}" if self._device is not None else ""
+                    raise table_files.error(
+                        self._path,
+                        one.last_line,
+                        f"{self._names[at]} is 0 in the last row{of}, and would be to the end of the run: no transfer"
+                        " would end; end with a row above 0, or without these last rows",
+                        PLACE,
+                    )
+        first_s = min(one.times_s[0] for one in self._devices.values()) if begin_s is None else begin_s
+        return MeasuredRates(
+            [_steps(one, first_s) for one in self._devices.values()], list(self._devices), list(self._cells)
+        )
+
+    def _name(self, line: int, cells: Sequence[Any], at: int | None) -> str:
+        if at is None:
+            return ""
+        name = "" if cells[at] is None else str(cells[at]).strip()
+        if not name:
+            raise self._error(line, at, cells, "write a name or number")
+        return name
+
+    def _error(self, line: int, at: int, cells: Sequence[Any], remedy: str) -> EdgeflError:
+        message = f"{self._names[at]} is {quoted(cells[at])}: {remedy}"
+        return table_files.error(self._path, line, message, PLACE)
+
+
+def _steps(recorded: _Recorded, first_s: float) -> Steps:
+    times_s = np.frombuffer(recorded.times_s) - first_s
+    bit_s = {direction: np.frombuffer(rates) for direction, rates in recorded.bit_s.items()}
+    moved = {
+        direction: np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(times_s))])
+        for direction, rates in bit_s.items()
+    }
+    return Steps(times_s, bit_s, moved, np.frombuffer(recorded.cells, dtype=np.int64))

@@ -1,0 +1,198 @@
+"""The radio, the gains and the serving cells of a run with measured rates."""
+
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import simpy
+
+from edgefl.channel.schedulers import BoolArray
+from edgefl.channel.tdd import Direction
+from edgefl.channel.units import FloatArray
+from edgefl.engine.air.air import AirInterface
+from edgefl.engine.air.budget import Budget
+from edgefl.engine.air.gains import LargeScaleState, RoundKey
+from edgefl.engine.air.links import DIRECTIONS, Links
+from edgefl.engine.air.measured.rates import MeasuredRates, Steps
+from edgefl.engine.air.measurements import Measurements, Survey
+from edgefl.engine.air.progressive import ProgressiveTransfer
+from edgefl.engine.air.radio import Radio
+from edgefl.engine.air.radio_round import Link, RadioRound
+
+
+class Steady:
+    """Fading of a link that does not fade: measured rates contain it."""
+
+    static, correlation, renews, mean_power = True, 1.0, False, 1.0
+
+    def power(self, first_slot: int, count: int) -> FloatArray:
+        return np.ones(count)
+
+    def generator(
+        self, first_slot: int, stream: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
+        raise NotImplementedError("a steady link draws no numbers")
+
+    def forget(self) -> None:
+        pass
+
+
+STEADY = Steady()
+
+
+@dataclass(frozen=True)
+class ReplayedTransfer:
+    """A transfer at a device's measured rates; it ends at the first slot boundary by which all bits have moved."""
+
+    air: AirInterface
+    steps: Steps
+    direction: Direction
+    payload_bits: int
+    first_slot: int
+
+    def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int]:
+        end = slot
+        if self.payload_bits:
+            from_s = slot * self.air.slot_s
+            end = self.air.next_slot(self.steps.end_s(self.direction, from_s, self.payload_bits))
+        yield self.air.until(end)
+        return end
+
+    def pause(self, slot: int) -> None:
+        raise NotImplementedError("a measured link is always in sync")
+
+    def bits(self, slot: int) -> int:
+        slot_s = self.air.slot_s
+        first, last = (self.steps.bits_at(self.direction, at * slot_s) for at in (self.first_slot, slot))
+        return int(min(self.payload_bits, last - first + 1e-6))  # a bit may miss its whole by rounding
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayedLink(Link):
+    """A link that moves bits at measured rates."""
+
+    def _begun(
+        self, direction: Direction, share: float, payload_bits: int, first_slot: int
+    ) -> tuple[ProgressiveTransfer, None]:
+        assert isinstance(self.round, ReplayedRound)
+        steps = self.round.rates.steps[self.device]
+        return ReplayedTransfer(self.round.air, steps, direction, payload_bits, first_slot), None
+
+
+@dataclass(frozen=True)
+class ReplayedRound(RadioRound):
+    """A round of links with measured rates."""
+
+    rates: MeasuredRates = field(kw_only=True)
+
+    def __iter__(self) -> Iterator[Link]:
+        return (ReplayedLink(self, row) for row in range(len(self.links)))
+
+    @property
+    def predictable(self) -> bool:
+        return False
+
+    def in_sync(self) -> list[int]:
+        slowest = np.minimum(*(self.links.snr[direction] for direction in DIRECTIONS))
+        return np.flatnonzero(slowest > 0).tolist()
+
+
+class MeasuredBudget(Budget):
+    """The SNR at which Shannon's rate on the whole band is the rate measured now, for estimates before a round."""
+
+    def __init__(self, rates: MeasuredRates, air: AirInterface, device_power_w: FloatArray) -> None:
+        super().__init__(air.settings, device_power_w)
+        self._rates, self._air = rates, air
+
+    def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
+        now_s, hz = self._air.env.now, self._air.settings.bandwidth_hz
+        return {d: np.expm1(math.log(2.0) / hz * self._rates.bit_s(d, state.ids, now_s)) for d in DIRECTIONS}
+
+
+class MeasuredRadio(Radio):
+    """A radio with links at measured rates; its other arguments are those of `Radio`."""
+
+    def __init__(
+        self, env: simpy.Environment, rates: MeasuredRates, *, device_power_w: FloatArray, **others: Any
+    ) -> None:
+        super().__init__(env, device_power_w=device_power_w, **others)
+        self._rates = rates
+        self.fading = lru_cache(maxsize=1)(lambda device, cell: STEADY)
+        self.budget = MeasuredBudget(rates, self.air, device_power_w)
+
+    def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
+        return np.ones(len(ids), dtype=bool), np.ones(len(ids))
+
+    def open_round(
+        self,
+        state: LargeScaleState,
+        cell: int,
+        payload_bits: dict[Direction, Sequence[int]],
+        *,
+        decided: Mapping[Direction, FloatArray] | None = None,
+        power: FloatArray | None = None,
+        lead_slots: int = 0,
+    ) -> RadioRound:
+        many = len(state.ids)
+        none, full = np.zeros(many), np.ones(many)
+        shares = dict.fromkeys(DIRECTIONS, full)
+        links = Links(
+            state.ids,
+            [cell] * many,
+            [STEADY] * many,
+            self.budget.snr(state),
+            shares,
+            none,
+            full,
+            full * math.inf,
+        )
+        return ReplayedRound(self.air, links, cell, rates=self._rates)
+
+
+@dataclass
+class MeasuredGains:
+    """Gains that order devices by their downlink rates, for selectors.
+
+    cells_m: [cells, 2] a point of each cell, for distances. now_s: returns the time at which rounds open.
+    """
+
+    rates: MeasuredRates
+    cells_m: FloatArray
+    now_s: Callable[[], float] = lambda: 0.0
+    clamped: int = 0
+    beyond: int = 0
+
+    def of_round(
+        self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
+    ) -> LargeScaleState:
+        bit_s = self.rates.bit_s("downlink", ids, self.now_s())
+        gains_db = 10.0 * np.log10(np.maximum(bit_s, 1.0)) - 120.0  # over 1 Tbit/s
+        distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
+        return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
+
+    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+        raise NotImplementedError("measured rates are no function of the place")
+
+    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
+        raise NotImplementedError("measured rates are no function of the place")
+
+    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("measured rates are no function of the place")
+
+
+class MeasuredCells(Measurements):
+    """The cells of a table of rates, instead of measured powers."""
+
+    def __init__(self, rates: MeasuredRates, env: simpy.Environment) -> None:
+        super().__init__(len(rates.cells))
+        self._rates, self._env = rates, env
+        self.changes = rates.changes()
+
+    def strongest_of(self, device: int, positions_m: np.ndarray) -> int:
+        return int(self._rates.cells_at([device], self._env.now)[0])
+
+    def strongest(self, positions_m: np.ndarray) -> np.ndarray:
+        return self._rates.cells_at(range(len(positions_m)), self._env.now)

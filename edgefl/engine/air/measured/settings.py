@@ -1,0 +1,89 @@
+"""Settings of measured links: the table of rates and its columns."""
+
+from pathlib import Path
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from edgefl.channel.tdd import Direction
+from edgefl.config import table_files
+from edgefl.config.scenario_fields import Section
+from edgefl.errors import quoted
+
+UNITS = {
+    "bit_s": 1.0,
+    "bps": 1.0,
+    "kbit_s": 1e3,
+    "kbps": 1e3,
+    "mbit_s": 1e6,
+    "mbps": 1e6,
+    "gbit_s": 1e9,
+    "gbps": 1e9,
+}
+WORDS: dict[Direction, tuple[str, ...]] = {
+    "downlink": ("downlink", "download", "dl"),
+    "uplink": ("uplink", "upload", "ul"),
+}
+# names of columns of rates, and the bits per second of their units
+RATES = {
+    d: {f"{word}_{unit}": bit_s for word in words for unit, bit_s in UNITS.items()}
+    for d, words in WORDS.items()
+}
+OTHERS = {
+    "time_s": ("time_s", "t", "time", "timestamp"),
+    "device": ("device", "id", "ue"),
+    "cell": ("cell", "cell_id", "pci"),
+}
+
+
+class MeasuredSettings(Section):
+    """A table of measured rates that the radio replays: a drive test, counters of a network, another simulator.
+
+    CSV or Parquet, with a row for a device and a time: the rates of its downlink and its uplink from then on, and
+    optionally its cell.
+
+        time_s,device,downlink_mbit_s,uplink_mbit_s,cell
+        0,a,80,12,north
+        5,a,35,4.5,south
+
+    Times are seconds or dates by ISO 8601 (UTC without a zone), and rise for each device; the first time in the table
+    is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the first rate
+    also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells: `layout`
+    must have as many. A table without the column `device` is about one device, and one without `cell` about one cell.
+
+    The unit of a rate ends its column's name: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
+    names other columns.
+
+    A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
+    rate R that takes Z / R, in whole slots. A device hands over when its cell changes. Its radio is on for the whole
+    transfer, an uplink at full power. Rates belong to devices: transfers at the same time do not share them.
+    """
+
+    path: Path = Field(description="the table, .csv, .csv.gz or .parquet; relative to the scenario's file")
+    columns: dict[str, str] = Field(
+        {},
+        description="columns with other names, by what they hold: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
+    )
+    begin_s: float | None = Field(
+        None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: its first time"
+    )
+
+    @field_validator("path")
+    @classmethod
+    def _readable(cls, path: Path) -> Path:
+        if not path.name.endswith(table_files.READABLE):
+            raise ValueError(
+                f"{path} is of no known kind: use a name that ends in {', '.join(table_files.READABLE)}"
+            )
+        return path
+
+    @model_validator(mode="after")
+    def _known_columns(self) -> Self:
+        known = [*OTHERS, *RATES["downlink"], *RATES["uplink"]]
+        for key in self.columns:
+            if key not in known:
+                raise ValueError(
+                    f"columns: {quoted(key)} is none of time_s, device, cell, or downlink or uplink with a unit,"
+                    " such as downlink_mbit_s"
+                )
+        return self

@@ -1,0 +1,270 @@
+"""Read masts from files: tables of cells, such as OpenCelliD's or an operator's, and GeoJSON points."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from pydantic import Field, ValidationError, model_validator
+
+from edgefl.config import foreign_files, shipped, table_files
+from edgefl.config.strict import Strict
+from edgefl.errors import EdgeflError, quoted
+from edgefl.places.plane import LocalPlane
+
+LARGEST_FILE = 100_000_000  # bytes of GeoJSON, unpacked
+NEAR_DEG = 0.7  # of latitude, 78 km: farther masts are out of any world, and of the plane
+SAME_DIGITS = 5  # decimals of a degree, about 1 m, up to which two cells are at one mast
+# the first cells of a row of OpenCelliD's files, which have no line of names, and its columns
+RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
+OPENCELLID = (
+    *("radio", "mcc", "net", "area", "cell", "unit", "lon", "lat", "range"),
+    *("samples", "changeable", "created", "updated", "averageSignal"),
+)
+NAMES = {
+    "lon": ("lon", "longitude", "lng", "long"),
+    "lat": ("lat", "latitude"),
+    "azimuth": ("azimuth", "azimuth_deg", "bearing"),
+}
+Values = str | int | float
+Row = tuple[str, Mapping[str, Any]]  # where it is, for errors, and its cells by column
+
+
+class SitesFile(Strict):
+    """Sites of a file, in degrees; they need the scenario's origin_lon_lat.
+
+    A table has a row for each cell, a GeoJSON file a point. Cells at one place, within about a metre, are one mast.
+    If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector; otherwise a
+    mast is one site like any other of `layout`. Further cells of a mast, or of a sector, such as those of other
+    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note counts all of these.
+    """
+
+    csv: Path | None = Field(
+        None,
+        description="table, .csv, .csv.gz or .parquet, relative to the scenario's file: OpenCelliD's, with or without"
+        " its line of names, or any other with columns of longitude and latitude",
+    )
+    geojson: Path | None = Field(None, description="points of a GeoJSON file (RFC 7946) instead")
+    lon: str | None = Field(None, description="column of longitudes; if left out, lon, longitude or lng")
+    lat: str | None = Field(None, description="column of latitudes; if left out, lat or latitude")
+    azimuth: str | None = Field(
+        None, description="column or property of azimuths; if left out, azimuth or bearing, if there is one"
+    )
+    where: dict[str, Values | tuple[Values, ...]] = Field(
+        {},
+        description="only rows with this value, or one of these, by column or property: {radio: [LTE, NR], net: 1}",
+    )
+
+    @model_validator(mode="after")
+    def _one_file(self) -> Self:
+        if (self.csv is None) == (self.geojson is None):
+            raise ValueError("give one file, csv or geojson")
+        for key in ("lon", "lat"):
+            if self.geojson is not None and getattr(self, key) is not None:
+                raise ValueError(
+                    f"{key} is a column of a table, and GeoJSON points have coordinates: leave it out"
+                )
+        return self
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """The key of the file in the scenario."""
+        return ("layout", "sites", "geojson" if self.csv is None else "csv")
+
+    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "Masts":
+        """Return the masts of the file, within a radius of the origin if it is given.
+
+        Raises:
+            EdgeflError: names file, line or feature, and the remedy.
+        """
+        path = shipped.data(self.csv or self.geojson or Path())
+        rows = _Rows(self, path)
+        with foreign_files.reading(path, *self.place):
+            for where, cells in _of_geojson(path, self.place) if self.csv is None else _of_table(self, path):
+                rows.add(where, cells)
+        return rows.masts(origin_lon_lat, radius_m)
+
+
+@dataclass(frozen=True)
+class Masts:
+    """Masts of a file.
+
+    sites_m: [x, y] of each. azimuth_deg: bearings of each one's sectors, counter-clockwise from x; None without a
+    column of azimuths. note: what became of the rows.
+    """
+
+    sites_m: list[list[float]]
+    azimuth_deg: list[list[float]] | None
+    note: str
+
+
+def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a scenario's keys with the places and bearings of its file of sites, if it names one.
+
+    Raises:
+        EdgeflError: names the key, or file and line, and the remedy.
+    """
+    layout = scenario.get("layout")
+    if not (isinstance(layout, Mapping) and isinstance(layout.get("sites"), Mapping)):
+        return scenario
+    try:
+        file = SitesFile.model_validate(layout["sites"])
+    except ValidationError:
+        return scenario  # the layout's own check raises the error
+    origin, radius_m = scenario.get("origin_lon_lat"), layout.get("radius_m")
+    masts = file.masts(
+        origin if _is_place(origin) else None, radius_m if isinstance(radius_m, int | float) else None
+    )
+    filled = {**layout, "sites": masts.sites_m}
+    if masts.azimuth_deg is not None:
+        if "azimuth_deg" in layout:
+            raise EdgeflError(
+                "the file has azimuths of its own: leave azimuth_deg out", ("layout", "azimuth_deg")
+            )
+        filled["azimuth_deg"] = masts.azimuth_deg
+    return {**scenario, "layout": filled}
+
+
+def _is_place(value: Any) -> bool:
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(isinstance(each, int | float) and math.isfinite(each) for each in value)
+    )
+
+
+def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
+    names, lines = table_files.table(path, file.place)
+    if len(names) == len(OPENCELLID) and names[0].upper() in RADIOS:
+        yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
+        names = list(OPENCELLID)
+    small, found = {name.lower() for name in names}, {}
+    for key, usual in NAMES.items():
+        given = getattr(file, key)
+        if given is not None or key != "azimuth" or small & set(usual):
+            wanted = usual if given is None else (given,)
+            found[key] = names[table_files.column(path, names, wanted, file.place, exact=given is not None)]
+    for name in file.where:
+        table_files.column(path, names, (name,), file.place, exact=True)
+    for line, cells in lines:
+        row = dict(zip(names, cells, strict=True))
+        yield f"{path}:{line}", row | {key: row[name] for key, name in found.items()}
+
+
+def _of_geojson(path: Path, place: tuple[str, ...]) -> Iterator[Row]:
+    try:
+        document = json.loads(foreign_files.whole(path, LARGEST_FILE))
+        features = document["features"] if document["type"] == "FeatureCollection" else [document]
+        for number, feature in enumerate(features, start=1):
+            geometry = feature.get("geometry", feature) or {}
+            points: Iterable[Any] = ()
+            if geometry.get("type") in ("Point", "MultiPoint"):
+                at = geometry["coordinates"]
+                points = [at] if geometry["type"] == "Point" else at
+            cells = feature.get("properties") or {}
+            small = {str(name).lower(): value for name, value in cells.items()}
+            azimuths = [small[name] for name in NAMES["azimuth"] if name in small]
+            for point in points:
+                usual = {"azimuth": azimuths[0]} if azimuths else {}
+                yield f"{path}: feature {number}", {**usual, **cells, "lon": point[0], "lat": point[1]}
+    except EdgeflError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise EdgeflError(f"{path}: is not GeoJSON by RFC 7946 ({error}); check the file", place) from error
+
+
+class _Rows:
+    """The rows of a file while they are read: cells, joined by mast."""
+
+    def __init__(self, file: SitesFile, path: Path) -> None:
+        self._file, self._path = file, path
+        self._wanted = {
+            column: set(map(str, values if isinstance(values, tuple) else (values,)))
+            for column, values in file.where.items()
+        }
+        self._azimuths: dict[tuple[float, float], list[float]] = {}  # by mast
+        self._with_azimuths = False
+        self._cells = self._chosen = 0
+
+    def add(self, where: str, cells: Mapping[str, Any]) -> None:
+        self._cells += 1
+        if any(str(cells.get(column)).strip() not in values for column, values in self._wanted.items()):
+            return
+        self._chosen += 1
+        lon, lat = (
+            self._number(where, key, cells.get(key), most) for key, most in (("lon", 180.0), ("lat", 90.0))
+        )
+        bearings = self._azimuths.setdefault((round(lon, SAME_DIGITS), round(lat, SAME_DIGITS)), [])
+        name = self._file.azimuth if self._file.csv is None and self._file.azimuth else "azimuth"
+        if name in cells or self._file.azimuth is not None:
+            self._with_azimuths = True
+            azimuth = self._number(where, name, cells.get(name), 360.0)
+            bearing = (90.0 - azimuth) % 360.0
+            if bearing not in bearings:
+                bearings.append(bearing)
+
+    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> Masts:
+        path, place = self._path, self._file.place
+        if not self._azimuths:
+            chosen = " that `where` chooses" if self._cells else ""
+            raise EdgeflError(f"{path}: has no cell{chosen}; it needs at least one", place)
+        places_deg = np.array(list(self._azimuths))
+        if origin_lon_lat is None:
+            lon, lat = np.median(places_deg, axis=0).round(4).tolist()
+            raise EdgeflError(
+                f"{path}: masts in degrees need the place on Earth of [0, 0] m: set origin_lon_lat, such as"
+                f" [{lon:g}, {lat:g}], amid them",
+                ("origin_lon_lat",),
+            )
+        places_m = np.full(places_deg.shape, np.inf)
+        away_deg = np.abs(places_deg - origin_lon_lat)
+        near = (away_deg[:, 1] < NEAR_DEG) & (
+            away_deg[:, 0] < NEAR_DEG / math.cos(math.radians(origin_lon_lat[1]))
+        )
+        if near.any():
+            places_m[near] = LocalPlane(*origin_lon_lat).to_m(places_deg[near])
+        distances_m = np.hypot(*places_m.T)
+        kept = np.flatnonzero(distances_m <= (math.inf if radius_m is None else radius_m))
+        if not len(kept) or not np.isfinite(distances_m[kept]).all():
+            many = "none" if not len(kept) else f"{np.isfinite(distances_m).sum():,}"
+            raise EdgeflError(
+                f"{path}: of {len(places_deg):,} masts {many} lie in the world around origin_lon_lat"
+                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out those beyond it,"
+                " or move the origin to the masts",
+                place,
+            )
+        azimuths = list(self._azimuths.values())
+        return Masts(
+            places_m[kept].round(2).tolist(),
+            [azimuths[at] for at in kept.tolist()] if self._with_azimuths else None,
+            self._note(len(kept), sum(len(azimuths[at]) for at in kept.tolist())),
+        )
+
+    def _note(self, kept: int, sectors: int) -> str:
+        def many(number: int, what: str) -> str:
+            return f"{number:,} {what}{'s' * (number != 1)}"
+
+        cells = many(self._chosen, "cell")
+        if self._chosen < self._cells:
+            cells = f"{self._chosen:,} of {many(self._cells, 'cell')} (where)"
+        sectors_of = f" with {many(sectors, 'sector')}" if self._with_azimuths else ""
+        beyond = len(self._azimuths) - kept
+        left_out = f"; {beyond:,} more beyond layout.radius_m are left out" if beyond else ""
+        places = many(len(self._azimuths), "place")
+        return f"layout.sites: {self._path.name} has {cells} at {places}: {many(kept, 'site')}{sectors_of}{left_out}"
+
+    def _number(self, where: str, key: str, value: Any, most: float) -> float:
+        found = table_files.number(value)
+        if found is None or abs(found) > most:
+            remedy = (
+                "write degrees"
+                if value not in (None, "")
+                else "write degrees, or choose rows that have it (where)"
+            )
+            raise EdgeflError(
+                f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", self._file.place
+            )
+        return found

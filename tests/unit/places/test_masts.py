@@ -1,0 +1,172 @@
+"""Masts of a file become sites: places by hand on the ellipsoid, cells of one mast its sectors."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.run.plan import prepare
+from edgefl.scenario import scenario
+from edgefl.scenario.scenario import Scenario
+from tests.refusals import refused_at
+
+ORIGIN = (11.12, 46.06)
+# OpenCelliD's form: three cells at a mast, two at the next, one at a third
+OPENCELLID = """\
+LTE,262,1,1001,100001,0,11.1200,46.0600,1000,12,1,1418816528,1598948816,0
+LTE,262,1,1001,100002,0,11.1200,46.0600,1000,9,1,1418816528,1598948816,0
+LTE,262,1,1001,100003,0,11.1200,46.0600,1000,7,1,1418816528,1598948816,0
+LTE,262,1,1001,100101,0,11.1250,46.0620,800,4,1,1418816528,1598948816,0
+LTE,262,1,1001,100102,0,11.1250,46.0620,800,31,1,1418816528,1598948816,0
+NR,262,1,1001,100201,0,11.1290,46.0590,500,5,1,1698816528,1698948816,0
+"""
+NAMES = "radio,mcc,net,area,cell,unit,lon,lat,range,samples,changeable,created,updated,averageSignal\n"
+OPERATOR = """\
+Site;Longitude;Latitude;Azimuth
+A;11.12;46.06;0
+A;11.12;46.06;120
+A;11.12;46.06;240
+A;11.12;46.06;240
+B;11.125;46.062;90
+"""
+
+
+def loaded(folder: Path, text: str, name: str = "masts.csv", **sites: Any) -> Scenario:
+    path = folder / name
+    path.write_text(text)
+    kind = "geojson" if name.endswith("json") else "csv"
+    layout = {"sites": {kind: str(path), **sites.pop("file", {})}, **sites.pop("layout", {})}
+    return scenario.load(
+        {
+            "name": "masts",
+            "duration_s": 20,
+            "origin_lon_lat": ORIGIN,
+            "layout": layout,
+            "devices": {"count": 3},
+            "sessions": {"name": "interval", "length_s": 20},
+            "workload": {"payload_bits": 1e6, "flops_per_sample": 1e6},
+            **sites,
+        }
+    )
+
+
+def on_ellipsoid_m(lon: float, lat: float) -> tuple[float, float]:
+    """East and north of the origin on WGS 84's ellipsoid by its radii of curvature at the latitude between."""
+    middle = math.radians((lat + ORIGIN[1]) / 2)
+    axis_m, square = 6_378_137.0, 2 / 298.257223563 - 1 / 298.257223563**2
+    w = math.sqrt(1 - square * math.sin(middle) ** 2)
+    north_m = math.radians(lat - ORIGIN[1]) * axis_m * (1 - square) / w**3
+    east_m = math.radians(lon - ORIGIN[0]) * axis_m / w * math.cos(middle)
+    return east_m, north_m
+
+
+@pytest.mark.parametrize("head", ["", NAMES])
+def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> None:
+    one = loaded(tmp_path, head + OPENCELLID)
+    places = [(11.12, 46.06), (11.125, 46.062), (11.129, 46.059)]
+    assert one.layout.sites is not None
+    for found, place in zip(one.layout.sites, places, strict=True):
+        # 0.1 m: the east of a place is measured at a latitude between, 100 m away
+        assert found == pytest.approx(on_ellipsoid_m(*place), abs=0.1)
+    assert one.layout.cells == 3
+    notes = prepare(one).notes
+    assert "layout.sites: masts.csv has 6 cells at 3 places: 3 sites" in notes
+
+
+def test_azimuths_are_sectors(tmp_path: Path) -> None:
+    """Clockwise from north, 0, 120 and 240 degrees are 90, 330 and 210 degrees counter-clockwise from east."""
+    one = loaded(tmp_path, OPERATOR)
+    assert one.layout.azimuth_deg == ((90.0, 330.0, 210.0), (0.0,))
+    assert one.layout.cells == 4
+    assert one.layout.served == [0, 1, 2, 3]
+    # a panel has 8 dBi of its own
+    assert one.layout.antenna_gain_dbi == 0
+    plan = prepare(one)
+    assert "layout.sites: masts.csv has 5 cells at 2 places: 2 sites with 4 sectors" in plan.notes
+    # 200 m north of the first mast its first sector is the strongest, 200 m south-south-west its third
+    gains = plan.world.gains
+    power_db = gains.power_db(plan.world.cells_m[[0, 2, 3]] * 1.0)
+    assert power_db.shape == (3, 4)
+    assert power_db.argmax(axis=1).tolist() == [0, 2, 3]
+
+
+def test_the_written_scenario_needs_no_file(tmp_path: Path) -> None:
+    one = loaded(tmp_path, OPERATOR)
+    (tmp_path / "masts.csv").unlink()
+    again = scenario.load(scenario.written(one))
+    assert again.layout == one.layout
+
+
+def test_points_of_geojson_with_their_azimuths(tmp_path: Path) -> None:
+    features = [
+        {"type": "Feature", "geometry": {"type": kind, "coordinates": at}, "properties": properties}
+        for kind, at, properties in [
+            ("Point", [11.12, 46.06], {"Bearing": 90, "net": 1}),
+            ("MultiPoint", [[11.12, 46.06, 300.0], [11.125, 46.062]], {"Bearing": 270, "net": 1}),
+            ("Point", [11.3, 46.2], {"Bearing": 0, "net": 2}),
+            ("LineString", [[11.12, 46.06], [11.13, 46.06]], {}),
+        ]
+    ]
+    text = json.dumps({"type": "FeatureCollection", "features": features})
+    one = loaded(tmp_path, text, "masts.geojson", file={"where": {"net": 1}})
+    assert one.layout.azimuth_deg == ((0.0, 180.0), (180.0,))
+
+
+def test_columns_may_be_named_and_rows_chosen(tmp_path: Path) -> None:
+    text = "x\ty\tband\n11.12\t46.06\tn78\n11.12\t46.07\tn1\n11.13\t46.06\tn28\n"
+    named = {"lon": "x", "lat": "y", "where": {"band": ["n78", "n28"]}}
+    assert loaded(tmp_path, text, file=named).layout.cells == 2
+
+
+def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None:
+    """One of them in another country."""
+    rows = OPENCELLID + "LTE,208,1,1,1,0,2.35,48.85,1,1,1,1,1,0\n"
+    one = loaded(tmp_path, rows, layout={"radius_m": 500})
+    assert one.layout.cells == 2
+    assert any("2 sites; 2 more beyond layout.radius_m are left out" in note for note in prepare(one).notes)
+    with refused_at("layout.sites.csv", "layout.radius_m", "of 4 masts 3"):
+        loaded(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "nouns", "more"),
+    [
+        ("layout.sites.csv", "id,lon\n1,2\n", (":1:", "lat", "'id', 'lon'"), {}),
+        ("layout.sites.csv", "lon,lat\n11.12,north\n", (":2:", "lat is 'north'", "degrees"), {}),
+        ("layout.sites.csv", "lon,lat\n11.12,46.06\n5113000,46\n", (":3:", "lon is '5113000'", "180"), {}),
+        ("layout.sites.csv", "lon,lat\n11.12\n", (":2:", "1 cells but 2 columns"), {}),
+        ("layout.sites.csv", "lon,lat\n", ("no cell",), {}),
+        ("layout.sites.csv", "lon,lat,azimuth\n11.12,46.06,\n", (":2:", "azimuth is ''", "where"), {}),
+        (
+            "layout.sites.csv",
+            "lon,lat,n\n11.12,46.06,1\n",
+            ("no cell that `where` chooses",),
+            {"where": {"n": 2}},
+        ),
+        ("layout.sites.csv", "lon,lat\n11.12,46.06\n", (":1:", "no column 'net'"), {"where": {"net": 2}}),
+        ("layout.sites.lom", "lon,lat\n11.12,46.06\n", ("unknown key",), {"lom": "x"}),
+        ("layout.sites.csv", "lon,lat,long\n1,2,3\n", ("2 columns 'lon'",), {}),
+    ],
+)
+def test_a_wrong_table_names_the_line(
+    tmp_path: Path, place: str, text: str, nouns: tuple[str, ...], more: dict[str, Any]
+) -> None:
+    with refused_at(place, *nouns):
+        loaded(tmp_path, text, file=more)
+
+
+def test_other_wrong_files(tmp_path: Path) -> None:
+    with refused_at("origin_lon_lat", "[11.12, 46.06]"):
+        loaded(tmp_path, "lon,lat\n11.12,46.06\n", origin_lon_lat=None)
+    with refused_at("layout.sites.geojson", "RFC 7946"):
+        loaded(tmp_path, '{"type": "FeatureCollection"}', "masts.geojson")
+    with refused_at("layout.sites.geojson", "no cell"):
+        loaded(tmp_path, '{"type": "FeatureCollection", "features": []}', "masts.geojson")
+    with refused_at("layout.sites", "one file"):
+        loaded(tmp_path, "", file={"geojson": "other.geojson"})
+    with refused_at("layout.azimuth_deg", "leave azimuth_deg out"):
+        loaded(tmp_path, OPERATOR, layout={"azimuth_deg": 10})
+    with refused_at("layout", "leave sectors out"):
+        loaded(tmp_path, OPERATOR, layout={"sectors": 3})

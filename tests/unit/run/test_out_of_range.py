@@ -1,0 +1,94 @@
+"""A layout may be wider than its path loss holds: the range is a link's, and a device without any site is absent."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from edgefl import simulate
+from edgefl.run.plan import prepare
+from edgefl.scenario import scenario
+from tests.refusals import refused_at
+
+# the law of UMi and UMa ends at 5,000 m (TR 38.901, Table 7.4.1-1)
+ROAD = [[-3000, 0], [-1500, 0], [0, 0], [1500, 0], [3000, 0]]
+
+
+def driven(folder: Path, track: str, sites: Any, law: str = "uma", **sections: Any) -> dict[str, Any]:
+    """A scenario of devices that move along a track, t,id,x,y, without shadowing and in line of sight."""
+    (folder / "track.csv").write_text(f"t,id,x,y\n{track}")
+    devices = len({line.split(",")[1] for line in track.split()})
+    return {
+        "name": "road",
+        "duration_s": 40,
+        "layout": {"sites": sites, "radius_m": 9000},
+        "radio": {
+            "preset": "journal",
+            "path_loss": law,
+            "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
+        },
+        "devices": {
+            "count": devices,
+            "mobility": {"name": "trace", "path": str(folder / "track.csv")},
+        },
+        "sessions": {"name": "interval", "length_s": 20},
+        "rounds": {"every_s": 10},
+        "workload": {"payload_bits": 1e6, "flops_per_sample": 1e6},
+        **sections,
+    }
+
+
+@pytest.mark.parametrize("law", ["umi", "uma"])
+def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None:
+    """6 km in 120 s past five sites: every round is completed, by a site nearby."""
+    wide = driven(tmp_path, "0,a,-3000,20\n120,a,3000,20\n", ROAD, law, duration_s=120)
+    wide["rounds"]["every_s"] = 20
+    run = simulate(wide, tmp_path / "run")
+    rows = pd.read_csv(run / "devices.csv")
+    assert (rows.outcome == "completed").all()
+    assert rows.distance_m.between(0, 1000).all()
+    assert not [note for note in prepare(scenario.load(wide)).notes if "farther than" in note]
+
+
+def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
+    """From 4,800 m to 5,200 m east of the only site near it at 40 m/s: out of range from 5 s on, checked each 0.2 s.
+
+    A second one stays. The site at -8,500 m never reaches either of them.
+    """
+    track = "0,a,4800,0\n10,a,5200,0\n40,a,5200,0\n0,b,100,0\n40,b,100,0\n"
+    wide = driven(tmp_path, track, [[0, 0], [-8500, 0]])
+    notes = prepare(scenario.load(wide)).notes
+    (note,) = [note for note in notes if "farther than 5,000 m" in note]
+    assert "1 of 2 devices" in note
+    run = simulate(wide, tmp_path / "run")
+    events = pd.read_csv(run / "events.csv")
+    gone = events[events.event == "departure"]
+    assert gone.device.tolist() == [0]
+    assert 5.0 <= gone.time_s.iloc[0] <= 5.2 + 1e-9
+    rows = pd.read_csv(run / "devices.csv")
+    assert set(rows[rows.downlink_start_s > 5.2].device) == {1}
+
+
+def test_a_device_without_a_site_in_range_on_all_of_its_way_is_refused(tmp_path: Path) -> None:
+    track = "0,a,0,0\n40,a,10,0\n0,b,8000,0\n40,b,7000,0\n0,c,0,8000\n40,c,0,8000\n"
+    with refused_at("layout.sites", "device 1", "5,000 m", "1 others", "layout.radius_m") as refusal:
+        prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]])))
+    assert "free_space" not in str(refusal.value)
+
+
+def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
+    """Within 5,000 m for 0.04 s of 40 s, between two of the looks each 0.2 s: looked at once more, closely."""
+    track = "0,a,5500,0\n20.1,a,5010,0\n20.3,a,4999,0\n20.5,a,5010,0\n40,a,5500,0\n"
+    notes = prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
+    (note,) = [note for note in notes if "farther than" in note]
+    assert float(re.search(r"\(([\d.]+)%", note)[1]) > 99  # type: ignore[index]
+
+
+def test_a_single_cell_stays_within_the_range(tmp_path: Path) -> None:
+    one = driven(tmp_path, "0,a,0,0\n40,a,10,0\n", None)
+    one["layout"], one["cell"] = {}, {"radius_m": 200}
+    one["radio"]["path_loss"] = "inh"
+    with refused_at("cell.radius_m", "the farthest links are 200 m long", "150 m"):
+        scenario.load(one)
