@@ -198,12 +198,14 @@ class Scenario(Section):
         has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
         return (*(("federations", name) if has_own else ()), section, *keys)
 
-    def size_of(self, name: str, devices: int) -> int:
-        """Return the number of devices of a federation."""
+    def size_of(self, name: str, devices: int) -> int | None:
+        """Return the number of devices of a federation; None if only the trace has it."""
         assert self.federations is not None
         own, classes = self.federations[name].classes, self.devices.classes or {}
         if own is None:
             return int(sizes(list(self.federations.values()), devices)[list(self.federations).index(name)])
+        if self.devices.classes_by == "types":
+            return None
         of = dict(zip(classes, class_sizes(classes, devices), strict=True))
         return int(sum(of[each] for each in own))
 
@@ -221,7 +223,7 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         """Check that sections agree; report the first conflict in this order."""
-        classes, count = self.devices.classes or {}, self.devices.count
+        classes, count = self.devices.classes or {}, self.devices.number
         self._check_task()
         needs.check_places(self.extent, self.devices, self.areas)
         trained = [

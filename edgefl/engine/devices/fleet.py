@@ -12,7 +12,8 @@ from edgefl.engine.class_settings import ClassSettings, class_sizes
 from edgefl.engine.devices.battery import Battery
 from edgefl.engine.power_models import Draws
 from edgefl.engine.settings import DeviceSettings
-from edgefl.errors import moved
+from edgefl.errors import EdgeflError, clipped, moved, quoted
+from edgefl.mobility import Recorded
 from edgefl.rng import Streams
 
 NO_CLASS = ClassSettings()
@@ -52,6 +53,35 @@ class Fleet:
             order = np.argsort(streams("class").random(devices), kind="stable")
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
+        return cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
+
+    @classmethod
+    def of_types(cls, settings: DeviceSettings, recorded: Sequence[Recorded]) -> "Fleet":
+        """Give each device the class named like its type in a trace, or like its kind if no class is.
+
+        Args:
+            recorded: the devices as a trace has them, with `id`, `kind` and `type`.
+
+        Raises:
+            EdgeflError: a device has neither, or a class no device.
+        """
+        classes = settings.classes or {}
+        numbers = {name: number for number, name in enumerate(classes)}
+        of = np.array([numbers.get(one.type, numbers.get(one.kind, -1)) for one in recorded], dtype=np.intp)
+        types = list(dict.fromkeys(one.type or one.kind for one in recorded))
+        if (of < 0).any():
+            lost = recorded[int((of < 0).argmax())]
+            raise EdgeflError(
+                f"device {quoted(lost.id)} of the trace has type {quoted(lost.type)} and kind {lost.kind}, but the"
+                f" classes are {', '.join(classes)}: name a class like one of them",
+                ("devices", "classes"),
+            )
+        for name, number in numbers.items():
+            if number not in of:
+                raise EdgeflError(
+                    f"no device of the trace has this type; its types are {clipped(', '.join(types), 300)}",
+                    ("devices", "classes", name),
+                )
         return cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
 
     def __len__(self) -> int:
