@@ -17,6 +17,8 @@ from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
+# after a loss a receiver needs the ephemeris, which a satellite sends every 30 s (IS-GPS-200, 20.3.3): twice that
+RECEPTION_S = 60.0
 MILLISECONDS = 1e11  # a time above it is in the year 5138, or not in seconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
@@ -82,7 +84,7 @@ class Trace(Mobility):
         gt=0,
         le=1e9,
         description="simulated time between samples beyond which a device is absent; null: 10 times the device's"
-        " median interval, in SUMO's files a missing time step, between waypoints never",
+        " median interval, at least 60; in SUMO's files a missing time step, between waypoints never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
         ("vehicle", "person"), description="elements of SUMO's file that are devices"
@@ -290,7 +292,8 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
         times_s: [samples] times, device after device.
         counts: [devices] number of samples of each.
         lost: [devices] number of usual intervals beyond which a gap is an absence. Devices of a file that lists all
-            devices of each time step have their interval in common; others have their own, the median.
+            devices of each time step have their median interval in common; others have their own, and at least
+        RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]
@@ -299,5 +302,5 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
     if listed:
         limits_s[lost == LISTED] = LISTED * np.median(np.concatenate(listed))
     for number in np.flatnonzero((lost != LISTED) & np.isfinite(lost) & (counts > 1)).tolist():
-        limits_s[number] = lost[number] * np.median(spans[number])
+        limits_s[number] = max(lost[number] * np.median(spans[number]), RECEPTION_S)
     return limits_s

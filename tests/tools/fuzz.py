@@ -22,11 +22,12 @@ from pathlib import Path
 from tests.tools.fuzz_calls import CallResult, call
 from tests.tools.fuzz_mutations import FuzzCase, case
 from tests.tools.fuzz_runs import run_case
+from tests.tools.fuzz_traces import trace_case
 from tests.tools.invariants import check_run
 
-VALIDATE, RUN = 3000, 300  # cases
+VALIDATE, TRACE, RUN = 3000, 1000, 300  # cases
 # nineteen sites 500 m apart: what 0.8 GB of places keep is drawn in 8 s of a quiet processor
-CPU_S = {"validate": 25.0, "run": 40.0}
+CPU_S = {"validate": 25.0, "trace": 25.0, "run": 40.0}
 LONGEST_MESSAGE = 2000
 MEMORY_BYTES = 16_000_000_000  # of addresses; what asks for more is to be refused, not tried
 # what a run may find out only as it goes
@@ -53,6 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--validate", type=int, default=VALIDATE, help="files to validate")
+    parser.add_argument("--trace", type=int, default=TRACE, help="traces to validate a scenario with")
     parser.add_argument("--run", type=int, default=RUN, help="scenarios to run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the case of this number")
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["EDGEFL_OFFLINE"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.RLIM_INFINITY))
     began, findings, outcomes = time.monotonic(), [], Counter[str]()
-    for mode, many in (("validate", options.validate), ("run", options.run)):
+    for mode, many in (("validate", options.validate), ("trace", options.trace), ("run", options.run)):
         for number in range(many) if options.only is None else [options.only] * bool(many):
             new, outcome = try_case(mode, options.seed, number, options.keep)
             findings += new
@@ -92,13 +94,13 @@ def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Findin
     Returns:
         The rules that the case broke, and how it ended.
     """
-    made = case(seed, number) if mode == "validate" else run_case(seed, number)
+    made = {"validate": case, "trace": trace_case, "run": run_case}[mode](seed, number)
     with tempfile.TemporaryDirectory(prefix="edgefl-fuzz-") as name:
         folder = Path(name)
         for file, content in made.files.items():
             (folder / file).write_bytes(content)
         try:
-            broken, ended = _validated(made, folder) if mode == "validate" else _run(made, folder)
+            broken, ended = _run(made, folder) if mode == "run" else _validated(made, folder)
         except BaseException:
             _keep(made, keep / f"{mode}-{seed}-{number}")
             raise

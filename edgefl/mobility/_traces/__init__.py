@@ -74,19 +74,21 @@ def read(path: Path, wanted: Wanted) -> Samples:
     for file, name in zip(files, _names(files), strict=True):
         samples.begin(file, name)
         with foreign_files.reading(file):
-            _form(file).read(file, samples)
+            _form(file, wanted).read(file, samples)
     if not samples.devices:
         first = f"; the first bad row is {samples.first_skipped}" if samples.skipped else ""
         raise EdgeflError(
-            f"{path}: has no {' or '.join(wanted.kinds)} and no row; a trace needs at least one sample{first}"
+            f"{path}: has no {' or '.join(wanted.kinds)} of SUMO, no row and no track point; a trace needs one{first}"
         )
     return samples
 
 
-def _form(path: Path) -> Form:
+def _form(path: Path, wanted: Wanted) -> Form:
     with foreign_files.opened(path) as file:
         head = Head(file.read(HEAD))
     forms = _forms()
+    if wanted.columns and not (head.is_xml or head.binary):
+        return forms["table"]
     for form in forms.values():
         if form.begins(head):
             return form

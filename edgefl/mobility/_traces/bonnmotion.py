@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def begins(head: "Head") -> bool:
     """Return whether a file that begins so has this form."""
     words = [line.split() for line in head.lines[:3]]
-    return bool(words) and all(are_numbers(each) and _size(each) for each in words) and not _is_one(words)
+    if not words or not all(map(are_numbers, words)) or _is_one(words):
+        return False
+    return all(float(each[0]) == 0 for each in words) and _size(words[0]) > 0
 
 
 def _is_one(words: list[list[str]]) -> bool:

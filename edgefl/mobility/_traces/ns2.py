@@ -89,7 +89,9 @@ def _way(id_: str, commands: "array[float]", samples: Samples) -> list[Waypoint]
         if math.isnan(new_speed):  # set X_ or Y_: there at once
             to, speed = (x if math.isnan(x_to) else x_to, y if math.isnan(y_to) else y_to), 0.0
             if to != (x, y):
-                way[-1:] = [(line, math.nextafter(now, -1.0), x, y)] * (now > 0) + [(line, now, *to)]
+                before = (line, math.nextafter(now, -1.0), x, y)
+                jumps_again = len(way) > 1 and way[-2][1] == before[1]
+                way[-1:] = [(line, now, *to)] if jumps_again or now == 0 else [before, (line, now, *to)]
         else:
             to, speed = (x_to, y_to), new_speed
     _move(way, line, math.inf, to, speed)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # names by which a column is known, in lower case and without blanks, hyphens and underscores
 COMMON: Mapping[str, tuple[str, ...]] = {
-    "t": ("t", "time", "timestamp", "datetime", "utctime", "utc", "gpstime", "recordedat"),
+    "t": ("t", "time", "timestamp", "datetime", "utctime", "utc", "gpstime", "trackedat"),
     "id": (
         *(
             "id",
@@ -149,16 +149,17 @@ class Columns:
         x, y = place("x"), place("y")
         named = x is not None and _known(names[x], "lon")
         lon, lat = place("lon"), place("lat")
-        if {lon, lat} != {None} and (samples.wanted.degrees or {x, y} == {None}):
-            samples.in_degrees(True)
-            x, y, wanted = lon, lat, ("lon", "lat")
-        else:
-            samples.in_degrees(samples.wanted.degrees or named)
-            wanted = ("x", "y")
+        told = {"lon", "lat"} & set(columns or samples.wanted.columns)
+        degrees = {lon, lat} != {None} and bool(told or samples.wanted.degrees or {x, y} == {None})
+        if degrees:
+            x, y = lon, lat
         t, id_, type_ = place("t"), place("id"), place("type")
-        for role, at in zip(("t", *wanted), (t, x, y), strict=True):
+        for role, at in zip(
+            ("t", "lon" if degrees else "x", "lat" if degrees else "y"), (t, x, y), strict=True
+        ):
             if at is None:
                 raise samples.error(1, f"no column is {role} among {clipped(', '.join(names))}; {WANTED}")
+        samples.in_degrees(degrees or samples.wanted.degrees or named)
         samples.nameless |= id_ is None
         id_at, type_at = (-1 if at is None else at for at in (id_, type_))
         device = _Device("row", id_at, x or 0, y or 0, type_at)

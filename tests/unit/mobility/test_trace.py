@@ -295,7 +295,7 @@ CSV_FAULTS = {
     "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the middle of this trace is \[1.0, 1.0\]",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' occurs 2 times",
     "": ":1: is empty; name the columns in the first line t,id,x,y",
-    "t,id,x,y\n": ": has no vehicle or person and no row; a trace needs at least one sample",
+    "t,id,x,y\n": ": has no vehicle or person of SUMO, no row and no track point; a trace needs one",
     "t,id,x,y\n0,a,1,1\n0,b,1\n": ":3: 3 cells in a table of 4 columns; complete the line",
     "t,id,x,y\n0,,1,1\n": ":2: id is empty; name the device",
     "t,id,x,y\n0,a,1,here\n": ":2: y holds 'here', not a number; write a number",
