@@ -11,8 +11,8 @@ from edgefl.config import shipped
 from edgefl.config.clock import DateWords
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
-from edgefl.mobility._traces import Samples, Wanted, read
-from edgefl.mobility._traces._samples import LISTED, Device
+from edgefl.mobility._traces import read
+from edgefl.mobility._traces._samples import LISTED, Device, Samples, Wanted
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 

@@ -18,8 +18,6 @@ from edgefl.config import foreign_files, scenario_files
 from edgefl.errors import EdgeflError, quoted
 from edgefl.mobility._traces._samples import Samples, Wanted
 
-__all__ = ["Samples", "Wanted", "read"]
-
 HEAD = 1 << 16  # bytes of a file that tell its form
 KNOWN = (
     "floating-car data or tables of SUMO, tables with a header (CSV, Parquet), GPX, GeoLife's .plt, Porto's POLYLINE,"

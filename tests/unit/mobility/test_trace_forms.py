@@ -177,7 +177,7 @@ FAR = f"id,t,lat,lon\n7,0,0,0\n7,6,116.318450,39.984683\n7,6,{SECOND}\n7,9\n7,12
 
 
 @pytest.mark.parametrize(
-    ("text", "bad", "first"), [(DIRTY, 2, ":3: lat"), (FAR, 3, ":2: '7' is at longitude 0")]
+    ("text", "bad", "first"), [(DIRTY, 2, ":3: lon"), (FAR, 3, ":2: '7' is at longitude 0")]
 )
 def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, first: str) -> None:
     path = write(text)
