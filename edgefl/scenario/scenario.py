@@ -206,8 +206,7 @@ class Scenario(Section):
             return int(sizes(list(self.federations.values()), devices)[list(self.federations).index(name)])
         if self.devices.classes_by == "types":
             return None
-        of = dict(zip(classes, class_sizes(classes, devices), strict=True))
-        return int(sum(of[each] for each in own))
+        return int(sum(class_sizes(classes, devices)[list(classes).index(each)] for each in own))
 
     @property
     def reports(self) -> Reports:
