@@ -18,8 +18,11 @@ from edgefl.mobility._calendar import DAYS, Day
 from edgefl.mobility._draws import UniformDraws
 from edgefl.mobility._walkers import Walkers
 from edgefl.mobility._ways import Ways
+from edgefl.places.permissions import Mode
 from edgefl.rng import Streams
 
+# m/s; our choice, between SUMO's default speeds of 5 km/h for pedestrians, 20 km/h for bicycles, and those of cars
+FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
 # Offsets of a person's random numbers. Habits: one for each entry of the plan, and from this offset, by the name of
@@ -98,6 +101,11 @@ class Itinerary(Walkers):
     addresses: dict[str, Address] = Field(
         description="{place: area | {area: share of the people} | [x, y]}: locations of work, school, home, ..."
     )
+    mode: Mode | None = Field(
+        None,
+        description="foot, bicycle, bus or car, which decides which streets of a map are open; null: by"
+        " speed_max_m_s, foot up to 3 m/s, bicycle up to 8 m/s, car above",
+    )
     plan: tuple[_Trip, ...] = Field(
         min_length=1,
         max_length=100,
@@ -145,6 +153,12 @@ class Itinerary(Walkers):
             elif isinstance(address, dict):
                 for name in address:
                     yield ("addresses", place, name), name
+
+    @property
+    def travels_by(self) -> Mode:
+        """The mode of travel."""
+        slow: list[Mode] = [mode for mode, top_m_s in FASTEST.items() if self.speed_max_m_s <= top_m_s]
+        return self.mode or [*slow, "car"][0]
 
     @cached_property
     def _names(self) -> list[str]:
@@ -198,7 +212,7 @@ class _Commutes(Legs):
         self._leaves = _Leaves(model, draws, UniformDraws(streams, len(people), ("mobility", "days")), people)
         goals = np.array([model._names.index(trip.to) for trip in model.plan])
         self._goals = goals
-        self._ways = Ways(spots_m, self._leaves.pairs(goals), model.places.streets)
+        self._ways = Ways(spots_m, self._leaves.pairs(goals), model.places.streets_for(model.travels_by))
         self._spots_m = spots_m
         # last entry followed, in the row of `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)

@@ -120,11 +120,15 @@ class Trace(Mobility):
     def start_all(self) -> "_Recorded":
         return self._moving(self._read(None))
 
+    @property
+    def _origin(self) -> tuple[float, float] | None:
+        """The longitude and latitude of [0, 0], if known."""
+        plane = self.places.plane
+        return None if plane is None else (plane.lon_deg, plane.lat_deg)
+
     def _read(self, keep: int | None) -> Samples:
         """Read the samples of this number of devices, or of all; note what is skipped."""
-        plane = self.places.plane
-        origin = None if plane is None else (plane.lon_deg, plane.lat_deg)
-        wanted = Wanted(keep, self.geo, origin, self.kinds, self.columns, self.bad_rows == "skip")
+        wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
         if samples.skipped:
@@ -180,7 +184,7 @@ class Trace(Mobility):
                 " they are milliseconds, 1e-6 if microseconds",
                 ("devices", "mobility", "time_scale"),
             )
-        if self.geo is None and not degrees and look_like_degrees(rows[:, 1:]):
+        if self.geo is None and not degrees and look_like_degrees(rows[:, 1:], self._origin):
             raise EdgeflError(
                 f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees; set geo: true and the"
                 " scenario's origin_lon_lat, or geo: false if they are metres",

@@ -1,9 +1,9 @@
 """Named areas where people live, work and meet: discs, rectangles, polygons, or shapes from a map file."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, Self
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -11,11 +11,13 @@ from pydantic import Field, model_validator
 from edgefl.channel.geometry import on_disc
 from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, refused
-from edgefl.places.map_files import POLYGONS, geojson_lines, sumo_boundary
+from edgefl.places import sumo_files
+from edgefl.places.geojson_files import POLYGONS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
-from edgefl.places.polygons import trapezoids
+from edgefl.places.polygons import Trapezoids, trapezoids, union
 
 if TYPE_CHECKING:
+    from edgefl.places.permissions import Mode
     from edgefl.places.street_map import StreetMap
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -27,6 +29,19 @@ class _Region(Protocol):
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
+
+    def drawn(self) -> dict[str, Any]:
+        """Return what a picture needs: centre and radius, or points, the corners of each ring, m."""
+
+
+class _Streets(Protocol):
+    """All streets of a map."""
+
+    def map_for(self, mode: "Mode") -> "StreetMap":
+        """Return the map of the streets that are open to a mode of travel."""
+
+    def drawn(self) -> list[list[list[float]]]:
+        """Return the corners of each street, m."""
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -43,19 +58,31 @@ class Places:
     """The map of a scenario's world.
 
     areas: by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
-    streets: map of the streets, or None. notes: what a reader of files leaves out or repairs; the run shows it.
+    streets: all streets, or None. notes: what a reader of files leaves out or repairs; the run shows it.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
     plane: LocalPlane | None = None
-    streets: "StreetMap | None" = None
+    streets: _Streets | None = None
     notes: list[str] = field(default_factory=list)
+    used: set[str] = field(default_factory=set)  # "plane", once something in degrees has been converted
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
         """Map uniform numbers [4, n] to spots [2, n] in an area, or in several by their shares."""
         shares = {shares: 1.0} if isinstance(shares, str) else shares
         area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
         return points_in([self.areas[name] for name in shares], area, uniform[1:])
+
+    def streets_for(self, mode: "Mode") -> "StreetMap | None":
+        """Return the map of the streets that are open to a mode of travel, or None without streets."""
+        return None if self.streets is None else self.streets.map_for(mode)
+
+    def drawing(self) -> dict[str, Any]:
+        """Return areas and streets as a picture needs them, or nothing without any."""
+        if not self.areas and self.streets is None:
+            return {}
+        areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
+        return {"areas": areas, "streets": self.streets.drawn() if self.streets else []}
 
     def on_earth(self) -> LocalPlane:
         """Return the local plane.
@@ -68,7 +95,13 @@ class Places:
                 "longitudes and latitudes need the place on Earth of [0, 0] m: set "
                 "origin_lon_lat: [LON, LAT], in degrees"
             )
+        self.used.add("plane")
         return self.plane
+
+    def noted(self) -> list[str]:
+        """Return the notes, each once, also about an origin that nothing has used."""
+        unused = "origin_lon_lat is not used, because nothing in this scenario is in degrees: leave it out"
+        return [*dict.fromkeys(self.notes), *([unused] if self.plane and "plane" not in self.used else [])]
 
 
 class Disc(Strict):
@@ -79,6 +112,9 @@ class Disc(Strict):
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         return np.array([self.centre_m]).T + on_disc(uniform[:2], self.radius_m)
+
+    def drawn(self) -> dict[str, Any]:
+        return {"centre": list(self.centre_m), "radius": self.radius_m}
 
 
 class Rectangle(Strict):
@@ -99,6 +135,10 @@ class Rectangle(Strict):
         begin, end = np.array([self.from_m]).T, np.array([self.to_m]).T
         return begin + uniform[:2] * (end - begin)
 
+    def drawn(self) -> dict[str, Any]:
+        (left, low), (right, high) = self.from_m, self.to_m
+        return {"points": [[[left, low], [right, low], [right, high], [left, high]]]}
+
 
 class Polygon(Strict):
     """Corners in order, in either direction; the last one connects to the first."""
@@ -107,17 +147,8 @@ class Polygon(Strict):
 
     @model_validator(mode="after")
     def _has_an_area(self) -> Self:
-        trapezoids([self.points_m])
+        trapezoids([[self.points_m]])
         return self
-
-
-class GeoJson(Strict):
-    """Polygons of a GeoJSON file (RFC 7946), in degrees; they need the scenario's origin_lon_lat."""
-
-    path: Path = Field(description="the file, relative to the scenario's file")
-    feature: str | None = Field(
-        None, description="features with this `id`, or `name` among their properties; null: all polygons"
-    )
 
 
 class SumoNet(Strict):
@@ -147,15 +178,11 @@ class Area(Strict):
             EdgeflError: a file cannot be read or has no such area; names the remedy.
         """
         if self.polygon is not None:
-            return trapezoids([self.polygon.points_m])
+            return trapezoids([[self.polygon.points_m]])
         if self.geojson is not None:
-            plane = places.on_earth()
-            nothing = "has no polygon; an area needs at least one"
-            rings_deg = geojson_lines(self.geojson.path, self.geojson.feature, POLYGONS, nothing)
-            with refused("geojson", "path"):
-                return trapezoids([plane.to_m(ring) for ring in rings_deg])
+            return _of_geojson(self.geojson, places)
         if self.sumo_net is not None:
-            low_m, high_m = sumo_boundary(self.sumo_net.path)
+            low_m, high_m = sumo_files.boundary(self.sumo_net.path)
             x, y = self.sumo_net.origin_m
             return Rectangle(from_m=(low_m[0] - x, low_m[1] - y), to_m=(high_m[0] - x, high_m[1] - y))
         region = self.disc or self.rectangle
@@ -163,11 +190,30 @@ class Area(Strict):
         return region
 
 
+def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
+    """Return the union of a file's polygons."""
+    plane = places.on_earth()
+    nothing = "an area needs polygons: lines make streets, and a disc makes an area around a point"
+    read = shapes(source, POLYGONS, nothing)
+    with refused("geojson", "path"):
+        rings = iter(plane.lines_to_m([ring for one in read for ring in one.rings]))
+        made = union([[next(rings) for _ in one.rings] for one in read])
+        region = trapezoids(made.polygons)
+    if made.repaired:
+        places.notes.append(
+            f"{source.path}: {made.repaired:,} of {len(read):,} polygons have sides that cross or coincide, and"
+            " cover what their rings enclose an odd number of times"
+        )
+    if made.dropped:
+        places.notes.append(f"{source.path}: {made.dropped:,} rings of fewer than three corners are left out")
+    return region
+
+
 class _MapSource(Protocol):
     """Source of a scenario's streets."""
 
-    def street_map(self, places: Places) -> "StreetMap":
-        """Return the map; reads map files."""
+    def read(self, places: Places) -> _Streets:
+        """Return the streets; reads map files."""
 
 
 def places(
@@ -186,8 +232,8 @@ def places(
         except EdgeflError as error:
             raise EdgeflError(str(error), ("areas", name, *error.place)) from error
     if streets is None:
-        return Places(regions, earth.plane)
+        return replace(earth, areas=regions)
     try:
-        return Places(regions, earth.plane, streets.street_map(earth))
+        return replace(earth, areas=regions, streets=streets.read(earth))
     except EdgeflError as error:
         raise EdgeflError(str(error), ("streets", *error.place)) from error

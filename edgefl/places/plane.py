@@ -1,6 +1,7 @@
 """A plane around a place on Earth: converts longitude and latitude to metres east and north of it."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,19 +14,24 @@ FARTHEST_DEG = 3.0  # of longitude from the origin
 SMALLEST_M = 1.0  # width of places that can be in metres, unless they lie around [0, 0]
 
 
-def look_like_degrees(places: npt.ArrayLike) -> bool:
+def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
     They do if all are in the range of degrees, and several lie within SMALLEST_M of each other, away from [0, 0].
-    In degrees this is a town or a region; in metres nothing could move there. A single place is no sign.
+    In degrees this is a town or a region; in metres nothing could move there. A single place is no sign, unless its
+    numbers are those of the origin.
     """
-    x, y = np.asarray(places, dtype=float).reshape(-1, 2).T
-    if not len(x):
+    points = np.asarray(places, dtype=float).reshape(-1, 2)
+    if not len(points):
         return False
-    widest = max(np.ptp(x), np.ptp(y))
-    away = max(np.abs(x).max(), np.abs(y).max())
-    on_earth = away <= 180.0 and min(np.abs(x).max(), np.abs(y).max()) <= 90.0
-    return bool(on_earth and 0.0 < widest < SMALLEST_M < away - widest)
+    widest, away = np.ptp(points, axis=0).max(), np.abs(points).max(axis=0)
+    several = widest > 0.0
+    if origin_lon_lat is not None:
+        several |= (
+            min(np.abs(points[0] - each).max() for each in (origin_lon_lat, origin_lon_lat[::-1])) < 1.0
+        )
+    on_earth = away.max() <= 180.0 and away.min() <= 90.0
+    return bool(on_earth and several and widest < SMALLEST_M < away.max() - widest)
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,11 @@ class LocalPlane:
         east_m, north_m = _krueger(np.radians(away_deg), np.radians(lat_deg))
         _, origin_m = _krueger(np.zeros(1), np.radians([self.lat_deg]))
         return np.stack([east_m, north_m - origin_m], axis=1)
+
+    def lines_to_m(self, lines: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
+        """Return [n, 2] metres for each of several lines or rings, as `to_m` for each."""
+        each = [np.asarray(line, dtype=float).reshape(-1, 2) for line in lines]
+        return np.split(self.to_m(np.concatenate(each)), np.cumsum([len(line) for line in each])[:-1])
 
 
 def _krueger(lon: np.ndarray, lat: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,13 +1,18 @@
-"""Polygons as trapezoids between horizontal lines, to draw exactly uniform points in them."""
+"""Polygons: their union, and trapezoids between horizontal lines to draw exactly uniform points in them."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-MOST_CORNERS = 20_000  # time grows with the square of this: a few seconds
+if TYPE_CHECKING:
+    import shapely
+
+MOST_TRAPEZOIDS = 2_000_000  # 200 bytes each while they are made
+MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a polygon whose sides cross: some seconds
+Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,12 +22,18 @@ class Trapezoids:
     Attributes:
         low_m, high_m: [n] height of the lower and the upper side.
         left_m, right_m: [2, n] ends of the lower and the upper side.
+        rings_m: outlines and holes, each [corners, 2].
     """
 
     low_m: np.ndarray
     high_m: np.ndarray
     left_m: np.ndarray
     right_m: np.ndarray
+    rings_m: Sequence[np.ndarray] = ()
+
+    def drawn(self) -> dict[str, Any]:
+        """Return the corners of each ring, m."""
+        return {"points": [(ring.round(1) + 0.0).tolist() for ring in self.rings_m]}
 
     @property
     def areas_m2(self) -> np.ndarray:
@@ -44,49 +55,141 @@ class Trapezoids:
         return np.stack([left + uniform[2] * width, y])
 
 
-def trapezoids(rings: Iterable[npt.ArrayLike]) -> Trapezoids:
-    """Cut one or several polygons, with or without holes, along horizontal lines through all corners.
+class Union(NamedTuple):
+    """Polygons that do not overlap, and the numbers of polygons that were repaired and left out to make them."""
 
-    A point is inside if a line from it to infinity crosses the rings an odd number of times: a ring within
-    another is a hole.
+    polygons: list[list[np.ndarray]]
+    repaired: int
+    dropped: int
 
-    Args:
-        rings: each [corners, 2], m; the last corner is joined to the first, which may be repeated.
+
+def union(polygons: Sequence[Rings]) -> Union:
+    """Unite polygons.
+
+    A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
+    inside the union if it is inside any polygon. Rings of fewer than three corners are dropped, and with an outline
+    its holes.
 
     Raises:
-        ValueError: fewer than three corners or more than MOST_CORNERS, no area, or sides that cross.
+        ValueError: nothing is left.
     """
+    import shapely
+
+    kept = [rings for each in polygons if (rings := _with_three_corners(each))]
+    dropped = sum(map(len, polygons)) - sum(map(len, kept))
+    shapes = [shapely.Polygon(rings[0], rings[1:]) for rings in kept]
+    invalid = np.flatnonzero(~shapely.is_valid(shapes)).tolist()
+    for number in invalid:
+        shapes[number] = _even_odd(kept[number])
+    united = shapes if len(shapes) == 1 else [shapely.union_all(shapes)]
+    parts = [one for one in shapely.get_parts(shapely.get_parts(united)) if one.area > 0]
+    if not parts:
+        raise ValueError("the polygons have no area")
+    outlines = [[shapely.get_coordinates(ring) for ring in (one.exterior, *one.interiors)] for one in parts]
+    return Union(outlines, len(invalid), dropped)
+
+
+def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":
+    """Return what rings enclose an odd number of times, though they cross or share sides.
+
+    make_valid of shapely fills a hole that shares a side with the outline.
+
+    Raises:
+        ValueError: the rings cross too often.
+    """
+    import shapely
+
+    lines = [np.concatenate([ring, ring[:1]]) for ring in rings]
+    faces = shapely.get_parts(shapely.polygonize([shapely.node(shapely.MultiLineString(lines))]))
+    begin, end = np.concatenate([line[:-1] for line in lines]), np.concatenate([line[1:] for line in lines])
+    if len(faces) * len(begin) > MOST_COMPARED:
+        raise ValueError(f"sides of a polygon cross {len(faces):,} times: simplify it")
+    inside = [
+        _crossed(begin, end, *at) % 2 == 1 for at in shapely.get_coordinates(shapely.point_on_surface(faces))
+    ]
+    return shapely.union_all(faces[np.array(inside, dtype=bool)])
+
+
+def _crossed(begin: np.ndarray, end: np.ndarray, x: float, y: float) -> int:
+    """Return how many sides a ray from a point crosses to the east."""
+    crossing = (begin[:, 1] > y) != (end[:, 1] > y)
+    (x0, y0), (x1, y1) = begin[crossing].T, end[crossing].T
+    return int(np.count_nonzero(x0 + (y - y0) / (y1 - y0) * (x1 - x0) > x))
+
+
+def _with_three_corners(rings: Rings) -> list[np.ndarray]:
+    """Return the rings with three different corners; none if the outline is not one of them."""
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for ring in rings]
+    return [loop for loop in loops if _corners(loop) >= 3] if loops and _corners(loops[0]) >= 3 else []
+
+
+def _corners(loop: np.ndarray) -> int:
+    """Return the number of different corners."""
+    return len(set(map(tuple, loop.tolist())))
+
+
+def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
+    """Cut polygons that do not overlap, each along horizontal lines through all its corners.
+
+    Args:
+        polygons: the rings of each: outline and holes; the last corner of a ring is joined to the first, which may
+            be repeated.
+
+    Raises:
+        ValueError: fewer than three corners, more than MOST_TRAPEZOIDS, no area, or sides that cross.
+    """
+    loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for rings in polygons for ring in rings]
     for loop in loops:
-        if len(np.unique(loop, axis=0)) < 3:
+        if _corners(loop) < 3:
             raise ValueError(f"a polygon needs at least three corners, got {loop.tolist()}")
-    begin = np.concatenate(loops)
-    if len(begin) > MOST_CORNERS:
-        raise ValueError(f"{len(begin):,} corners are more than {MOST_CORNERS:,}: simplify the polygon")
-    end = np.concatenate([np.roll(loop, -1, axis=0) for loop in loops])
-    upwards = begin[:, 1] < end[:, 1]
-    low, high = np.where(upwards[:, None], begin, end), np.where(upwards[:, None], end, begin)
-    sides = low[:, 1] < high[:, 1]  # horizontal sides bound no area
-    low, high = low[sides], high[sides]
-    lines = np.unique(begin[:, 1])
-    parts: list[np.ndarray] = []
-    for y0, y1 in pairwise(lines.tolist()):
-        crossing = (low[:, 1] <= y0) & (high[:, 1] >= y1)
-        a, b = low[crossing], high[crossing]
-        slope = (b[:, 0] - a[:, 0]) / (b[:, 1] - a[:, 1])
-        # a corner on a line is used as it is, not computed
-        x0 = np.where(a[:, 1] == y0, a[:, 0], a[:, 0] + slope * (y0 - a[:, 1]))
-        x1 = np.where(b[:, 1] == y1, b[:, 0], a[:, 0] + slope * (y1 - a[:, 1]))
-        order = np.argsort(x0 + x1, kind="stable")
-        x0, x1 = x0[order], x1[order]
-        size = np.abs(x0).max() + np.abs(x1).max() if len(x0) else 0.0
-        if (np.diff(x0) < -1e-9 * size).any() or (np.diff(x1) < -1e-9 * size).any():
-            raise ValueError(
-                f"sides of the polygon cross between y = {y0:g} and {y1:g} m; remove the crossing"
-            )
-        parts += [np.array([y0, y1, x0[i], x1[i], x0[i + 1], x1[i + 1]]) for i in range(0, len(x0), 2)]
-    cut = np.array(parts).reshape(-1, 6).T
-    made = Trapezoids(cut[0], cut[1], cut[2:4], np.maximum(cut[4:6], cut[2:4]))
+    corners = np.concatenate(loops)
+    low, high, line, lines = _sides(polygons, loops, corners[:, 1])
+    # each side once between each two neighbouring lines that it crosses
+    crossed = line[high] - line[low]
+    if crossed.sum() > 2 * MOST_TRAPEZOIDS:
+        raise ValueError(f"the area has more than {MOST_TRAPEZOIDS:,} trapezoids: simplify its outline")
+    a, b = corners[np.repeat(low, crossed)], corners[np.repeat(high, crossed)]
+    within = np.arange(crossed.sum()) - np.repeat(np.cumsum(crossed) - crossed, crossed)
+    slab = np.repeat(line[low], crossed) + within
+    y0, y1 = lines[slab], lines[slab + 1]
+    slope = (b[:, 0] - a[:, 0]) / (b[:, 1] - a[:, 1])
+    # a corner on a line is used as it is, not computed
+    x0 = np.where(a[:, 1] == y0, a[:, 0], a[:, 0] + slope * (y0 - a[:, 1]))
+    x1 = np.where(b[:, 1] == y1, b[:, 0], a[:, 0] + slope * (y1 - a[:, 1]))
+    order = np.lexsort((x0 + x1, slab))
+    x0, x1, y0, y1, slab = x0[order], x1[order], y0[order], y1[order], slab[order]
+    size = np.abs(x0).max(initial=0.0) + np.abs(x1).max(initial=0.0)
+    back = (np.diff(x0) < -1e-9 * size) | (np.diff(x1) < -1e-9 * size)
+    back &= slab[1:] == slab[:-1]
+    if back.any():
+        at = back.argmax()
+        raise ValueError(
+            f"sides of the polygon cross between y = {y0[at]:g} and {y1[at]:g} m; remove the crossing"
+        )
+    left, right = np.stack([x0[0::2], x1[0::2]]), np.stack([x0[1::2], x1[1::2]])
+    made = Trapezoids(y0[0::2], y1[0::2], left, np.maximum(right, left), loops)
     if not made.areas_m2.sum() > 0:
         raise ValueError("the polygon has no area")
     return made
+
+
+def _sides(
+    polygons: Sequence[Rings], loops: Sequence[np.ndarray], y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the corners at which sides begin and end upwards, each corner's line, and the lines' heights.
+
+    Lines are numbered polygon by polygon, upwards. Horizontal sides bound no area and are left out.
+    """
+    sizes = [len(loop) for loop in loops]
+    last = np.cumsum(sizes) - 1
+    end = np.arange(1, len(y) + 1)
+    end[last] = last + 1 - sizes
+    polygon = np.repeat(np.repeat(np.arange(len(polygons)), [len(rings) for rings in polygons]), sizes)
+    order = np.lexsort((y, polygon))
+    new = np.append(True, (np.diff(y[order]) > 0) | (np.diff(polygon[order]) > 0))
+    line = np.empty(len(y), dtype=np.int64)
+    line[order] = np.cumsum(new) - 1
+    begin = np.flatnonzero(line != line[end])
+    upwards = line[begin] < line[end[begin]]
+    low, high = np.where(upwards, begin, end[begin]), np.where(upwards, end[begin], begin)
+    return low, high, line, y[order][new]

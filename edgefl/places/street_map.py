@@ -29,10 +29,12 @@ class StreetMap:
     Attributes:
         corners_m: [2, corners] places, m.
         ends: [2, pieces] the two corners of each straight piece.
+        lost_m: length of the pieces that do not meet these.
     """
 
     corners_m: np.ndarray
     ends: np.ndarray
+    lost_m: float = 0.0
 
     @classmethod
     def of(cls, lines: Sequence[np.ndarray]) -> Self:
@@ -60,7 +62,8 @@ class StreetMap:
         of_piece = part_of[self.ends[0]]
         kept = of_piece == np.bincount(of_piece, weights=self.lengths_m).argmax()
         corners, ends = np.unique(self.ends[:, kept], return_inverse=True)
-        return type(self)(self.corners_m[:, corners], ends.reshape(2, -1))
+        lost_m = float(self.lengths_m[~kept].sum())
+        return type(self)(self.corners_m[:, corners], ends.reshape(2, -1), lost_m)
 
     @cached_property
     def lengths_m(self) -> np.ndarray:

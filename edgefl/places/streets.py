@@ -1,29 +1,96 @@
-"""Streets of a map: lines from the scenario, a GeoJSON file or a SUMO network."""
+"""Streets of a map: lines from the scenario, a GeoJSON file or a SUMO network, and the modes that may use them."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from edgefl.config.strict import Strict, one_of
-from edgefl.errors import refused
-from edgefl.places.areas import Places, Point, SumoNet
-from edgefl.places.map_files import LINES, geojson_lines, sumo_lines
+from edgefl.errors import EdgeflError, clipped, refused
+from edgefl.places import permissions, sumo_files
+from edgefl.places.areas import GeoJson, Places, Point, SumoNet
+from edgefl.places.geojson_files import LINES, shapes
+from edgefl.places.permissions import MODES, Mode
 
 if TYPE_CHECKING:
     from edgefl.places.street_map import StreetMap
 
 Line = Annotated[tuple[Point, ...], Field(min_length=2)]
+MOST_DRAWN = 5000
+MOST_KINDS = 5  # of closed streets in a note
 
 
-class GeoJsonLines(Strict):
-    """Lines of a GeoJSON file (RFC 7946), in degrees, e.g. an extract of OpenStreetMap; needs origin_lon_lat."""
+class Street(NamedTuple):
+    """A street: its corners [points, 2] in m, its kind in the map's words, and the modes that may use it."""
 
-    path: Path = Field(description="the file, relative to the scenario's file")
-    feature: str | None = Field(
-        None, description="features with this `id`, or `name` among their properties; null: all lines"
-    )
+    line_m: np.ndarray
+    kind: str = ""
+    open_to: Collection[Mode] = MODES
+
+
+class StreetLines:
+    """All streets of a map.
+
+    Args:
+        streets: open or closed.
+        source: key below `streets`, and the map's name in messages.
+        notes: list to which a note is appended about what is left out.
+    """
+
+    def __init__(self, streets: Sequence[Street], source: tuple[str, str], notes: list[str]) -> None:
+        self.streets = streets
+        self._key, self._name = source
+        self._notes = notes
+        self._maps: dict[Mode, StreetMap] = {}
+
+    def map_for(self, mode: Mode) -> "StreetMap":
+        """Return the map of the streets that are open to a mode.
+
+        Raises:
+            EdgeflError: there are none; names the remedy.
+        """
+        if mode not in self._maps:
+            place = ("streets", self._key) if self._key == "lines_m" else ("streets", self._key, "path")
+            with refused(*place):
+                self._maps[mode] = self._made(mode)
+        return self._maps[mode]
+
+    def drawn(self) -> list[list[list[float]]]:
+        """Return the corners of the first MOST_DRAWN streets that are open to the modes in use, or to any mode, m."""
+        modes = set(self._maps or MODES)
+        lines_m = (one.line_m for one in self.streets if modes.intersection(one.open_to))
+        return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]
+
+    def _made(self, mode: Mode) -> "StreetMap":
+        # imported here since it loads SciPy's graphs, which checking a scenario does not need
+        from edgefl.places.street_map import StreetMap
+
+        closed = Counter(clipped(one.kind) for one in self.streets if mode not in one.open_to)
+        kinds = ", ".join(f"{many:,} {kind}" for kind, many in closed.most_common(MOST_KINDS))
+        if closed.total() == len(self.streets):
+            others = [other for other in MODES if any(other in one.open_to for one in self.streets)]
+            remedy = (
+                f"streets are open to mode {' and '.join(others)}" if others else "give a map with streets"
+            )
+            raise ValueError(
+                f"{self._name}: no line of the map is a street for mode {mode} ({kinds}); {remedy}"
+            )
+        if closed:
+            self._notes.append(
+                f"{self._name}: {closed.total():,} of {len(self.streets):,} lines of the map are left out, because"
+                f" mode {mode} may not use them: {kinds}{', ...' if len(closed) > MOST_KINDS else ''}"
+            )
+        made = StreetMap.of([one.line_m for one in self.streets if mode in one.open_to])
+        if made.lost_m > 0:
+            share = made.lost_m / (made.lost_m + made.lengths_m.sum())
+            streets = f"streets for mode {mode}" if closed else "streets"
+            self._notes.append(
+                f"{self._name}: {share:.2%} of the length of the {streets} does not meet the rest and is left out"
+            )
+        return made
 
 
 class Streets(Strict):
@@ -31,7 +98,13 @@ class Streets(Strict):
 
     Lines of files meet where they share a point, as in OpenStreetMap: two that cross without one are a bridge and
     a road below it. Lines of `lines_m` meet wherever they cross. All streets go both ways; if parts do not meet, only
-    the longest counts. Left out: one-way streets, lanes, lights, speed limits.
+    the longest counts.
+
+    A mode of travel (foot, bicycle, bus, car) keeps to the streets where it is permitted: in a SUMO network by
+    `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`
+    with the worldwide defaults of its wiki, and `access`, `foot`, `bicycle`, `vehicle`, `motor_vehicle` and the like.
+    If a line of the file has `highway`, lines without it are no streets; otherwise those with `railway`, `power`,
+    `waterway`, `building` and the like are none. Left out: one-way streets, lanes, lights, speed limits.
     """
 
     lines_m: tuple[Line, ...] | None = Field(
@@ -40,7 +113,7 @@ class Streets(Strict):
         max_length=1000,
         description="[[[x, y], [x, y], ...], ...] corners of each street",
     )
-    geojson: GeoJsonLines | None = Field(
+    geojson: GeoJson | None = Field(
         None, description="{path, feature}: lines of a file, in degrees, e.g. exported from OpenStreetMap"
     )
     sumo_net: SumoNet | None = Field(None, description="{path, origin_m}: the streets of a SUMO network")
@@ -49,25 +122,45 @@ class Streets(Strict):
     def _one_source(self) -> Self:
         return one_of(self, "source of streets")
 
-    def street_map(self, places: Places) -> "StreetMap":
-        """Return the map; reads map files.
+    def read(self, places: Places) -> StreetLines:
+        """Return the streets; reads map files.
 
         Raises:
-            EdgeflError: a file cannot be read or has no street; names the remedy.
+            EdgeflError: a file cannot be read or has no line; names the remedy.
         """
-        # imported here since it loads SciPy's graphs, which checking a scenario does not need
-        from edgefl.places.street_map import StreetMap, cut_at_crossings
-
         if self.geojson is not None:
-            plane = places.on_earth()
-            nothing = "has no line; streets are LineStrings"
-            lines = geojson_lines(self.geojson.path, self.geojson.feature, LINES, nothing)
-            with refused("geojson", "path"):
-                return StreetMap.of([plane.to_m(line) for line in lines])
+            name = str(self.geojson.path)
+            streets = _of_geojson(self.geojson, places)
+            return StreetLines(streets, ("geojson", name), places.notes)
         if self.sumo_net is not None:
-            lines = sumo_lines(self.sumo_net.path)
-            with refused("sumo_net", "path"):
-                return StreetMap.of([np.array(line) - self.sumo_net.origin_m for line in lines])
+            streets = [
+                Street(np.array(line) - self.sumo_net.origin_m, kind, permissions.of_lanes(kind, edge.lanes))
+                for edge, line in sumo_files.edges(self.sumo_net.path)
+                for kind in [edge.attributes.get("type") or "edge without a type"]
+            ]
+            return StreetLines(streets, ("sumo_net", str(self.sumo_net.path)), places.notes)
+        # imported here since it loads SciPy
+        from edgefl.places.street_map import cut_at_crossings
+
         assert self.lines_m is not None  # the schema requires one of them
         with refused("lines_m"):
-            return StreetMap.of(cut_at_crossings([np.array(line, dtype=float) for line in self.lines_m]))
+            lines = cut_at_crossings([np.array(line, dtype=float) for line in self.lines_m])
+        return StreetLines([Street(line) for line in lines], ("lines_m", "lines_m"), places.notes)
+
+
+def _of_geojson(source: GeoJson, places: Places) -> list[Street]:
+    plane = places.on_earth()
+    nothing = "streets are LineStrings, such as the ways with `highway` of OpenStreetMap; polygons make areas"
+    read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
+    lines = [(tags, line) for tags, line in read if len(line) > 1]
+    if len(lines) < len(read):
+        places.notes.append(f"{source.path}: {len(read) - len(lines):,} lines of one point are left out")
+    highways_only = any("highway" in tags for tags, _ in lines)
+    if not lines:
+        raise EdgeflError(f"{source.path}: {nothing}", ("geojson", "path"))
+    with refused("geojson", "path"):
+        metres = plane.lines_to_m([line for _, line in lines])
+        return [
+            Street(line, permissions.name_of(tags), permissions.of_tags(tags, highways_only))
+            for (tags, _), line in zip(lines, metres, strict=True)
+        ]

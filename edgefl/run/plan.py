@@ -103,5 +103,5 @@ def prepare(
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         checked = check_learners(world, simulation, learners)
-        notes = [*world.places.notes, *notes_at_start(training), *checked]
+        notes = [*world.places.noted(), *notes_at_start(training), *checked]
     return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)

@@ -97,6 +97,7 @@ def simulate(
             RunDirectory(path, plan.prepared.described, about, resume=resume_from is not None) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
+            run.draw(plan.world.places.drawing())
             own = {
                 name: _Counting(tables, counts.of[name], *([counts] if name else []))
                 for name, tables in run.tables.items()

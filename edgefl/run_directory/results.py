@@ -4,6 +4,7 @@ Tables are CSV, appended and flushed each round, so that a killed process leaves
 status `running`, with the process, until the run is `completed`, `interrupted` or `failed`.
 """
 
+import json
 import platform
 import shutil
 import signal
@@ -17,7 +18,7 @@ from typing import Any, Self
 from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
-from edgefl.run_directory.files import writing
+from edgefl.run_directory.files import replace, writing
 from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.parquet import ParquetTable
 from edgefl.run_directory.score import ACCURACY
@@ -28,6 +29,7 @@ from edgefl.run_directory.versions import versions as packages
 from edgefl.version import __version__
 
 SCHEMA_VERSION = 1
+MAP = "map.json"
 TABLES: dict[type, str] = {
     Round: "rounds.csv",
     DeviceRound: "devices.csv",
@@ -231,6 +233,12 @@ class RunDirectory:
         """Pass everything written so far to the operating system, and write a heartbeat."""
         for tables in self.tables.values():
             tables.flush()
+
+    def draw(self, drawing: Mapping[str, Any]) -> None:
+        """Write map.json, the scenario's areas and streets in metres, if there are any."""
+        for part in self.tables if drawing else ():
+            with writing(self.path / part / MAP):
+                replace(self.path / part / MAP, json.dumps(drawing))
 
     def tell(self, **about: Any) -> None:
         """Write something to run.json at once."""

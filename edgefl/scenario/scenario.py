@@ -36,7 +36,7 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.places.areas import Area
 from edgefl.places.streets import Streets
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import fits, needs, rates
+from edgefl.scenario import fits, metres, needs, rates
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings, check_members, merged, sizes
 from edgefl.scenario.numbers import Numbers
@@ -216,7 +216,6 @@ class Scenario(Section):
     @property
     def numbers(self) -> Numbers:
         """The sections with numbers that must fit together."""
-
         return Numbers(self.devices, self.rounds, self.sessions, self.learning)
 
     @model_validator(mode="after")
@@ -224,6 +223,7 @@ class Scenario(Section):
         """Check that sections agree; report the first conflict in this order."""
         classes, count = self.devices.classes or {}, self.devices.number
         self._check_task()
+        metres.check(self.layout, self.areas, self.streets, self.devices, self.origin_lon_lat)
         needs.check_places(self.extent, self.devices, self.areas)
         trained = [
             self.federations[of].classes if of and self.federations else None

@@ -33,11 +33,11 @@ READ = """
 """
 TRACE = ("from edgefl.mobility._traces import Wanted, read", "read(path, Wanted(keep=1))")
 AREA = (
-    "from edgefl.places.map_files import POLYGONS, geojson_lines",
-    "geojson_lines(path, None, POLYGONS, '')",
+    "from edgefl.places.geojson_files import POLYGONS, GeoJson, shapes",
+    "shapes(GeoJson(path=path), POLYGONS, '')",
 )
-BOUNDARY = ("from edgefl.places.map_files import sumo_boundary", "sumo_boundary(path)")
-STREETS = ("from edgefl.places.map_files import sumo_lines", "sumo_lines(path)")
+BOUNDARY = ("from edgefl.places.sumo_files import boundary", "boundary(path)")
+STREETS = ("from edgefl.places.sumo_files import edges", "edges(path)")
 LOADS = ("from edgefl.engine.backgrounds._table import steps_of", "steps_of(path)")
 NPZ = ("from edgefl.learning.datasets.npz import Npz", "Npz(path=path).load()")
 IMAGES = (

@@ -70,7 +70,7 @@ def test_along_a_grid_of_streets_the_way_is_the_sum_of_both_distances() -> None:
     at_m = block_m * np.arange(blocks + 1)
     lines = [line for m in at_m for line in ([(m, 0.0), (m, side_m)], [(0.0, m), (side_m, m)])]
     places = Places()
-    streets = StreetSettings.model_validate({"lines_m": lines}).street_map(places)
+    streets = StreetSettings.model_validate({"lines_m": lines}).read(places)
     homes_m = block_m * np.random.default_rng(SEED).integers(0, blocks + 1, (200, 2)).astype(float)
     work_m = np.array([500.0, 300.0])
     speed_m_s = 1.25

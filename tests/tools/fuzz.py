@@ -1,9 +1,10 @@
 """Try thousands of changed files on the command line: `make fuzz`, or `python -m tests.tools.fuzz`.
 
 Shipped scenarios and studies are changed at random, within what the schema allows and beyond, and given to
-`edgefl validate`; others, made small, to `edgefl run`. Bad input must end with one message of reasonable length and
-exit code 2, in half a minute, and leave nothing behind; a run that completes must keep its books (`invariants`), and
-give the same tables again from its own scenario.yaml. Cases are numbered, and a function of seed and number.
+`edgefl validate`; others, made small, to `edgefl run`; and scenarios with changed map files to `edgefl validate`.
+Bad input must end with one message of reasonable length and exit code 2, in half a minute, and leave nothing behind;
+a run that completes must keep its books (`invariants`), and give the same tables again from its own scenario.yaml.
+Cases are numbered, and a function of seed and number.
 """
 
 import argparse
@@ -20,14 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.tools.fuzz_calls import CallResult, call
+from tests.tools.fuzz_maps import map_case
 from tests.tools.fuzz_mutations import FuzzCase, case
 from tests.tools.fuzz_runs import run_case
 from tests.tools.fuzz_traces import trace_case
 from tests.tools.invariants import check_run
 
-VALIDATE, TRACE, RUN = 3000, 1000, 300  # cases
+VALIDATE, MAP, TRACE, RUN = 3000, 250, 250, 300  # cases
 # nineteen sites 500 m apart: what 0.8 GB of places keep is drawn in 8 s of a quiet processor
-CPU_S = {"validate": 25.0, "trace": 25.0, "run": 40.0}
+CPU_S = {"validate": 25.0, "run": 40.0}
 LONGEST_MESSAGE = 2000
 MEMORY_BYTES = 16_000_000_000  # of addresses; what asks for more is to be refused, not tried
 # what a run may find out only as it goes
@@ -54,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--validate", type=int, default=VALIDATE, help="files to validate")
+    parser.add_argument("--map", type=int, default=MAP, help="maps to validate a scenario with")
     parser.add_argument("--trace", type=int, default=TRACE, help="traces to validate a scenario with")
     parser.add_argument("--run", type=int, default=RUN, help="scenarios to run")
     parser.add_argument("--seed", type=int, default=1)
@@ -66,7 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["EDGEFL_OFFLINE"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.RLIM_INFINITY))
     began, findings, outcomes = time.monotonic(), [], Counter[str]()
-    for mode, many in (("validate", options.validate), ("trace", options.trace), ("run", options.run)):
+    for mode, many in (
+        ("validate", options.validate),
+        ("map", options.map),
+        ("trace", options.trace),
+        ("run", options.run),
+    ):
         for number in range(many) if options.only is None else [options.only] * bool(many):
             new, outcome = try_case(mode, options.seed, number, options.keep)
             findings += new
@@ -94,7 +102,7 @@ def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Findin
     Returns:
         The rules that the case broke, and how it ended.
     """
-    made = {"validate": case, "trace": trace_case, "run": run_case}[mode](seed, number)
+    made = {"validate": case, "map": map_case, "trace": trace_case, "run": run_case}[mode](seed, number)
     with tempfile.TemporaryDirectory(prefix="edgefl-fuzz-") as name:
         folder = Path(name)
         for file, content in made.files.items():

@@ -1,5 +1,6 @@
 """The picture of a moving network: its cells, where devices are at a time, and the frames of its film."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -65,6 +66,8 @@ def run(write_run: Write, **scenario: Any) -> Path:
         **scenario,
     }
     (path / "scenario.yaml").write_text(yaml.safe_dump(written))
+    drawing = {"areas": [{"name": "flats", "centre": [50, 0], "radius": 60}], "streets": [STREET]}
+    (path / "map.json").write_text(json.dumps(drawing))
     return path
 
 

@@ -10,7 +10,7 @@ from scipy import stats
 from edgefl.mobility import Movement
 from edgefl.mobility.itinerary import Itinerary
 from edgefl.places.areas import Disc, Places, Rectangle
-from edgefl.places.streets import Streets
+from edgefl.places.streets import Street, StreetLines, Streets
 from edgefl.rng import Streams
 
 PEOPLE = 1_000
@@ -174,7 +174,7 @@ def test_people_keep_to_the_streets() -> None:
     addresses = {"home": (50, 100), "work": (400, 1030)}
     movement = start(
         1,
-        places=Places({}, None, streets.street_map(Places())),
+        places=Places({}, None, streets.read(Places())),
         addresses=addresses,
         plan=[{**TO_WORK, "spread_min": 0}, BACK],
         speed_min_m_s=1,
@@ -188,3 +188,31 @@ def test_people_keep_to_the_streets() -> None:
         back = [np.interp(along_m[-1] - walked_m, along_m, axis) for axis in corners.T]
         assert movement.positions_m(at(1, 8) + walked_m)[0] == pytest.approx(there, abs=1e-6)
         assert movement.positions_m(at(1, 17.5) + walked_m)[0] == pytest.approx(back, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("top_m_s", "mode", "travels_by"),
+    [(1.8, None, "foot"), (3, None, "foot"), (6, None, "bicycle"), (14, None, "car"), (14, "bus", "bus")],
+)
+def test_the_mode_of_travel_follows_from_the_speed_or_is_given(
+    top_m_s: float, mode: Any, travels_by: str
+) -> None:
+    one = Itinerary(addresses={}, plan=[{"leave": 8, "to": "home"}], speed_max_m_s=top_m_s, mode=mode)
+    assert one.travels_by == travels_by
+
+
+def test_people_and_cars_take_the_streets_that_are_open_to_them() -> None:
+    """From home to work 300 m by a footpath, or 100 + 300 + 100 m by a road that is closed on foot."""
+    road = np.array([(0, 0), (0, 100), (300, 100), (300, 0)], dtype=float)
+    lines = [Street(road, "road", {"car"}), Street(road[[0, 3]], "path", {"foot"})]
+    streets = StreetLines(lines, ("geojson", "map"), [])
+    for speed_m_s, after_s, there_m in ((1, 100, (100, 0)), (10, 20, (100, 100))):
+        movement = start(
+            1,
+            places=Places({}, None, streets),
+            addresses={"home": (0, 0), "work": (300, 0)},
+            plan=[{**TO_WORK, "spread_min": 0}, BACK],
+            speed_min_m_s=speed_m_s,
+            speed_max_m_s=speed_m_s,
+        )
+        assert movement.positions_m(at(1, 8) + after_s)[0] == pytest.approx(there_m)

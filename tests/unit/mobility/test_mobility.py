@@ -34,7 +34,7 @@ GOLDEN = Path(__file__).parents[2] / "golden" / "sumo_fcd.xml"
 AREAS = Places(
     {"east": Disc(centre_m=(100.0, 0.0), radius_m=29.5), "west": Rectangle(from_m=(-50, -20), to_m=(-40, 30))}
 )
-STREETS = Streets(lines_m=[[(-90, 0), (120, 0)], [(0, -90), (0, 90)]]).street_map(AREAS)
+STREETS = Streets(lines_m=[[(-90, 0), (120, 0)], [(0, -90), (0, 90)]]).read(AREAS)
 
 # Quick turns and short rests, so that much happens within the minutes of a test
 MODELS: dict[str, list[Mobility]] = {

@@ -3,16 +3,21 @@
 import gzip
 import json
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from edgefl.errors import EdgeflError
+from edgefl.places.areas import Area, Places
 from edgefl.places.plane import LocalPlane
 from edgefl.rng import Streams
 from edgefl.scenario import scenario as scenarios
 from edgefl.scenario.world import World
+from tests.refusals import refused_at
 
 HEAD = """name: w
 sessions: {name: schedule, count: 1, rounds: 2}
@@ -121,7 +126,7 @@ def test_the_area_of_a_sumo_network(tmp_path: Path, name: str) -> None:
         ("{}", "is not GeoJSON by RFC 7946"),
         ("[1]", "is not GeoJSON"),
         ("{", "is not GeoJSON"),
-        ('{"type": "Point", "coordinates": [1, 2]}', "has no polygon"),
+        ('{"type": "Point", "coordinates": [1, 2]}', "holds 1 Point, but an area needs polygons"),
         ('{"type": "Polygon", "coordinates": [[[1, "x"], [2, 2], [3, 1]]]}', "is not GeoJSON"),
         (
             '{"type": "Polygon", "coordinates": [[[48.1, 11.5], [48.2, 11.5], [48.1, 11.6]]]}',
@@ -156,6 +161,234 @@ def test_networks_that_cannot_be_are_refused(content: str, message: str, tmp_pat
     (tmp_path / "map.xml").write_text(content)
     text = refusal(tmp_path, f"areas: {{home: {{sumo_net: {{path: {tmp_path}/map.xml}}}}}}")
     assert re.match(rf".*a\.yaml:5 areas\.home\.sumo_net\.path: .*{re.escape(message)}", text), text
+
+
+BERLIN = (13.4, 52.5)
+
+
+def near_berlin(*corners_m: tuple[float, float]) -> list[list[float]]:
+    """A ring in degrees whose corners are at these metres; by the radii of curvature of WGS 84 at 52.5 degrees."""
+    lat, e2 = np.radians(BERLIN[1]), 0.00669437999014
+    flat = 1 - e2 * np.sin(lat) ** 2
+    per_deg = np.radians(6_378_137.0) * np.array([np.cos(lat) / np.sqrt(flat), (1 - e2) / flat**1.5])
+    ring = (np.array(BERLIN) + np.array(corners_m) / per_deg).tolist()
+    return [*ring, ring[0]]
+
+
+def square(west: float, south: float, east: float, north: float) -> list[list[float]]:
+    return near_berlin((west, south), (east, south), (east, north), (west, north))
+
+
+def collection(*features: tuple[dict[str, Any], Any], **members: Any) -> str:
+    """A FeatureCollection of polygons, each with its properties and rings."""
+    made = [
+        {"type": "Feature", "properties": own, "geometry": {"type": "Polygon", "coordinates": rings}}
+        for own, rings in features
+    ]
+    return json.dumps({"type": "FeatureCollection", **members, "features": made})
+
+
+def region_of(folder: Path, text: str, feature: Any = None) -> tuple[Any, list[str]]:
+    """The region of an area from a file, and the notes about it."""
+    (folder / "map.geojson").write_text(text)
+    where = Places({}, LocalPlane(*BERLIN))
+    return Area.model_validate({"geojson": {"path": folder / "map.geojson", "feature": feature}}).region(
+        where
+    ), where.notes
+
+
+DISTRICT, GREEN = square(-300, -300, 300, 300), square(-150, -150, 150, 150)
+
+
+@pytest.mark.parametrize(
+    ("rings", "area_m2", "share"),
+    [
+        # the share of all homes that are in the park, 300 x 300 m
+        ([[DISTRICT], [GREEN]], 600**2, 0.25),
+        ([[DISTRICT], [DISTRICT]], 600**2, 0.25),
+        ([[square(-300, -300, 100, 100)], [square(-100, -100, 300, 300)]], 2 * 400**2 - 200**2, None),
+        ([[DISTRICT], [GREEN], [square(-50, -50, 400, 50)]], 600**2 + 100 * 100, 0.25 * 36 / 37),
+        ([[DISTRICT, GREEN]], 600**2 - 300**2, 0.0),
+        ([[DISTRICT, GREEN], [GREEN]], 600**2, 0.25),
+    ],
+)
+def test_features_of_a_file_are_united(
+    tmp_path: Path, rings: list[Any], area_m2: float, share: float | None
+) -> None:
+    """Only the inner rings of one polygon are holes (RFC 7946, 3.1.6)."""
+    region, notes = region_of(tmp_path, collection(*(({"name": "A"}, one) for one in rings)), "A")
+    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # flat to 2e-4 over 300 m of latitude
+    assert not notes
+    homes = 2000
+    at = region.points_m(np.random.default_rng(2).random((3, homes)))
+    if share is not None:
+        error = np.sqrt(share * (1 - share) / homes)
+        assert np.mean(np.abs(at).max(axis=0) < 150) == pytest.approx(share, abs=max(4 * error, 1e-3))
+
+
+def test_repairs_are_noted(tmp_path: Path) -> None:
+    bow_tie = near_berlin((0, 0), (200, 200), (200, 0), (0, 200))
+    region, notes = region_of(
+        tmp_path, collection(({}, [bow_tie]), ({}, [DISTRICT, [[13.4, 52.5]]]), ({}, [[]]))
+    )
+    assert region.areas_m2.sum() == pytest.approx(600**2, rel=2e-4)
+    crossing, short = notes
+    assert "1 of 3 polygons have sides that cross or coincide" in crossing
+    assert "2 rings of fewer than three corners are left out" in short
+
+
+NAMED = [
+    ({"name": "A", "GEN": "Mitte", "BEZ": "Bezirk", "names": {"primary": "Mitte"}}, [GREEN]),
+    ({"name": "B", "GEN": "Wedding", "BEZ": "Bezirk", "admin_level": 9}, [DISTRICT]),
+    ({"NAME": "Neuko\u0308lln", "BEZ": "Stadt", "alt": "Wedding"}, [square(0, 0, 100, 100)]),
+]
+
+
+@pytest.mark.parametrize(
+    ("feature", "area_m2"),
+    [
+        ("A", 300**2),
+        ("Mitte", 300**2),
+        ({"names.primary": "Mitte"}, 300**2),
+        ({"GEN": "Wedding"}, 600**2),
+        ({"alt": "Wedding"}, 100**2),
+        ({"admin_level": 9}, 600**2),
+        ({"BEZ": "Bezirk"}, 600**2),
+        ({"BEZ": "Bezirk", "GEN": "Mitte"}, 300**2),
+        ("Neuk\u00f6lln", 100**2),
+    ],
+)
+def test_features_are_chosen_by_any_property(tmp_path: Path, feature: Any, area_m2: float) -> None:
+    region, _ = region_of(tmp_path, collection(*NAMED), feature)
+    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)
+
+
+@pytest.mark.parametrize(
+    ("feature", "words"),
+    [
+        ("Wedding", ("GEN of 1, alt of 1 features", "feature: {GEN: Wedding}")),
+        ("Spandau", ("no feature 'Spandau'", "known names: 'A', 'B'")),
+        ({"GEN": "Spandau"}, ("no feature has {GEN: Spandau}", "'Mitte', 'Wedding'")),
+        ({"gen": "Mitte"}, ("no feature has {gen: Mitte}", "properties of its features: name, GEN, BEZ")),
+    ],
+)
+def test_features_that_are_not_clear_are_refused(
+    tmp_path: Path, feature: Any, words: tuple[str, ...]
+) -> None:
+    with refused_at("geojson.feature", "map.geojson", *words):
+        region_of(tmp_path, collection(*NAMED), feature)
+
+
+def in_utm(zone: int, east_m: float, north_m: float) -> np.ndarray:
+    """Longitude and latitude of a place in UTM, by bisection of the transverse Mercator projection."""
+    plane, lon_lat = LocalPlane(6.0 * zone - 183.0, 52.0), np.array([6.0 * zone - 183.0, 52.5])
+    e2 = 0.00669437999014  # WGS 84
+    equator_m, _ = quad(
+        lambda lat: 6_378_137.0 * (1 - e2) / (1 - e2 * np.sin(lat) ** 2) ** 1.5, 0, np.radians(52)
+    )
+    wanted = np.array([(east_m - 500_000) / 0.9996, north_m / 0.9996 - equator_m])
+    for _ in range(20):
+        miss = wanted - plane.to_m(lon_lat)[0]
+        lon_lat = lon_lat + miss / (111_320 * np.array([np.cos(np.radians(lon_lat[1])), 1.0]))
+    return lon_lat
+
+
+@pytest.mark.parametrize(
+    "crs",
+    [
+        {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25833"}},
+        {"type": "name", "properties": {"name": "EPSG:32633"}},
+        {"type": "EPSG", "properties": {"code": 25833}},
+    ],
+)
+def test_a_projected_file_is_read(tmp_path: Path, crs: dict[str, Any]) -> None:
+    pytest.importorskip("pyproj")
+    ring = [[391000, 5819000], [392000, 5819000], [392000, 5820000], [391000, 5819000]]
+    region, _ = region_of(tmp_path, collection(({"name": "A"}, [ring]), crs=crs))
+    corners = np.array([in_utm(33, *corner) for corner in ring[:3]])
+    expected = LocalPlane(*BERLIN).to_m(corners)
+    (drawn,) = region.drawn()["points"]
+    for corner in expected:
+        assert np.abs(np.array(drawn) - corner).max(axis=1).min() < 0.2
+
+
+def test_web_mercator_is_read(tmp_path: Path) -> None:
+    """x = R lon, y = R ln tan(45 degrees + lat / 2), with the equator's radius (EPSG guidance note 7-2)."""
+    pytest.importorskip("pyproj")
+    degrees = np.radians(DISTRICT)
+    x, y = 6_378_137.0 * np.array([degrees[:, 0], np.log(np.tan(np.pi / 4 + degrees[:, 1] / 2))])
+    crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}
+    region, _ = region_of(tmp_path, collection(({}, [np.stack([x, y], axis=1).tolist()]), crs=crs))
+    assert region.areas_m2.sum() == pytest.approx(600**2, rel=2e-4)
+
+
+@pytest.mark.parametrize("name", ["urn:ogc:def:crs:OGC:1.3:CRS84", "urn:ogc:def:crs:EPSG::4326", "EPSG:4258"])
+def test_degrees_need_no_pyproj(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setitem(sys.modules, "pyproj", None)
+    crs = {"type": "name", "properties": {"name": name}}
+    region, _ = region_of(tmp_path, collection(({}, [DISTRICT]), crs=crs))
+    assert region.areas_m2.sum() == pytest.approx(600**2, rel=2e-4)
+
+
+def test_without_pyproj_the_files_own_word_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyproj", None)
+    crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25833"}}
+    words = ("urn:ogc:def:crs:EPSG::25833", "pip install 'edgefl-cosim[maps]'", "WGS 84 (EPSG:4326)")
+    with refused_at("geojson.path", *words):
+        region_of(
+            tmp_path, collection(({}, [[[391000, 5819000], [392000, 5819000], [392000, 5820000]]]), crs=crs)
+        )
+
+
+@pytest.mark.parametrize(
+    ("ring", "crs", "words"),
+    [
+        (
+            [[391000, 5819000], [392000, 5819000], [392000, 5820000]],
+            None,
+            ("feature 1", "(391000, 5.819e+06)", "crs"),
+        ),
+        (
+            [[35.6, 139.7], [35.7, 139.7], [35.7, 139.8]],
+            None,
+            ("feature 1", "(35.6, 139.7) has the latitude first"),
+        ),
+        (DISTRICT, {"type": "name", "properties": {"name": "EPSG:0"}}, ("'EPSG:0' is unknown",)),
+        (DISTRICT, {"type": "link", "properties": {"href": "x"}}, ("names no coordinate reference system",)),
+        (DISTRICT, {"type": "name", "properties": {"name": "EPSG:25833"}}, ("degrees",)),
+    ],
+)
+def test_coordinates_that_fit_no_crs_are_refused(
+    tmp_path: Path, ring: Any, crs: Any, words: tuple[str, ...]
+) -> None:
+    pytest.importorskip("pyproj")
+    with refused_at("geojson.path", *words):
+        region_of(tmp_path, collection(({}, [ring]), **({"crs": crs} if crs else {})))
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (
+            '{"type": "LineString", "coordinates": [[13.4, 52.5], [13.5, 52.5]]}',
+            ("1 LineString", "lines make streets"),
+        ),
+        ('{"type": "FeatureCollection", "features": []}', ("holds no geometry",)),
+        ("<osm version='0.6'/>", ("is XML", "sumo_net", "osmtogeojson")),
+        ('{"type": "Topology", "objects": {}}', ("is TopoJSON", "export it as GeoJSON")),
+        ('{"geometryType": "esriGeometryPolygon", "features": []}', ("is JSON of ArcGIS",)),
+        (
+            '{"type": "Feature", "properties": [], "geometry": {"type": "Polygon"}}',
+            ("feature 1", "'coordinates'"),
+        ),
+        ('{"type": "FeatureCollection", "features": [3]}', ("feature 1", "correct or remove it")),
+    ],
+)
+def test_files_without_an_area_say_what_they_are(
+    tmp_path: Path, content: str, words: tuple[str, ...]
+) -> None:
+    with refused_at("geojson.path", "map.geojson", *words):
+        region_of(tmp_path, content)
 
 
 def test_areas_of_classes(tmp_path: Path) -> None:

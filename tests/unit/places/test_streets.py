@@ -130,7 +130,7 @@ def test_the_longest_part_counts() -> None:
 def test_a_sumo_network_runs_from_junction_to_junction(tmp_path: Path) -> None:
     (tmp_path / "a.net.xml").write_text(NET)
     source = {"sumo_net": {"path": tmp_path / "a.net.xml", "origin_m": [10, 0]}}
-    streets = Streets.model_validate(source).street_map(Places())
+    streets = Streets.model_validate(source).read(Places()).map_for("foot")
     assert sorted(map(tuple, streets.corners_m.T.tolist())) == [(0, 0), (40, 40), (90, 0)]
     assert sorted(streets.lengths_m) == pytest.approx(sorted([math.hypot(40, 40), math.hypot(50, 40), 90]))
 
@@ -147,17 +147,17 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.json").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     source = {"path": tmp_path / "a.json"}
-    streets = Streets.model_validate({"geojson": source}).street_map(EARTH)
+    streets = Streets.model_validate({"geojson": source}).read(EARTH).map_for("foot")
     # a degree of latitude is 111.2 km; one of longitude times the cosine of 48.13 degrees
     assert sorted(streets.lengths_m) == pytest.approx([1112 * math.cos(math.radians(48.13)), 1112], rel=0.003)
-    only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).street_map(EARTH)
+    only = Streets.model_validate({"geojson": {**source, "feature": "A"}}).read(EARTH).map_for("foot")
     assert only.ends.shape == (2, 1)
     with refused_at("", "'C'", "'A', 'B', 'stop'"):
-        Streets.model_validate({"geojson": {**source, "feature": "C"}}).street_map(EARTH)
+        Streets.model_validate({"geojson": {**source, "feature": "C"}}).read(EARTH).map_for("foot")
     with pytest.raises(EdgeflError, match="origin_lon_lat"):
-        Streets.model_validate({"geojson": source}).street_map(Places())
+        Streets.model_validate({"geojson": source}).read(Places()).map_for("foot")
     with refused_at("", "LineString"):
-        Streets.model_validate({"geojson": {**source, "feature": "stop"}}).street_map(EARTH)
+        Streets.model_validate({"geojson": {**source, "feature": "stop"}}).read(EARTH).map_for("foot")
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
 def test_a_network_that_is_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.net.xml").write_text(text)
     with pytest.raises(EdgeflError, match=r"a\.net\.xml"):
-        Streets.model_validate({"sumo_net": {"path": tmp_path / "a.net.xml"}}).street_map(Places())
+        Streets.model_validate({"sumo_net": {"path": tmp_path / "a.net.xml"}}).read(Places()).map_for("foot")
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_what_is_no_source_is_refused(streets: dict[str, Any], message: str) -> 
 
 def test_streets_without_a_length_are_refused() -> None:
     with pytest.raises(EdgeflError, match="no length") as error:
-        Streets.model_validate({"lines_m": [[[3, 4], [3, 4]]]}).street_map(Places())
-    assert error.value.place == ("lines_m",)
+        Streets.model_validate({"lines_m": [[[3, 4], [3, 4]]]}).read(Places()).map_for("foot")
+    assert error.value.place == ("streets", "lines_m")
 
 
 def test_streets_of_a_scenario_load_back(tmp_path: Path) -> None:
@@ -203,3 +203,144 @@ def test_streets_of_a_scenario_load_back(tmp_path: Path) -> None:
     assert again.streets.sumo_net is not None
     assert again.streets.sumo_net.path == tmp_path / "a.net.xml"
     assert scenarios.dump(again) == scenarios.dump(first)
+
+
+RAIL = """<net version="1.16"><location netOffset="0,0" convBoundary="0,0,800,500"/>
+<edge id="e1" from="A" to="B" type="highway.residential"><lane id="e1_0" disallow="rail" shape="0,0 0,500"/></edge>
+<edge id="e2" from="B" to="C" type="highway.residential"><lane id="e2_0" disallow="rail"/></edge>
+<edge id="e3" from="C" to="D" type="highway.residential"><lane id="e3_0" disallow="rail tram"/></edge>
+<edge id="r1" from="A" to="D" type="railway.rail"><lane id="r1_0" allow="rail" shape="0,0 800,0"/></edge>
+<edge id="m1" from="B" to="D" type="highway.motorway"><lane id="m1_0" allow="passenger bus"/></edge>
+<junction id="A" type="priority" x="0" y="0"/><junction id="B" type="priority" x="0" y="500"/>
+<junction id="C" type="priority" x="800" y="500"/><junction id="D" type="priority" x="800" y="0"/></net>"""
+
+
+def tagged(*lines: tuple[dict[str, Any], list[tuple[float, float]]]) -> str:
+    """Lines in degrees, whose corners are at these metres from EARTH's origin."""
+    north, east = 111_320 * 0.9989, 111_320 * 1.0019 * math.cos(math.radians(48.13))
+    features = [
+        {
+            "type": "Feature",
+            "properties": tags,
+            "geometry": {
+                "type": "LineString",
+                "coordinates": [[11.57 + x / east, 48.13 + y / north] for x, y in corners],
+            },
+        }
+        for tags, corners in lines
+    ]
+    return json.dumps({"type": "FeatureCollection", "features": features})
+
+
+ROUND = [(0.0, 0.0), (0.0, 500.0), (800.0, 500.0), (800.0, 0.0)]
+POWER = tagged(
+    *(({"highway": "residential"}, ROUND[side : side + 2]) for side in range(3)),
+    ({"power": "line", "voltage": "110000"}, [ROUND[0], ROUND[3]]),
+    ({"highway": "motorway"}, [ROUND[1], ROUND[3]]),
+)
+
+
+def ways_m(folder: Path, name: str, content: str, mode: Any) -> tuple[float, list[str]]:
+    """The length of the way from the first to the last corner of ROUND, and the notes."""
+    (folder / name).write_text(content)
+    source = "sumo_net" if name.endswith(".xml") else "geojson"
+    where = Places({}, EARTH.plane if source == "geojson" else None)
+    streets = Streets.model_validate({source: {"path": folder / name}}).read(where)
+    (way,) = streets.map_for(mode).ways(np.array([ROUND[0]]).T, np.array([ROUND[3]]).T)
+    streets.map_for(mode)  # a note is written once
+    return length_m(way), where.noted()
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.net.xml", RAIL), ("a.geojson", POWER)])
+def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> None:
+    """Not on the railway or below the power line of 800 m, but round by 1,800 m; cars take the motorway."""
+    closed = "railway.rail" if name == "a.net.xml" else "power=line"
+    for mode, expected_m, number, what in (
+        ("foot", 1800.0, 2, "motorway"),
+        ("bicycle", 1800.0, 2, "motorway"),
+        ("car", 500 + math.hypot(800, 500), 1, ""),
+    ):
+        (tmp_path / mode).mkdir()
+        way_m, notes = ways_m(tmp_path / mode, name, content, mode)
+        assert way_m == pytest.approx(expected_m, rel=1e-3)
+        (note,) = notes
+        assert f"{number} of 5 lines of the map are left out, because mode {mode} may not use them" in note
+        assert f"1 {closed}" in note
+        assert what in note
+
+
+@pytest.mark.parametrize(
+    ("content", "expected_m", "note"),
+    [
+        # a footpath of OpenStreetMap between two roads is a short cut on foot
+        (
+            tagged(({"highway": "primary"}, ROUND), ({"highway": "footway"}, [ROUND[0], ROUND[3]])),
+            800.0,
+            None,
+        ),
+        # a street that is private is none; its neighbours end there
+        (
+            tagged(
+                ({"highway": "service", "access": "private"}, [ROUND[0], ROUND[3]]),
+                ({"highway": "path"}, ROUND),
+            ),
+            1800.0,
+            "1 highway=service with access=private",
+        ),
+        # no line has `highway`: all are streets but the river
+        (
+            tagged(({"NAME": "a"}, ROUND), ({"waterway": "river"}, [ROUND[0], ROUND[3]])),
+            1800.0,
+            "1 waterway=river",
+        ),
+        (
+            tagged(({}, ROUND), ({}, [(50.0, 50.0), (60.0, 50.0)])),
+            1800.0,
+            "0.55% of the length of the streets",
+        ),
+    ],
+)
+def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, note: str | None) -> None:
+    way_m, notes = ways_m(tmp_path, "a.geojson", content, "foot")
+    assert way_m == pytest.approx(expected_m, rel=1e-3)
+    assert note in notes[0] if note else notes == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        # buildings are no network, whether drawn as areas or as outlines
+        (
+            "a.geojson",
+            '{"type": "Polygon", "coordinates": [[[11, 48], [12, 48], [12, 49]]]}',
+            ("1 Polygon", "areas"),
+        ),
+        (
+            "a.geojson",
+            tagged(({"building": "yes"}, ROUND)),
+            ("no line of the map is a street", "1 building=yes"),
+        ),
+        (
+            "a.geojson",
+            tagged(({"highway": "motorway"}, ROUND)),
+            ("1 highway=motorway", "open to mode bus and car"),
+        ),
+        ("a.geojson", RAIL, ("is XML", "sumo_net")),
+        ("a.net.xml", POWER, ("not well-formed XML",)),
+        ("a.net.xml", "<osm/>", ("<osm> is no SUMO network", "netconvert --osm-files")),
+        ("a.net.xml", RAIL.replace('to="B"', 'to="Z"'), ("edge 'e1'", "junction 'Z'")),
+        ("a.net.xml", RAIL.replace('id="e2" from', 'id="e2" shape="0,x" from'), ("edge 'e2'", "shape '0,x'")),
+    ],
+)
+def test_a_map_without_streets_says_what_it_is(
+    tmp_path: Path, name: str, content: str, words: tuple[str, ...]
+) -> None:
+    with refused_at("", f"a.{name[2:]}", *words):
+        ways_m(tmp_path, name, content, "foot")
+
+
+def test_a_network_in_degrees_is_refused(tmp_path: Path) -> None:
+    content = RAIL.replace('x="0"', 'x="11.57"').replace('x="800"', 'x="11.58"')
+    content = content.replace('y="0"', 'y="48.13"').replace('y="500"', 'y="48.14"')
+    with refused_at("sumo_net.path", "look like degrees", "--proj.utm"):
+        ways_m(tmp_path, "a.net.xml", content, "foot")

@@ -1,18 +1,18 @@
 """The reader's own drawing of the layout, areas and streets is that of the engine."""
 
-import gzip
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from edgefl.analysis.runs.places import areas_of, hexagonal_sites_m, images_m, layout_of, local_m, streets_of
+from edgefl.analysis.runs.places import hexagonal_sites_m, images_m, layout_of, map_of, streets_of
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan
-from edgefl.places.plane import LocalPlane
 from edgefl.rng import Streams
+from edgefl.run.simulation import simulate
+from edgefl.scenario.scenario import load
 
 CELL = {"radius_m": 250.0}
 PLAIN = {"sectors": 1, "azimuth_deg": 30.0, "rings": 0, "isd_m": 200.0}
@@ -50,51 +50,51 @@ def test_one_cell_hexagons_and_open_sites() -> None:
     assert (free["shape"], free["radius_m"]) == ("open", 750.0)
 
 
-def test_areas_have_their_shapes() -> None:
-    areas = {
-        "park": {"disc": {"centre_m": [1, 2], "radius_m": 3}},
-        "station": {"rectangle": {"from_m": [0, 0], "to_m": [2, 1]}},
-        "square": {"polygon": {"points_m": [[0, 0], [4, 0], [0, 4]]}},
-    }
+def test_areas_and_streets_are_those_of_the_run(tmp_path: Path) -> None:
+    """From the scenario by way of map.json, which RunDirectory writes: a file of the map may be gone by then."""
+    east_deg = 100 / 111_319.49  # at the equator
+    ring = [[17.0, 0.0], [17.0 + east_deg, 0.0], [17.0, east_deg], [17.0, 0.0]]
+    (tmp_path / "town.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    scenario = load(
+        {
+            "name": "w",
+            "origin_lon_lat": [17.0, 0.0],
+            "devices": {"count": 2},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1000, "flops_per_sample": 1000},
+            "areas": {
+                "park": {"disc": {"centre_m": [1, 2], "radius_m": 3}},
+                "station": {"rectangle": {"from_m": [0, 0], "to_m": [2, 1]}},
+                "square": {"polygon": {"points_m": [[0, 0], [4, 0], [0, 4]]}},
+                "town": {"geojson": {"path": str(tmp_path / "town.geojson")}},
+            },
+            "streets": {"lines_m": [[[0, 0], [30, 40]]]},
+        }
+    )
+    run = Path(simulate(scenario, out=tmp_path / "run"))
+    (tmp_path / "town.geojson").unlink()
     notes: list[str] = []
-    park, station, square = areas_of({"areas": areas}, notes)
+    layout, (park, station, square, town), streets = map_of(run, notes)
+    assert layout["shape"] == "disc"
     assert park == {"name": "park", "centre": [1, 2], "radius": 3}
     assert station["points"] == [[[0, 0], [2, 0], [2, 1], [0, 1]]]
     assert square["points"] == [[[0, 0], [4, 0], [0, 4]]]
-    assert notes == []
-
-
-def test_polygons_of_a_map_lie_where_the_engine_has_them(tmp_path: Path) -> None:
-    ring = [[17.03, 51.10], [17.05, 51.10], [17.05, 51.12], [17.03, 51.10]]
-    other = [[17.0, 51.0], [17.01, 51.0], [17.0, 51.01], [17.0, 51.0]]
-    features = [
-        {"type": "Feature", "id": "park", "geometry": {"type": "Polygon", "coordinates": [ring]}},
-        {"type": "Feature", "properties": {"name": "both"},
-         "geometry": {"type": "MultiPolygon", "coordinates": [[ring], [other]]}},
-    ]  # fmt: skip
-    file = tmp_path / "town.geojson"
-    file.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    areas = {name: {"geojson": {"path": str(file), "feature": name}} for name in ("park", "both")}
-    park, both = areas_of({"areas": areas, "origin_lon_lat": [17.04, 51.11]}, [])
-    exact_m = LocalPlane(17.04, 51.11).to_m(ring)
-    assert (len(park["points"]), len(both["points"])) == (1, 2)
-    np.testing.assert_allclose(park["points"][0], exact_m, atol=0.4)  # drawn to 0.1 m, curved by 0.3 m
-    np.testing.assert_array_equal(park["points"][0], both["points"][0])
-
-
-@pytest.mark.parametrize("latitude", [-60.0, 0.0, 51.0, 69.0])
-def test_metres_within_ten_kilometres_are_the_planes_to_a_thousandth(latitude: float) -> None:
-    north, east = np.array([[0.0, 0.08], [0.08, 0.0], [-0.05, 0.06]]).T
-    corners_deg = np.stack([17.0 + east / np.cos(np.radians(latitude)), latitude + north], axis=1)
-    exact_m = LocalPlane(17.0, latitude).to_m(corners_deg)
-    away_m = np.linalg.norm(local_m(corners_deg, (17.0, latitude)) - exact_m, axis=1)
-    assert (away_m < 2e-3 * np.linalg.norm(exact_m, axis=1)).all()
+    (corners,) = town["points"]
+    # a degree of latitude is 110.574 km at the equator
+    assert sorted(map(tuple, corners[:3])) == [(0.0, 0.0), (0.0, 99.3), (100.0, 0.0)]
+    assert streets == [[[0.0, 0.0], [30.0, 40.0]]]
+    assert not notes
+    for content in ("", "[", "[]", '{"areas": 3}', '{"areas": [{}]}', '{"streets": ["x"]}'):
+        (run / "map.json").write_text(content)
+        assert map_of(run, notes)[1:] == ([], [])
+        assert "Areas and streets are not drawn" in notes.pop()
+        assert not notes
 
 
 @pytest.mark.parametrize("model", [Manhattan(block_m=70.0), Highway(lanes=2)], ids=["manhattan", "highway"])
 def test_whoever_drives_is_on_a_street_of_the_drawing(model: Manhattan | Highway) -> None:
     written = {"devices": {"mobility": {"name": type(model).__name__.lower(), **model.model_dump()}}}
-    streets_m = np.array(streets_of(written, 200.0, []))  # [streets, 2 ends, 2]: along an axis
+    streets_m = np.array(streets_of(written, 200.0))  # [streets, 2 ends, 2]: along an axis
     places_m = np.random.default_rng(0).uniform(-100, 100, (200, 2))
     movement = model.start(places_m, cell_radius_m=200.0, min_distance_m=10.0, streams=Streams(1))
     low_m, high_m = streets_m.min(axis=1), streets_m.max(axis=1)
@@ -107,54 +107,3 @@ def test_whoever_drives_is_on_a_street_of_the_drawing(model: Manhattan | Highway
         assert on.any(axis=1).all()
         used |= on.any(axis=0)
     assert used.all()
-
-
-def test_streets_of_a_network_are_read_once_and_what_is_gone_is_said(tmp_path: Path) -> None:
-    xml = b"""<net><location convBoundary="0,0,200,200"/>
-      <edge id=":j" function="internal"><lane id=":j_0" shape="5,5 6,6"/></edge>
-      <edge id="a"><lane id="a_0" shape="100,100 150.25,100"/><lane id="a_1" shape="0,3 9,3"/></edge>
-      <edge id="b"><lane id="b_0" shape="100,100,7 100,180,7"/></edge></net>"""
-    (tmp_path / "town.net.xml").write_bytes(xml)
-    (tmp_path / "town.net.xml.gz").write_bytes(gzip.compress(xml))
-    nets = ("town.net.xml", "town.net.xml.gz", "gone.net.xml")
-    areas = {name: {"sumo_net": {"path": str(tmp_path / name), "origin_m": [100, 100]}} for name in nets}
-    notes: list[str] = []
-    devices = {"mobility": {"name": "static"}}
-    streets = streets_of({"devices": devices, "areas": areas}, 200.0, notes)
-    assert streets == [[[0.0, 0.0], [50.2, 0.0]], [[0.0, 0.0], [0.0, 80.0]]]
-    (note,) = notes
-    assert "The street map of area gone.net.xml is not drawn" in note
-
-
-def test_the_map_of_streets_is_drawn_whatever_its_source(tmp_path: Path) -> None:
-    devices = {"mobility": {"name": "itinerary"}}
-    line = [[0.0, 0.0], [30.0, 40.0]]
-    assert streets_of({"devices": devices, "streets": {"lines_m": [line]}}, 200.0, []) == [line]
-    east_deg = 100 / 111_319.49  # at the equator
-    lines = {"type": "MultiLineString", "coordinates": [[[17.0, 0.0], [17.0 + east_deg, 0.0]]]}
-    (tmp_path / "map.geojson").write_text(json.dumps({"type": "Feature", "geometry": lines}))
-    (tmp_path / "map.net.xml").write_text('<net><edge id="a"><lane id="a_0" shape="5,5 25,5"/></edge></net>')
-    for name, source, expected in (
-        ("map.geojson", {"geojson": {"path": str(tmp_path / "map.geojson")}}, [[0.0, 0.0], [100.0, 0.0]]),
-        (
-            "map.net.xml",
-            {"sumo_net": {"path": str(tmp_path / "map.net.xml"), "origin_m": [5, 5]}},
-            [[0, 0], [20, 0]],
-        ),
-    ):
-        notes: list[str] = []
-        scenario = {"devices": devices, "streets": source, "origin_lon_lat": [17.0, 0.0]}
-        assert streets_of(scenario, 200.0, notes) == [expected]
-        assert not notes
-        (tmp_path / name).unlink()
-        assert streets_of(scenario, 200.0, notes) == []
-        assert "The map of the streets is not drawn" in notes[0]
-
-
-def test_an_area_whose_map_is_gone_or_cut_off_is_left_out_and_said(tmp_path: Path) -> None:
-    (tmp_path / "cut.geojson").write_text('{"type": "FeatureCollection", "features": [')
-    names = ("cut.geojson", "gone.geojson")
-    areas = {name: {"geojson": {"path": str(tmp_path / name)}} for name in names}
-    notes: list[str] = []
-    assert areas_of({"areas": areas, "origin_lon_lat": [17.0, 51.0]}, notes) == []
-    assert [note.split(" is not drawn")[0] for note in notes] == [f"Area {name}" for name in names]

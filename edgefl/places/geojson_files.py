@@ -1,0 +1,255 @@
+"""Read map files in GeoJSON: shapes of the selected features, in degrees."""
+
+import json
+import math
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from edgefl.config import foreign_files
+from edgefl.config.strict import Strict
+from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.places.projections import degrees_of
+
+LARGEST_FILE = 100_000_000  # bytes, unpacked
+MOST_VALUES = 8_000_000  # lists, numbers and keys of a file, 100 bytes each in memory
+MOST_NAMES = 10  # in an error
+Pair = tuple[float, float]
+# kinds of geometries, and the depth of a shape in their coordinates: a line, or the rings of a polygon
+LINES = {"LineString": 0, "MultiLineString": 1}
+POLYGONS = {"Polygon": 0, "MultiPolygon": 1}
+OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A polygon, as its rings, or a line, as a single ring; and the properties of its feature.
+
+    rings: each [(longitude, latitude), ...].
+    """
+
+    rings: list[list[Pair]]
+    properties: Mapping[str, Any]
+
+
+class GeoJson(Strict):
+    """Features of a GeoJSON file (RFC 7946); they need the scenario's origin_lon_lat.
+
+    Coordinates are in degrees, or in the system that the file's member `crs` names (with `edgefl-cosim[maps]`).
+    """
+
+    path: Path = Field(description="the file, relative to the scenario's file")
+    feature: str | dict[str, str | int | float | bool] | None = Field(
+        None,
+        description="features with this `id` or `name`, or else this value of any other property; {GEN: Mitte}:"
+        " features with this value of this property, a nested one with dots; null: all features",
+    )
+
+
+def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shape]:
+    """Read the polygons or lines of a file, in degrees.
+
+    Args:
+        source: a FeatureCollection, a Feature or a geometry.
+        kinds: kinds of geometries, LINES or POLYGONS; others are left out.
+        nothing: remedy for a file without any.
+
+    Raises:
+        EdgeflError: names the file, the feature and the remedy.
+    """
+    path, place = source.path, ("geojson", "path")
+    with foreign_files.reading(path, *place):
+        content = _content(path)
+        try:
+            document = json.loads(content)
+            convert = degrees_of(document.get("crs"))
+            features = [*_features(document)]
+            wanted = source.feature
+            chosen = [*range(len(features))] if wanted is None else _chosen(features, wanted)
+        except EdgeflError as error:
+            raise EdgeflError(f"{path}: {error}", error.place or place) from error
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
+            raise EdgeflError(f"{path}: {_unreadable(content, error)}", place) from error
+        read: list[Shape] = []
+        other = Counter[str]()
+        for number in chosen:
+            try:
+                read += _of_feature(features[number], kinds, convert, other)
+            except EdgeflError as error:
+                raise EdgeflError(f"{path}: feature {number + 1}: {error}", place) from error
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
+                what = f"feature {number + 1} is not GeoJSON by RFC 7946 ({_reason(error)})"
+                raise EdgeflError(f"{path}: {what}; correct or remove it", place) from error
+    if not read:
+        holds = ", ".join(f"{many:,} {clipped(kind)}" for kind, many in other.most_common(3))
+        raise EdgeflError(f"{path}: holds {holds or 'no geometry'}, but {nothing}", place)
+    return read
+
+
+def _of_feature(
+    feature: Mapping[str, Any],
+    kinds: Mapping[str, int],
+    convert: Callable[[list[Pair]], list[Pair]],
+    other: Counter[str],
+) -> Iterator[Shape]:
+    """Yield the shapes of a feature; count its geometries of other kinds."""
+    for geometry in _geometries(feature.get("geometry") or {}):
+        kind = str(geometry.get("type"))
+        if kind not in kinds:
+            other.update([kind] if "type" in geometry else [])
+            continue
+        for part in _within(geometry["coordinates"], kinds[kind]):
+            rings = [part] if kinds is LINES else part
+            degrees = [convert([_pair(corner) for corner in ring]) if ring else [] for ring in rings]
+            if degrees:
+                yield Shape(degrees, _properties(feature))
+
+
+def _properties(feature: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = feature.get("properties")
+    if properties is not None and not isinstance(properties, Mapping):
+        raise TypeError(f"its properties are {quoted(properties)}")
+    return properties or {}
+
+
+def _content(path: Path) -> bytes:
+    """Return a file's bytes, unless it has too many values for memory.
+
+    Raises:
+        OSError: the file is too large.
+    """
+    content = foreign_files.whole(path, LARGEST_FILE)
+    if sum(map(content.count, (b"[", b"{", b",", b":"))) > MOST_VALUES:
+        raise OSError(f"holds more than {MOST_VALUES:,} values")
+    return content
+
+
+def _unreadable(content: bytes, error: Exception) -> str:
+    """Return what a file that is not GeoJSON is, and the remedy."""
+    begin = content[:1000].lstrip(b"\xef\xbb\xbf \t\r\n")
+    if begin.startswith(b"<"):
+        return (
+            "is XML; give a SUMO network as sumo_net: {path}, and convert OpenStreetMap's XML with osmtogeojson,"
+            " or with netconvert --osm-files"
+        )
+    for name, sign in OTHERS.items():
+        if sign.encode() in content[:10_000]:
+            return f"is {name}; export it as GeoJSON in WGS 84 (EPSG:4326)"
+    return f"is not GeoJSON by RFC 7946 ({_reason(error)}); check the file"
+
+
+def _reason(error: Exception) -> str:
+    """Return why values could not be read, in words that are not about Python."""
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return str(error) if isinstance(error, ValueError) else "its values are nested in another way"
+
+
+def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    if document["type"] == "FeatureCollection":
+        yield from document["features"]
+    elif document["type"] == "Feature":
+        yield document
+    elif document["type"] in {*LINES, *POLYGONS, "Point", "MultiPoint", "GeometryCollection"}:
+        yield {"geometry": document}
+    else:
+        raise ValueError(f"its type is {quoted(document['type'])}")
+
+
+def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, Any]) -> list[int]:
+    """Return the numbers of the features with given properties, or with a name.
+
+    A name is the value of `id` or of the property `name`; if no feature has it there, of any property.
+
+    Raises:
+        EdgeflError: no feature is meant, or it is not clear which; names the properties.
+    """
+    place = ("geojson", "feature")
+    values = [dict(_values(one)) for one in features]
+    if isinstance(wanted, Mapping):
+        texts = {key: _text(value) for key, value in wanted.items()}
+        chosen = [n for n, own in enumerate(values) if texts.items() <= own.items()]
+        if not chosen:
+            shown = ", ".join(f"{key}: {text}" for key, text in texts.items())
+            raise EdgeflError(f"no feature has {{{clipped(shown)}}}; {_known(values, texts)}", place)
+        return chosen
+    having: dict[str, list[int]] = defaultdict(list)
+    for number, own in enumerate(values):
+        for key, text in own.items():
+            if text == _text(wanted):
+                having[key].append(number)
+    named = sorted({*having.get("id", ()), *having.get("name", ())})
+    found = [named] if named else list(having.values())
+    if not found:
+        raise EdgeflError(f"has no feature {quoted(wanted)}; {_known(values, ('id', 'name'))}", place)
+    if any(each != found[0] for each in found):
+        several = ", ".join(f"{key} of {len(each):,}" for key, each in having.items())
+        raise EdgeflError(
+            f"{quoted(wanted)} is {several} features; write feature: {{{next(iter(having))}: {wanted}}}",
+            place,
+        )
+    return found[0]
+
+
+def _known(values: Sequence[Mapping[str, str]], keys: Collection[str]) -> str:
+    """Return the values of some properties in a file, or the names of its properties if it has no values."""
+    known = sorted({own[key] for own in values for key in keys if key in own})
+    if known:
+        return f"known names: {', '.join(map(quoted, known[:MOST_NAMES]))}"
+    names = dict.fromkeys(key for own in values for key in own)
+    properties = [clipped(key) for key in names][:MOST_NAMES]
+    return f"known names: none; properties of its features: {', '.join(properties) or 'none'}"
+
+
+def _values(feature: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield `id` and all properties of a feature as text, nested ones with dots in their names."""
+    yield from _flat(_properties(feature), "")
+    if feature.get("id") is not None:
+        yield "id", _text(feature["id"])
+
+
+def _flat(tree: Mapping[str, Any], above: str) -> Iterator[tuple[str, str]]:
+    for key, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{above}{key}.")
+        elif isinstance(value, str | int | float):
+            yield f"{above}{key}", _text(value)
+
+
+def _text(value: Any) -> str:
+    return unicodedata.normalize("NFC", str(value))
+
+
+def _geometries(geometry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the geometries of a collection, or a single geometry itself."""
+    if geometry.get("type") == "GeometryCollection":
+        for one in geometry["geometries"]:
+            yield from _geometries(one)
+    else:
+        yield geometry
+
+
+def _within(coordinates: Sequence[Any], depth: int) -> Iterator[Sequence[Any]]:
+    """Yield the lists at a given depth within nested lists."""
+    if depth == 0:
+        yield coordinates
+    else:
+        for part in coordinates:
+            yield from _within(part, depth - 1)
+
+
+def _pair(corner: Sequence[Any]) -> Pair:
+    """Return the first two coordinates of a corner.
+
+    Raises:
+        ValueError: one of them is not a finite number.
+    """
+    for value in corner[:2]:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{quoted(value)} is not a coordinate")
+    return float(corner[0]), float(corner[1])

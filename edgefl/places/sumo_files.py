@@ -1,0 +1,162 @@
+"""Read map files of SUMO: streets and boundary of a network."""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from xml.parsers import expat
+
+from edgefl.config import foreign_files
+from edgefl.errors import EdgeflError, quoted
+from edgefl.places.plane import look_like_degrees
+
+LARGEST_FILE = 100_000_000  # bytes, unpacked
+MOST_POINTS = 2_000_000  # corners of streets, some 100 bytes each while reading
+PLACE = ("sumo_net", "path")
+Pair = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A street of a network, from junction to junction; lanes: the attributes of each."""
+
+    attributes: Mapping[str, str]
+    lanes: list[Mapping[str, str]]
+
+
+def boundary(path: Path) -> tuple[Pair, Pair]:
+    """Read the lower left and upper right corner of a network, m, from `convBoundary` of its `<location>`.
+
+    Raises:
+        EdgeflError: names the file and the remedy.
+    """
+    with _reading(path):
+        locations = (each for name, each in _elements(path) if name == "location")
+        found = next(locations, {}).get("convBoundary")
+        if found is None:
+            raise EdgeflError(
+                f"{path}: has no <location convBoundary=...>; give a network of netconvert or netgenerate",
+                PLACE,
+            )
+        x0, y0, x1, y1 = (float(text) for text in found.split(","))
+        if not (math.isfinite(x0 + y0 + x1 + y1) and x0 < x1 and y0 < y1):
+            raise EdgeflError(f"{path}: convBoundary {found} has no area", PLACE)
+        _in_metres(path, [(x0, y0), (x1, y1)])
+    return (x0, y0), (x1, y1)
+
+
+def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
+    """Read the streets of a network and their corners, m: from junction to junction along each edge's shape.
+
+    Raises:
+        EdgeflError: names the file and the remedy.
+    """
+    found: list[Edge] = []
+    junctions: dict[str, Pair] = {}
+    points, within = 0, False
+    with _reading(path):
+        for name, attributes in _elements(path):
+            if name == "edge":
+                # edges with a function lie within junctions or walking areas
+                within = "from" in attributes and "function" not in attributes
+                if within:
+                    found.append(Edge(attributes, []))
+                    points += 2 + attributes.get("shape", "").count(" ")
+                    if points > MOST_POINTS:
+                        raise _too_large(path, f"{MOST_POINTS:,} corners of streets")
+            elif name == "lane" and within:
+                found[-1].lanes.append(attributes)
+            elif name == "junction" and attributes.get("type") != "internal":
+                junctions[attributes["id"]] = _pair(attributes["x"], attributes["y"])
+        streets = [(one, _line(one.attributes, junctions)) for one in found]
+        _in_metres(path, list(junctions.values()))
+    if not streets:
+        raise EdgeflError(f"{path}: has no street; give a network of netconvert or netgenerate", PLACE)
+    return streets
+
+
+def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield name and attributes of each element of a network.
+
+    Raises:
+        EdgeflError: the file is no network, or too large; names the remedy.
+    """
+    read: list[tuple[str, Mapping[str, str]]] = []
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = lambda name, attributes: read.append((name, attributes))
+    first = True
+    with foreign_files.opened(path) as file:
+        for _ in foreign_files.parse_xml(parser, file):
+            if first and read and read[0][0] != "net":
+                how = {"osm": "convert it with netconvert --osm-files", "xodr": "convert it with netconvert"}
+                raise EdgeflError(
+                    f"{path}: <{read[0][0]}> is no SUMO network; "
+                    + how.get(read[0][0], "give a network of netconvert or netgenerate"),
+                    PLACE,
+                )
+            first &= not read
+            yield from read
+            read.clear()
+            if file.tell() > LARGEST_FILE:
+                raise _too_large(path, f"{LARGEST_FILE // 1_000_000} MB, unpacked")
+
+
+def _too_large(path: Path, most: str) -> EdgeflError:
+    """Return the error about a network that exceeds a limit."""
+    return EdgeflError(
+        f"{path}: has more than {most}; cut out a smaller network with netconvert --keep-edges.in-boundary",
+        PLACE,
+    )
+
+
+def _in_metres(path: Path, places: list[Pair]) -> None:
+    """Raise an error if places of a network are in degrees."""
+    if look_like_degrees(places):
+        raise EdgeflError(
+            f"{path}: ({places[0][0]:g}, {places[0][1]:g}) and the other places look like degrees; convert the"
+            " network to metres with netconvert -s FILE --proj.utm",
+            PLACE,
+        )
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Add file and remedy to errors."""
+    with foreign_files.reading(path, *PLACE):
+        try:
+            yield
+        except EdgeflError:
+            raise
+        except expat.ExpatError as error:
+            raise EdgeflError(
+                f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", PLACE
+            ) from error
+        except (ValueError, KeyError) as error:
+            reason = f"an element has no {error}" if isinstance(error, KeyError) else str(error)
+            raise EdgeflError(f"{path}: is not a SUMO network ({reason}); check the file", PLACE) from error
+
+
+def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
+    """Return the corners of an edge: its shape without the ends, for which there are junctions.
+
+    Raises:
+        ValueError: a position is wrong, or a junction is missing; names the edge.
+    """
+    name = quoted(edge.get("id", ""))
+    ends = edge["from"], edge["to"]
+    for end in ends:
+        if end not in junctions:
+            raise ValueError(f"edge {name} ends at junction {quoted(end)}, which is missing")
+    try:
+        shape = [_pair(*corner.split(",")[:2]) for corner in edge.get("shape", "").split()]
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"edge {name} has the shape {quoted(edge['shape'])}") from error
+    return [junctions[ends[0]], *shape[1:-1], junctions[ends[1]]]
+
+
+def _pair(x: str, y: str) -> Pair:
+    pair = float(x), float(y)
+    if not math.isfinite(sum(pair)):
+        raise ValueError(f"{x}, {y} is not a finite position")
+    return pair
