@@ -165,28 +165,25 @@ class Samples:
         Raises:
             BadRow: it is neither, or other rows have the other.
         """
-        dated = False
         try:
-            value = float(text)
+            value, dated = float(text), False
         except (TypeError, ValueError):
-            dated = True
             try:
-                value = epoch_s(str(text))
+                value, dated = epoch_s(str(text)), True
             except (ValueError, OverflowError):
-                value = math.nan
+                value, dated = math.nan, True
+        if math.isfinite(value) and dated is self._dated:
+            return value
+        shown = f"{name} is missing" if text is None else f"{name} holds '{clipped(str(text))}'"
         if not math.isfinite(value):
-            wrong = "is missing" if text is None else f"holds '{clipped(str(text))}', not a time"
             raise self.bad_row(
-                line, f"{name} {wrong}; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z"
+                line,
+                f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z",
             )
-        if dated is not self._dated:
-            if self._dated is not None:
-                raise self.bad_row(
-                    line,
-                    f"{name} holds '{clipped(str(text))}', but earlier rows have "
-                    f"{'dates' if self._dated else 'numbers'}; use one of them",
-                )
-            self._dated = dated
+        if self._dated is not None:
+            earlier = "dates" if self._dated else "numbers"
+            raise self.bad_row(line, f"{shown}, but earlier rows have {earlier}; use one of them")
+        self._dated = dated
         return value
 
     def bad_row(self, line: int, message: str) -> BadRow:

@@ -78,17 +78,16 @@ class _FcdReader:
         id_ = attributes.get("id")
         if not id_:
             raise samples.bad_row(line, f"<{kind}> has no id; name the device")
-        x_m, y_m = (
-            samples.number(
-                line,
-                f"<{kind} id='{id_}'> {axis}",
-                attributes.get(axis),
-                "keep x and y in --fcd-output.attributes",
+        try:
+            x, y = float(attributes["x"]), float(attributes["y"])
+        except (KeyError, ValueError):
+            x = y = math.nan
+        if not math.isfinite(x + y):
+            what, remedy = f"<{kind} id='{id_}'>", "keep x and y in --fcd-output.attributes"
+            x, y = (
+                samples.number(line, f"{what} {axis}", attributes.get(axis), remedy) for axis in ("x", "y")
             )
-            for axis in ("x", "y")
-        )
-        type_ = attributes.get("type", "")
-        samples.add(line, kind, id_, self._time_s, x_m, y_m, lost=LISTED, type_=type_)
+        samples.add(line, kind, id_, self._time_s, x, y, lost=LISTED, type_=attributes.get("type", ""))
 
     def end(self, name: str) -> None:
         self._path.pop()

@@ -201,10 +201,7 @@ class Columns:
             if self.of_sumo:
                 return
             raise samples.bad_row(line, "id is empty; name the device")
-        if self.of_sumo:
-            time_s = samples.number(line, names[self.t], cells[self.t], REMEDY)
-        else:
-            time_s = samples.time_s(line, names[self.t], cells[self.t])
+        time_s = samples.time_s(line, names[self.t], cells[self.t])
         x = samples.number(line, names[x_at], cells[x_at], REMEDY)
         y = samples.number(line, names[y_at], cells[y_at], REMEDY)
         type_ = "" if type_at < 0 or cells[type_at] is None else str(cells[type_at]).strip()
