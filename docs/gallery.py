@@ -45,6 +45,7 @@ TOPICS = {
         "compress_and_choose",
         "schedulers_tdd",
         "background_traffic",
+        "raspberry_pis",
         "convolutions",
     ],
     "Concept drift": ["drift_", "flash_"],

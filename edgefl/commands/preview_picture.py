@@ -1,5 +1,6 @@
 """Draw the picture of `edgefl preview`: map, devices per cell over time, labels. It needs no display."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,12 @@ from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Polygon, RegularPolygon
-from matplotlib.patches import Rectangle as Box
+from matplotlib.patches import Circle, PathPatch, RegularPolygon
+from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator
 
 from edgefl.analysis.figures.style import DASHES, INK, PALETTE, SOFT
 from edgefl.commands.preview_data import Preview
-from edgefl.places.areas import Area
 
 LINE = "#9aa0a6"
 SIZES: dict[Any, float | str] = {
@@ -59,8 +59,8 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 
 def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
     _signal(figure, axes, preview)
-    for name, area in preview.world.scenario.areas.items():
-        _area(axes, name, area)
+    for area in preview.world.places.drawing().get("areas", ()):
+        _area(axes, area)
     _cells(axes, preview)
     tracks_m, reach_m = preview.tracks_m, preview.reach_m
     # fmax and fmin ignore the times at which a device is absent
@@ -130,22 +130,20 @@ def _cells(axes: Axes, preview: Preview) -> None:
                 axes.plot(*np.stack([begin_m, end_m], axis=-1), color="white", linewidth=1.2)
 
 
-def _area(axes: Axes, name: str, area: Area) -> None:
+def _area(axes: Axes, area: Mapping[str, Any]) -> None:
+    """Draw an area as `Places.drawing` describes it, with its name above it."""
     look: dict[str, Any] = {"facecolor": "white", "alpha": 0.28, "edgecolor": "black", "linewidth": 0.8}
-    if area.disc:
-        axes.add_patch(Circle(area.disc.centre_m, area.disc.radius_m, **look))
-        x_m, y_m = area.disc.centre_m[0], area.disc.centre_m[1] + area.disc.radius_m
-    elif area.rectangle:
-        (left, low), (right, high) = area.rectangle.from_m, area.rectangle.to_m
-        axes.add_patch(Box((left, low), right - left, high - low, **look))
-        x_m, y_m = (left + right) / 2, max(low, high)
-    elif area.polygon:
-        corners = np.array(area.polygon.points_m)
-        axes.add_patch(Polygon(corners, **look))
-        x_m, y_m = corners[:, 0].mean(), corners[:, 1].max()
+    if "radius" in area:
+        axes.add_patch(Circle(area["centre"], area["radius"], **look))
+        x_m, y_m = area["centre"][0], area["centre"][1] + area["radius"]
     else:
-        return
-    axes.annotate(name, (x_m, y_m), xytext=(0, 3), textcoords="offset points", fontsize=8.5, ha="center")
+        rings = [Outline([*ring, ring[0]], closed=True) for ring in area["points"]]
+        axes.add_patch(PathPatch(Outline.make_compound_path(*rings), **look))
+        corners = np.concatenate(area["points"])
+        x_m, y_m = corners[:, 0].mean(), corners[:, 1].max()
+    axes.annotate(
+        area["name"], (x_m, y_m), xytext=(0, 3), textcoords="offset points", fontsize=8.5, ha="center"
+    )
 
 
 def _changes(preview: Preview) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from edgefl.config import foreign_files
 from edgefl.config.strict import Strict
@@ -44,11 +44,21 @@ class GeoJson(Strict):
     """
 
     path: Path = Field(description="the file, relative to the scenario's file")
-    feature: str | dict[str, str | int | float | bool] | None = Field(
+    feature: str | dict[str, str] | None = Field(
         None,
         description="features with this `id` or `name`, or else this value of any other property; {GEN: Mitte}:"
         " features with this value of this property, a nested one with dots; null: all features",
     )
+
+    @field_validator("feature", mode="before")
+    @classmethod
+    def _as_text(cls, value: Any) -> Any:
+        values = list(value.values()) if isinstance(value, dict) else [] if value is None else [value]
+        if any(isinstance(each, bool) or not isinstance(each, str | int) for each in values):
+            raise ValueError(f"must be a name, or {{property: name or whole number}}, got {quoted(value)}")
+        if isinstance(value, dict):
+            return {key: str(each) for key, each in value.items()}
+        return value if value is None else str(value)
 
 
 def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shape]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy.integrate import quad
 
 from edgefl.errors import EdgeflError
@@ -94,10 +95,10 @@ def test_other_areas_leave_those_who_live_in_one_where_they_are(tmp_path: Path) 
     assert np.array_equal(homes_m(tmp_path, f"areas: {{{home}}}"), homes_m(tmp_path, more))
 
 
-@pytest.mark.parametrize("feature", ["park", "7"])
+@pytest.mark.parametrize("feature", ["park", "'7'", "7", "{name: park}"])
 def test_polygons_of_a_map_in_degrees(tmp_path: Path, feature: str) -> None:
     (tmp_path / "map.geojson").write_text(json.dumps(PARK))
-    geo = f"home: {{geojson: {{path: {tmp_path}/map.geojson, feature: '{feature}'}}}}"
+    geo = f"home: {{geojson: {{path: {tmp_path}/map.geojson, feature: {feature}}}}}"
     at = homes_m(tmp_path, f"origin_lon_lat: {MUNICH}\nareas: {{{geo}}}")
     plane = LocalPlane(*MUNICH)
     north_east = plane.to_m([[11.575, 48.134]])[0]
@@ -277,6 +278,15 @@ def test_features_that_are_not_clear_are_refused(
 ) -> None:
     with refused_at("geojson.feature", "map.geojson", *words):
         region_of(tmp_path, collection(*NAMED), feature)
+
+
+@pytest.mark.parametrize(
+    "feature", [{"GEN": ["Mitte"]}, {"GEN": None}, ["Mitte"], {"names": {"primary": "Mitte"}}]
+)
+def test_features_of_another_form_are_refused(feature: Any) -> None:
+    with pytest.raises(ValidationError, match=r"must be a name, or \{property: name") as error:
+        Area.model_validate({"geojson": {"path": "a", "feature": feature}})
+    assert error.value.error_count() == 1
 
 
 def in_utm(zone: int, east_m: float, north_m: float) -> np.ndarray:
