@@ -1,6 +1,7 @@
-"""Hours of the day in settings: a number of hours or a clock time."""
+"""Hours of the day and dates in settings: a number, or a clock time or date."""
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -27,6 +28,42 @@ class ClockWords:
 
 
 Hour = Annotated[float, Field(ge=0, lt=HOURS), ClockWords()]
+
+
+class DateWords(ClockWords):
+    """Mark a number of seconds that may also be a date and time: 2026-01-05T07:30:00Z is 1767598200."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_seconds, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        return {"anyOf": [handler(schema), {"type": "string", "examples": ["2026-01-05T07:30:00Z"]}]}
+
+
+def epoch_s(text: str) -> float:
+    """Return the seconds since 1970 of a date and time, UTC without a zone.
+
+    Args:
+        text: by ISO 8601; a blank for the T, and slashes for the hyphens are allowed.
+
+    Raises:
+        ValueError: it is no date.
+    """
+    moment = datetime.fromisoformat(text.strip().replace("/", "-"))
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _seconds(value: Any) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 0.0 if value == 0 else value  # -0.0 is a 0
+    try:
+        return epoch_s(value)
+    except (ValueError, OverflowError, AttributeError) as error:
+        raise _slip(
+            f"must be a number of seconds or a date, such as 2026-01-05T07:30:00Z, got {quoted(value)}"
+        ) from error
 
 
 def hours(value: Any) -> Any:

@@ -162,7 +162,7 @@ def _message(
         return _unknown(error, place[-1], _known(model, place), unnamed, root)
     field = parent.model_fields.get(place[-1]) if parent and place else None
     meaning = f" ({field.description})" if field and field.description else ""
-    if place and place[-1] == "[key]":
+    if place and place[-1] == "[key]" and error["type"] != "literal_error":
         meaning = " (a letter, then letters, digits, _ and -)"
     if error["type"] == "missing":
         return f"is missing; add it{meaning}"

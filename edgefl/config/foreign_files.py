@@ -18,6 +18,7 @@ LONGEST_LINE = 10_000_000  # characters of a table's line, bytes of an XML tag o
 LONGEST_WORD = 1_000  # characters of a name in a Parquet table
 LARGEST_GROUP = 250_000_000  # bytes of a Parquet table's row group, unpacked
 PIECE = 1 << 16  # bytes
+GZIP = b"\x1f\x8b"  # RFC 1952, 2.3.1
 
 
 @contextmanager
@@ -32,12 +33,17 @@ def reading(path: Path, *place: str) -> Iterator[None]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file, plain or `.gz`, to read its content."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+    """Open a file to read its content, unpacked if it begins like gzip, whatever its name."""
+    file = path.open("rb")
+    if file.read(len(GZIP)) != GZIP:
+        file.seek(0)
+        return file
+    file.close()
+    return gzip.open(path, "rb")  # type: ignore[return-value]
 
 
 def whole(path: Path, most_bytes: int) -> bytes:
-    """Read the whole content of a file, plain or `.gz`.
+    """Read the whole content of a file, plain or packed by gzip.
 
     Raises:
         OSError: it cannot be read, or holds more than `most_bytes`.

@@ -1,5 +1,6 @@
 """Locate the files that a scenario names: beside the scenario, or in the current folder."""
 
+import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,9 +35,28 @@ def located(value: Any, kind: Any) -> Any:
         return value
     own = HOME / value
     for place in (folder / value, Path.cwd() / value):
-        if os.path.exists(place):
+        if os.path.exists(place) or _matches(place):
             comes_with_edgefl = (
                 Path(value).parts[:1] == ("scenarios",) and own.exists() and own.samefile(place)
             )
             return value if comes_with_edgefl else os.path.abspath(place)
     return value
+
+
+def files_of(path: Path) -> list[Path]:
+    """List the files of a path: itself, those below a folder, or those that match a pattern such as taxis/*.csv.
+
+    Hidden files are left out. A path to nothing is returned for its reader to refuse.
+    """
+    if not path.is_dir():
+        return sorted(_matches(path)) or [path]
+    below = (file for file in path.rglob("[!.]*") if file.is_file())
+    return sorted(file for file in below if not any(name[0] == "." for name in file.relative_to(path).parts))
+
+
+def _matches(pattern: Path) -> list[Path]:
+    """Return the files that match a path with * or ?; none for the path of a file itself."""
+    if not glob.has_magic(str(pattern)) or os.path.exists(pattern):
+        return []
+    found = map(Path, glob.glob(str(pattern), recursive=True))
+    return [file for file in found if file.is_file()]

@@ -21,8 +21,8 @@ MOST_DEVICES = 1_000_000
 class _DeviceNumber(Section):
     """The number of devices."""
 
-    count: int | None = Field(
-        None, ge=1, le=MOST_DEVICES, description="number of devices; or give density_per_km2"
+    count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
+        None, description="number of devices, or all that a trace has; or give density_per_km2"
     )
     density_per_km2: float | None = Field(
         None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, instead of count"
@@ -34,6 +34,11 @@ class _DeviceNumber(Section):
         description="number of populations that take turns: devices are split by id into this many equal "
         "groups; session s has group s, and after the last group the first follows again",
     )
+
+    @property
+    def number(self) -> int | None:
+        """The number of devices, or None if it is known only in the world."""
+        return self.count if isinstance(self.count, int) else None
 
 
 class DeviceFile(Section):

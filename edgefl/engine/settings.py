@@ -82,11 +82,12 @@ class DeviceSettings(EveryDevice):
         min_length=1,
         description="device classes by name, each with its share or count and the keys that differ from `devices`",
     )
-    classes_by: Literal["seed", "ids"] = Field(
+    classes_by: Literal["seed", "ids", "types"] = Field(
         "seed",
         description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
         " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the first device of a file has its first row",
+        " and the first device of a file has its first row; types: the class is named like the type that a trace gives"
+        " the device, or like its kind, vehicle or person, and rows are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
@@ -112,9 +113,26 @@ class DeviceSettings(EveryDevice):
         if (self.count is None) == (self.density_per_km2 is None):
             both = self.count is not None
             raise ValueError(f"give either count or density_per_km2{', not both' if both else ''}")
-        if self.classes is not None:
-            check_sizes(self.classes, self.count)
+        if self.count == "all" or self.classes_by == "types":
+            self._check_recorded()
+        if self.classes is not None and self.classes_by != "types":
+            check_sizes(self.classes, self.number)
         return self
+
+    def _check_recorded(self) -> None:
+        """Raise if a trace is to say what devices there are, but does not move all of them."""
+        key = "count: all" if self.count == "all" else "classes_by: types"
+        if not self.mobility.recorded:
+            raise ValueError(f"{key} takes devices from a trace: set mobility: {{name: trace, path: FILE}}")
+        for name, one in (self.classes or {}).items():
+            if one.own().get("mobility") is not None:
+                raise ValueError(f"{key} takes devices from one trace: leave classes.{name}.mobility out")
+            if self.classes_by == "types" and (one.share is not None or one.count is not None):
+                raise ValueError(
+                    f"{key} takes sizes from the trace: leave share and count of classes.{name} out"
+                )
+        if self.classes_by == "types" and not self.classes:
+            raise ValueError(f"{key} needs classes, named like the types of the trace")
 
     @model_validator(mode="after")
     def _circuits_that_count(self) -> Self:
@@ -130,8 +148,8 @@ class DeviceSettings(EveryDevice):
 
     @model_validator(mode="after")
     def _somebody_in_each_population(self) -> Self:
-        if self.count is not None and self.count < self.populations:
-            raise ValueError(f"count {self.count} is too small for {self.populations} populations")
+        if self.number is not None and self.number < self.populations:
+            raise ValueError(f"count {self.number} is too small for {self.populations} populations")
         return self
 
     def draws(self) -> Draws:

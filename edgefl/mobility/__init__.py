@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Protocol, Self
 
 import numpy as np
@@ -19,6 +19,22 @@ __all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Trips", "still_
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
 
+class Recorded(Protocol):
+    """A device as a trace has it."""
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of its samples: vehicle or person of SUMO, row, track, ..."""
+
+    @property
+    def type(self) -> str:
+        """The type that its file gives it, or ''."""
+
+
 class Movement(Protocol):
     """The paths of all devices of one run."""
 
@@ -32,6 +48,12 @@ class Movement(Protocol):
 
     def doppler_speeds_m_s(self) -> np.ndarray:
         """Return [devices] the speed for each link's Doppler shift: the device's, or its mean if it varies."""
+
+
+class RecordedMovement(Movement, Protocol):
+    """The paths of the devices of a trace."""
+
+    recorded: Sequence[Recorded]  # by device
 
 
 def trips(movement: Movement, time_s: float) -> Trips:
@@ -69,6 +91,8 @@ class Mobility(Component):
 
     # whether device numbers come from a file or road; a class then takes the first ones
     own_numbers: ClassVar[bool] = False
+    # whether a file gives the number of devices and their types; the class then has `start_all`
+    recorded: ClassVar[bool] = False
 
     @property
     def period_s(self) -> float | None:
@@ -124,3 +148,11 @@ class Mobility(Component):
         Raises:
             EdgeflError: the parameters do not fit the cell or the number of devices.
         """
+
+    def start_all(self) -> RecordedMovement:
+        """Start the movement of all devices of the model's file.
+
+        Raises:
+            EdgeflError: the parameters do not fit the file.
+        """
+        raise NotImplementedError(f"{type(self).__name__} moves any number of devices")

@@ -1,68 +1,90 @@
-"""Recorded paths as a mobility model: tables, or floating-car data of SUMO."""
+"""Recorded paths as a mobility model: tables, GPS tracks, and the traces of other simulators."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, field_validator
 
 from edgefl.config import shipped
+from edgefl.config.clock import DateWords
 from edgefl.errors import EdgeflError, about, refused
-from edgefl.mobility import Coordinate, Mobility, Movement
-from edgefl.mobility._trace_files import READABLE, Samples, read
+from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
+from edgefl.mobility._traces import read
+from edgefl.mobility._traces._samples import LISTED, Device, Samples, Wanted
+from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
+# after a loss a receiver needs the ephemeris, which a satellite sends every 30 s (IS-GPS-200, 20.3.3): twice that
+RECEPTION_S = 60.0
+MILLISECONDS = 1e11  # a time above it is in the year 5138, or not in seconds
+Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
 
 class Trace(Mobility):
-    """Devices move as recorded in a file, along straight lines between its samples.
+    """Devices move as recorded in files, along straight lines between their samples.
 
-    A device is absent before its first and after its last sample, and within gaps longer than max_gap_s. Ids become
-    devices 0, 1, ... in order of first appearance, and `devices.count` must be their number; with `surplus: ignore`
-    it may be smaller, and later ids are left out. The dropped positions and the seed are ignored. After the last
-    sample of the trace all devices are absent.
+    A device is absent before its first and after its last sample, and in long gaps between them (max_gap_s). Ids
+    become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
+    ignore` it may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
-    CSV: a header with the columns t, id, x, y (s and m; others are ignored), separated by commas or semicolons.
-    SUMO: the file of `sumo --fcd-output`, .xml or (since SUMO 1.24) .csv; its vehicles and persons are devices (a
-    person in a vehicle is where the vehicle is; `kinds` chooses). A vehicle and a person with the same id are two
-    devices. Both may be compressed (.gz). Parquet: the same columns as CSV; needs pyarrow. Times of a device must
-    rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as many are needed while
-    reading.
+    The form of a file is found by its content, whatever its name; each may be packed by gzip:
 
-    Degrees: longitude and latitude, in the columns lon and lat instead of x and y or, with geo: true
-    (--fcd-output.geo), in x and y, become metres around the scenario's origin_lon_lat by a transverse Mercator
-    projection; at 10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
+    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
+      chooses); a vehicle and a person with the same id are two devices.
+    - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
+      latitude, by their common names or as `columns` says. Without ids a file is one device.
+    - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
+    - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
+
+    A time is a number, or a date by ISO 8601, in UTC unless it has a zone, which counts in seconds since 1970. Times
+    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as many are
+    needed while reading.
+
+    Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
+    10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
     shift is that of a device's mean speed: its path length over the time for which it is present.
 
-    Source of the format: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html and TabularOutputs.html. Left out:
-    heights, the recorded speeds and angles.
+    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other forms stand in
+    edgefl/mobility/_traces. Left out: heights, the recorded speeds and angles.
     """
 
     own_numbers: ClassVar[bool] = True
+    recorded: ClassVar[bool] = True
 
     path: Path = Field(
-        description="the file: .csv or SUMO's .xml, also .gz, or .parquet; relative to the scenario's file"
+        description="a file, a folder, or a pattern such as taxis/*.csv; relative to the scenario's file"
     )
-    geo: bool = Field(False, description="x and y are longitude and latitude, degrees")
+    columns: dict[Role, str | Annotated[int, Field(ge=1, le=10_000)]] = Field(
+        {},
+        description="columns of tables: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers",
+    )
+    geo: bool | None = Field(
+        None,
+        description="whether x and y are longitude and latitude, degrees; null: no, and an error if they look so",
+    )
+    bad_rows: Literal["error", "skip"] = Field(
+        "error", description="rows that cannot be read are an error, or are skipped and counted in a note"
+    )
     origin_m: tuple[Coordinate, Coordinate] = Field(
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per unit of length of the trace")
-    begin_s: float | None = Field(
+    begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DateWords()] | None = Field(
         None,
-        ge=-1e12,
-        le=1e12,
-        description="time of the trace at which the simulation begins; if left out, its first sample",
+        description="time of the trace, or date, at which the simulation begins; if left out, its first sample",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per unit of time of the trace")
     max_gap_s: float | None = Field(
         None,
         gt=0,
         le=1e9,
-        description="simulated time between samples beyond which a device is absent; null: never",
+        description="simulated time between samples beyond which a device is absent; null: 10 times the device's"
+        " median interval, at least 60; in SUMO's files a missing time step, between waypoints never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
         ("vehicle", "person"), description="elements of SUMO's file that are devices"
@@ -70,13 +92,6 @@ class Trace(Mobility):
     surplus: Literal["error", "ignore"] = Field(
         "error", description="ids beyond devices.count are an error, or ignored"
     )
-
-    @field_validator("path")
-    @classmethod
-    def _readable(cls, path: Path) -> Path:
-        if not path.name.endswith(READABLE):
-            raise ValueError(f"{path} is of no known kind: use a name that ends in {', '.join(READABLE)}")
-        return path
 
     @field_validator("kinds")
     @classmethod
@@ -92,25 +107,62 @@ class Trace(Mobility):
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
         count = len(positions_m)
-        with about(*PLACE):
-            samples = read(shipped.data(self.path), self.kinds, keep=count, degrees=self.geo)
-            if samples.degrees:
-                self.places.on_earth()  # raises an error if the origin is missing
-        traced = len(samples.ids)
+        samples = self._read(count)
+        traced = len(samples.devices)
         if traced < count or (traced > count and self.surplus == "error"):
             ignoring = f", or surplus: ignore to use the first {count}" if traced > count else ""
             raise EdgeflError(
-                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced}{ignoring}",
+                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced} or all{ignoring}",
                 ("devices", "count"),
             )
+        return self._moving(samples)
+
+    def start_all(self) -> "_Recorded":
+        return self._moving(self._read(None))
+
+    @property
+    def _origin(self) -> tuple[float, float] | None:
+        """The longitude and latitude of [0, 0], if known."""
+        plane = self.places.plane
+        return None if plane is None else (plane.lon_deg, plane.lat_deg)
+
+    def _read(self, keep: int | None) -> Samples:
+        """Read the samples of this number of devices, or of all; note what is skipped."""
+        wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
+        with about(*PLACE):
+            samples = read(shipped.data(self.path), wanted)
+        if samples.skipped:
+            self.places.notes.append(
+                f"{self.path}: bad rows skipped: {samples.skipped:,}; the first is {samples.first_skipped}"
+            )
+        if samples.nameless:
+            self.places.notes.append(
+                f"{self.path}: no column has ids, so each file is one device; name the column of ids in"
+                " devices.mobility.columns if there is one"
+            )
+        return samples
+
+    def _moving(self, samples: Samples) -> "_Recorded":
+        devices = samples.devices[: len(samples.rows)]
+        lost = np.array(samples.lost)
         rows, counts = self._in_simulation(samples)
         del samples  # a large second copy of the rows
-        return _Recorded(rows, counts, self.max_gap_s)
+        limits_s = np.full(len(counts), self.max_gap_s or 0.0)
+        if self.max_gap_s is None:
+            limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
+        movement = _Recorded(rows, counts, limits_s, devices)
+        if self.max_gap_s is None and movement.gaps:
+            self.places.notes.append(
+                f"{self.path}: long gaps between samples, in which devices are absent: {movement.gaps:,}, the longest"
+                f" {movement.longest_gap_s:.4g} s; devices.mobility.max_gap_s sets another limit, 1e9 for none"
+            )
+        return movement
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
         """Return [samples, 3] simulated t, x, y, device after device, and [devices] the number of samples of each."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
+        self._check_units(rows, degrees=bool(samples.degrees))
         if samples.degrees:
             with refused(*PLACE):
                 rows[:, 1:] = self.places.on_earth().to_m(rows[:, 1:])
@@ -119,10 +171,32 @@ class Trace(Mobility):
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
         if rows[:, 0].max() < 0:
             raise EdgeflError(
-                f"{self.begin_s:g} s is after the last sample of {self.path}; begin earlier",
+                f"{self.begin_s:.10g} s is after the last sample of {self.path}; begin earlier",
                 ("devices", "mobility", "begin_s"),
             )
         return rows, counts
+
+    def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
+        """Raise if times or coordinates seem to have another unit, or degrees no origin."""
+        if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
+            raise EdgeflError(
+                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 if"
+                " they are milliseconds, 1e-6 if microseconds",
+                ("devices", "mobility", "time_scale"),
+            )
+        if self.geo is None and not degrees and look_like_degrees(rows[:, 1:], self._origin):
+            raise EdgeflError(
+                f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees; set geo: true and the"
+                " scenario's origin_lon_lat, or geo: false if they are metres",
+                PLACE,
+            )
+        if degrees and self.places.plane is None:
+            lon, lat = np.median(rows[:, 1:], axis=0).round(4).tolist()
+            raise EdgeflError(
+                f"{self.path}: longitudes and latitudes need the place on Earth of [0, 0] m: set origin_lon_lat:"
+                f" [LON, LAT], in degrees; the middle of this trace is [{lon}, {lat}]",
+                PLACE,
+            )
 
 
 class _Recorded:
@@ -131,19 +205,24 @@ class _Recorded:
     Args:
         samples: [samples, 3] t, x, y, device after device, with rising times for each.
         counts: [devices] number of samples of each, at least one.
-        max_gap_s: time between samples beyond which a device is absent, or None.
+        limits_s: [devices] time between samples beyond which a device is absent.
+        recorded: the devices as their files have them.
     """
 
     moves = True
 
-    def __init__(self, samples: np.ndarray, counts: np.ndarray, max_gap_s: float | None) -> None:
+    def __init__(
+        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Device]
+    ) -> None:
         devices = len(counts)
         owner = np.repeat(np.arange(devices), counts)
         firsts = np.cumsum(counts) - counts
         span_s = np.diff(samples[:, 0])
-        present = owner[1:] == owner[:-1]
-        if max_gap_s is not None:
-            present &= span_s <= max_gap_s
+        same = owner[1:] == owner[:-1]
+        present = same & (span_s <= limits_s[owner[1:]])
+        absent_s = span_s[same & ~present]
+        self.recorded: Sequence[Recorded] = recorded
+        self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 
         # A row without a place starts each absence: before a first sample, and right after a last one
@@ -219,3 +298,24 @@ def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
     return np.divide(way_m, time_s, out=np.zeros(devices), where=time_s > 0)
+
+
+def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> np.ndarray:
+    """Return [devices] the time between samples beyond which a device is absent by default.
+
+    Args:
+        times_s: [samples] times, device after device.
+        counts: [devices] number of samples of each.
+        lost: [devices] number of usual intervals beyond which a gap is an absence. Devices of a file that lists all
+            devices of each time step have their median interval in common; others have their own, and at least
+        RECEPTION_S.
+    """
+    ends = np.cumsum(counts)
+    spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]
+    limits_s = np.full(len(counts), np.inf)
+    listed = [span for span, many in zip(spans, lost, strict=True) if many == LISTED and len(span)]
+    if listed:
+        limits_s[lost == LISTED] = LISTED * np.median(np.concatenate(listed))
+    for number in np.flatnonzero((lost != LISTED) & np.isfinite(lost) & (counts > 1)).tolist():
+        limits_s[number] = max(lost[number] * np.median(spans[number]), RECEPTION_S)
+    return limits_s

@@ -80,7 +80,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if set(controls) & {"shares", "power"}:
             sections = self._scenario.model_copy(update={"rounds": rounds}).sections()
             fits.check(sections, only=("fixed_shares", "own_power"))
-        devices = self._scenario.devices.count
+        devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(
                 "an environment has one cell and a fixed number of devices: give devices.count, and no layout",

@@ -24,7 +24,6 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.places.masts import SitesFile
 from edgefl.run import first_round, out_of_range, presence
-from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 

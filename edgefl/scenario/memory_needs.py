@@ -53,7 +53,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
     for name, one in scenario.by_federation.items():
-        own = scenario.size_of(name, int(count)) if name else int(count)
+        own = (scenario.size_of(name, int(count)) or 1) if name else int(count)
         place, together = least_participants(one, own)
         if together > 1:
             links = _faded_links(one.radio, one.rounds, together)
@@ -148,7 +148,7 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
 def least_devices(scenario: Scenario) -> tuple[str, float]:
     """Return the key that sets the number of devices, and a number that it almost never falls below."""
     if scenario.devices.count is not None:
-        return "count", scenario.devices.count
+        return "count", scenario.devices.number or 1
     inner_m, outer_m = scenario.extent.kept_free_m, scenario.extent.area_radius_m
     density = scenario.devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6

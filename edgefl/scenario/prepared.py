@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgefl.config import own_code, registry, shipped
+from edgefl.config import own_code, registry, scenario_files, shipped
 from edgefl.config.yaml_source import write
 from edgefl.errors import EdgeflError
 from edgefl.learning.warm_starts import WarmStart
@@ -161,8 +161,19 @@ def _array(values: np.ndarray | None) -> str | None:
 
 
 def _of_file(key: str, path: Path) -> str:
+    """Hash the content of a file, or names and contents of the files of a folder or pattern."""
+    path = shipped.data(path)
+    files = scenario_files.files_of(path)
     try:
-        with shipped.data(path).open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH]
+        digests = []
+        for each in files:
+            with each.open("rb") as file:
+                digests.append(hashlib.file_digest(file, "sha256").hexdigest()[:LENGTH])
+        if files == [path]:
+            return digests[0]
+        top = os.path.commonpath([each.parent for each in files]) if files else path
+        return hash_of(
+            [(os.path.relpath(each, top), digest) for each, digest in zip(files, digests, strict=True)]
+        )
     except OSError as error:
         raise EdgeflError(f"{path}: cannot be read ({error.strerror})", tuple(key.split("."))) from error

@@ -199,14 +199,15 @@ class Scenario(Section):
         has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
         return (*(("federations", name) if has_own else ()), section, *keys)
 
-    def size_of(self, name: str, devices: int) -> int:
-        """Return the number of devices of a federation."""
+    def size_of(self, name: str, devices: int) -> int | None:
+        """Return the number of devices of a federation; None if only the trace has it."""
         assert self.federations is not None
         own, classes = self.federations[name].classes, self.devices.classes or {}
         if own is None:
             return int(sizes(list(self.federations.values()), devices)[list(self.federations).index(name)])
-        of = dict(zip(classes, class_sizes(classes, devices), strict=True))
-        return int(sum(of[each] for each in own))
+        if self.devices.classes_by == "types":
+            return None
+        return int(sum(class_sizes(classes, devices)[list(classes).index(each)] for each in own))
 
     @property
     def reports(self) -> Reports:
@@ -221,7 +222,7 @@ class Scenario(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         """Check that sections agree; report the first conflict in this order."""
-        classes, count = self.devices.classes or {}, self.devices.count
+        classes, count = self.devices.classes or {}, self.devices.number
         self._check_task()
         metres.check(self.layout, self.areas, self.streets, self.devices, self.origin_lon_lat)
         needs.check_places(self.extent, self.devices, self.areas)

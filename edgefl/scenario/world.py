@@ -33,7 +33,7 @@ from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.devices.power import Power
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
-from edgefl.mobility import Mobility, Movement, trips
+from edgefl.mobility import Mobility, Movement, RecordedMovement, trips
 from edgefl.mobility._together import Together
 from edgefl.places.areas import Places, places
 from edgefl.rng import Streams
@@ -89,8 +89,10 @@ class World:
     def count(self) -> int:
         """The number of devices."""
         devices, extent = self.scenario.devices, self.extent
-        if devices.count is not None:
-            return devices.count
+        if devices.number is not None:
+            return devices.number
+        if devices.count == "all":
+            return len(self.movement.positions_m(0.0))
         density = devices.density_per_km2
         assert density is not None  # the schema requires one of the two
         ring = {"inner_radius_m": extent.kept_free_m, "outer_radius_m": extent.area_radius_m}
@@ -110,11 +112,20 @@ class World:
     @cached_property
     def fleet(self) -> Fleet:
         """The devices by class, with each one's properties."""
-        return Fleet.drawn(self.scenario.devices, self.count, self.streams)
+        settings = self.scenario.devices
+        if settings.classes_by == "types":
+            recorded = cast(RecordedMovement, self.movement).recorded
+            return Fleet.of_types(settings, recorded, self.streams)
+        return Fleet.drawn(settings, self.count, self.streams)
 
     @cached_property
     def movement(self) -> Movement:
         """The devices' movement, each by its class's model."""
+        settings = self.scenario.devices
+        if settings.count == "all":
+            return settings.mobility.within(self.places).start_all()
+        if settings.classes_by == "types":
+            return self._start(settings.mobility, self.count, self.streams)
         groups = self.fleet.groups(lambda kind: kind.mobility)
         if len(groups) == 1:
             return self._start(groups[0][0], self.count, self.streams)

@@ -31,7 +31,7 @@ READ = """
     except EdgeflError as error:
         print(error)
 """
-TRACE = ("from edgefl.mobility._trace_files import read", "read(path, ('vehicle',), keep=1)")
+TRACE = ("from edgefl.mobility._traces import Wanted, read", "read(path, Wanted(keep=1))")
 AREA = (
     "from edgefl.places.geojson_files import POLYGONS, GeoJson, shapes",
     "shapes(GeoJson(path=path), POLYGONS, '')",

@@ -24,9 +24,10 @@ from tests.tools.fuzz_calls import CallResult, call
 from tests.tools.fuzz_maps import map_case
 from tests.tools.fuzz_mutations import FuzzCase, case
 from tests.tools.fuzz_runs import run_case
+from tests.tools.fuzz_traces import trace_case
 from tests.tools.invariants import check_run
 
-VALIDATE, MAP, RUN = 3000, 250, 300  # cases
+VALIDATE, MAP, TRACE, RUN = 3000, 250, 250, 300  # cases
 # nineteen sites 500 m apart: what 0.8 GB of places keep is drawn in 8 s of a quiet processor
 CPU_S = {"validate": 25.0, "run": 40.0}
 LONGEST_MESSAGE = 2000
@@ -56,6 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--validate", type=int, default=VALIDATE, help="files to validate")
     parser.add_argument("--map", type=int, default=MAP, help="maps to validate a scenario with")
+    parser.add_argument("--trace", type=int, default=TRACE, help="traces to validate a scenario with")
     parser.add_argument("--run", type=int, default=RUN, help="scenarios to run")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="only the case of this number")
@@ -67,7 +69,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ["EDGEFL_OFFLINE"] = "1"
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, resource.RLIM_INFINITY))
     began, findings, outcomes = time.monotonic(), [], Counter[str]()
-    for mode, many in (("validate", options.validate), ("map", options.map), ("run", options.run)):
+    for mode, many in (
+        ("validate", options.validate),
+        ("map", options.map),
+        ("trace", options.trace),
+        ("run", options.run),
+    ):
         for number in range(many) if options.only is None else [options.only] * bool(many):
             new, outcome = try_case(mode, options.seed, number, options.keep)
             findings += new
@@ -95,7 +102,7 @@ def try_case(mode: str, seed: int, number: int, keep: Path) -> tuple[list[Findin
     Returns:
         The rules that the case broke, and how it ended.
     """
-    made = {"validate": case, "map": map_case, "run": run_case}[mode](seed, number)
+    made = {"validate": case, "map": map_case, "trace": trace_case, "run": run_case}[mode](seed, number)
     with tempfile.TemporaryDirectory(prefix="edgefl-fuzz-") as name:
         folder = Path(name)
         for file, content in made.files.items():

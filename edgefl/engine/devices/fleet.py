@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from edgefl.engine.devices.battery import Battery
 from edgefl.engine.devices.device_file import DeviceRows
 from edgefl.engine.power_models import Draws
 from edgefl.engine.settings import DeviceSettings
-from edgefl.errors import EdgeflError, about, moved
+from edgefl.errors import EdgeflError, about, clipped, moved, quoted
+from edgefl.mobility import Recorded
 from edgefl.rng import Streams
 
 NO_CLASS = ClassSettings()
@@ -48,7 +49,7 @@ class Fleet:
         classes = settings.classes
         if classes is None:
             alike = cls((settings,), np.zeros(devices, dtype=np.intp))
-            return alike._with_rows(settings.classes_by, streams)
+            return alike._with_rows(streams, by_id=settings.classes_by == "ids")
         sizes = class_sizes(classes, devices)
         order = np.arange(devices)
         if settings.classes_by == "seed":
@@ -57,9 +58,9 @@ class Fleet:
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
         by_class = cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
-        return by_class._with_rows(settings.classes_by, streams)
+        return by_class._with_rows(streams, by_id=settings.classes_by == "ids")
 
-    def _with_rows(self, by: Literal["seed", "ids"], streams: Streams) -> "Fleet":
+    def _with_rows(self, streams: Streams, *, by_id: bool) -> "Fleet":
         """Return the fleet with a kind for each row that a device has of its class's file.
 
         Raises:
@@ -79,7 +80,7 @@ class Fleet:
                 own = "file" in self.extras[number].own()
                 with about("devices", *(("classes", self.names[number]) if own else ()), "file"):
                     table = DeviceRows.read(kind.file)
-                    rows = _rows(table, len(self), ids, by, streams)
+                    rows = _rows(table, len(self), ids, streams, by_id=by_id)
                     used, at = np.unique(rows, return_inverse=True)
                     made = list(table.kinds(kind, used))
                 of[ids] += at
@@ -89,6 +90,36 @@ class Fleet:
         names = tuple(self.names[number] for number in class_of) if self.names else ()
         extras = tuple(self.extras[number] for number in class_of)
         return Fleet(tuple(kinds), of, names, extras, tuple(dict.fromkeys(notes)))
+
+    @classmethod
+    def of_types(cls, settings: DeviceSettings, recorded: Sequence[Recorded], streams: Streams) -> "Fleet":
+        """Give each device the class named like its type in a trace, or like its kind if no class is.
+
+        Args:
+            recorded: the devices as a trace has them, with `id`, `kind` and `type`.
+
+        Raises:
+            EdgeflError: a device has neither, or a class no device.
+        """
+        classes = settings.classes or {}
+        numbers = {name: number for number, name in enumerate(classes)}
+        of = np.array([numbers.get(one.type, numbers.get(one.kind, -1)) for one in recorded], dtype=np.intp)
+        types = list(dict.fromkeys(one.type or one.kind for one in recorded))
+        if (of < 0).any():
+            lost = recorded[int((of < 0).argmax())]
+            raise EdgeflError(
+                f"device {quoted(lost.id)} of the trace has type {quoted(lost.type)} and kind {lost.kind}, but the"
+                f" classes are {', '.join(classes)}: name a class like one of them",
+                ("devices", "classes"),
+            )
+        for name, number in numbers.items():
+            if number not in of:
+                raise EdgeflError(
+                    f"no device of the trace has this type; its types are {clipped(', '.join(types), 300)}",
+                    ("devices", "classes", name),
+                )
+        by_type = cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
+        return by_type._with_rows(streams, by_id=False)
 
     def __len__(self) -> int:
         return len(self.of)
@@ -189,15 +220,13 @@ class Fleet:
         return [(one, np.flatnonzero(np.isin(self.of, numbers))) for one, numbers in groups.values()]
 
 
-def _rows(
-    table: DeviceRows, devices: int, ids: np.ndarray, by: Literal["seed", "ids"], streams: Streams
-) -> np.ndarray:
+def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *, by_id: bool) -> np.ndarray:
     """Return [ids] the row of each of these devices: drawn, or in the order of ids.
 
     Args:
         devices: number of all devices.
     """
-    if by == "seed":
+    if not by_id:
         # one number after another: more devices leave the rows of the first ones unchanged
         rows = (streams("device file").random(devices)[ids] * len(table)).astype(np.intp)
         return np.asarray(rows)

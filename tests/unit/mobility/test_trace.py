@@ -122,7 +122,7 @@ def test_any_trace_is_interpolated(
     path = tmp_path_factory.mktemp("any") / "trace.csv"
     rows = [(t, id_, *data[id_][t]) for id_ in data for t in sorted(data[id_])]
     path.write_text("t,id,x,y\n" + "".join(f"{t},{id_},{x},{y}\n" for t, id_, x, y in rows))
-    movement = start(Trace(path=path, begin_s=0.0), len(data))
+    movement = start(Trace(path=path, begin_s=0.0, max_gap_s=1e9), len(data))
     for time_s in times:
         for device, samples in enumerate(data.values()):
             at = sorted(samples)
@@ -287,21 +287,21 @@ def test_number_of_devices(write: Write) -> None:
 # -- faults -------------------------------------------------------------------------------------------
 
 CSV_FAULTS = {
-    "t,id,x\n0,a,1\n": ":1: column 'y' occurs 0 times; the first line names the columns t,id,x,y",
-    "t\tid\tx\ty\n0\ta\t1\t1\n": ":1: column 't' occurs 0 times; .* separated by commas or semicolons",
+    "t,id,x\n0,a,1\n": ":1: no column is y among t, id, x; name the columns in the first line t,id,x,y",
+    "a b\n1 2\n": ":1: no column is t among a, b; .* columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}",
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
-    "t,id,lon\n0,a,1\n": ":1: column 'lat' occurs 0 times",
-    "t,id,lon,lat\n0,a,1,1\n": "longitudes and latitudes need the place on Earth of",
+    "t,id,lon\n0,a,1\n": ":1: no column is lat among t, id, lon",
+    "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the middle of this trace is \[1.0, 1.0\]",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' occurs 2 times",
-    "": ":1: column 't' occurs 0 times",
-    "t,id,x,y\n": ": has no sample; a trace needs at least one",
+    "": ":1: is empty; name the columns in the first line t,id,x,y",
+    "t,id,x,y\n": ": has no vehicle or person of SUMO, no row and no track point; a trace needs one",
     "t,id,x,y\n0,a,1,1\n0,b,1\n": ":3: 3 cells in a table of 4 columns; complete the line",
     "t,id,x,y\n0,,1,1\n": ":2: id is empty; name the device",
     "t,id,x,y\n0,a,1,here\n": ":2: y holds 'here', not a number; write a number",
     "t,id,x,y\n\n0,a,nan,1\n": ":3: x holds 'nan', not a number",
     "t,id,x,y\n0,a,1,1\n1,a,1e308,1\n": r":3: 'a' is at \(1e\+308, 1\) m, but at most 1e\+08 m from",
-    "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a number",
+    "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a time; write a number",
     "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
     "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n": ":4: 'a' has 4 s after 5 s; sort its samples by time",
     "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' has 5 s twice; .* keep one for each time",
@@ -323,7 +323,7 @@ def fcd(*steps: str) -> str:
 
 CAR = '<vehicle id="0" x="1.00" y="2.00" angle="90.00" type="t" speed="0.00"/>'
 XML_FAULTS = {
-    "<routes/>": ":1: <routes> is not SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
+    "<routes/>": ":1: <routes> is neither GPX nor SUMO's floating-car data; write that with `sumo --fcd-output FILE`",
     fcd(): ": has no vehicle or person",
     fcd(CAR): ":2: <vehicle> is outside a <timestep>",
     fcd(f"<timestep>{CAR}</timestep>"): ":2: <timestep> time is missing",
@@ -373,8 +373,9 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     binary.write_bytes(b"\xff\xfe\x00")
     with refused_at("", "binary.csv"):
         start(Trace(path=binary), 1)
-    with refused_at("path", ".csv, .csv.gz, .xml, .xml.gz, .parquet"):
-        Trace(path="trace.txt")
+    (tmp_path / "zip.csv").write_bytes(b"PK\x03\x04\x00\x00")
+    with refused_at("devices.mobility.path", "zip.csv", "no known kind", "GPX"):
+        start(Trace(path=tmp_path / "zip.csv"), 1)
     with refused_at("kinds", "vehicle, person or container"):
         Trace(path="trace.xml", kinds=[])
 

@@ -93,7 +93,11 @@ devices.mobility.left_probability | 0.25 | devices.mobility={name: manhattan, le
 devices.mobility.block_m | 500 m | devices.mobility={name: manhattan, block_m: 500}
 devices.mobility | 35 m | devices.mobility=highway; cell.radius_m=30
 devices.mobility.path | none.csv | devices.mobility={name: trace, path: none.csv}
-devices.mobility.path | .parquet | devices.mobility={name: trace, path: a.txt}
+devices.mobility.bad_rows | skip | devices.mobility={name: trace, path: a.csv, bad_rows: keep}
+devices | trace | devices.count=all
+devices | types | devices.classes_by=types
+devices.mobility.begin_s | 2026-01-05 | devices.mobility={name: trace, path: a.csv, begin_s: noon}
+devices.mobility.columns.east.[key] | lon | devices.mobility={name: trace, path: a.csv, columns: {east: 1}}
 devices.mobility.kinds | container | devices.mobility={name: trace, path: a.xml, kinds: []}
 devices.mobility.rhythm.0 | 0.9 | ATTRACTION.rhythm=[{from_hour: 0, home: 0.9}]
 devices.mobility | from_hour | ATTRACTION.rhythm=[{from_hour: 0, home: 1}, {from_hour: 0, home: 1}]

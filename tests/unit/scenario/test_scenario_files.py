@@ -112,3 +112,22 @@ def test_a_data_set_beside_the_scenario(home: Path) -> None:
     )
     run = simulate(load(home / "pets.yaml"), "pets-run", device="cpu")
     assert load(Path(run) / "scenario.yaml").learning.dataset.path == home / "pets"  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("pattern", ["traces", "traces/*.csv", "tr?ces/**/[ab].csv"])
+def test_folders_and_patterns_lie_beside_the_scenario_too(home: Path, pattern: str) -> None:
+    """And a run is another one when a file of them changes, comes or gets another name."""
+    (home / "traces/b.csv").write_text("t,x,y\n0,1,2\n9,1,2\n")
+    changes = [f"devices.mobility.path={pattern}", "devices.count=all"]
+
+    def identity() -> str:
+        scenario = load(home / "small.yaml", changes)
+        assert path_of(scenario) == home / pattern
+        return Prepared(scenario, Loaded(download=False)).identity.hash
+
+    first = identity()
+    assert identity() == first
+    (home / "traces/b.csv").write_text("t,x,y\n0,1,2\n9,1,3\n")
+    second = identity()
+    (home / "traces/b.csv").rename(home / "traces/a2.csv" if "[" not in pattern else home / "traces/c.csv")
+    assert len({first, second, identity()}) == 3

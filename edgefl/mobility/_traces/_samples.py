@@ -1,0 +1,210 @@
+"""Samples of a trace while it is read: keep, refuse or skip them."""
+
+import math
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgefl.config.clock import epoch_s
+from edgefl.errors import EdgeflError, clipped
+from edgefl.places.plane import FARTHEST_DEG
+
+MOST_M = 1e8  # more than twice around the Earth
+# usual intervals between samples beyond which a gap is an absence. Listed: a time step has all devices there are.
+# Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: none is lost
+LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to read of a trace.
+
+    keep: number of ids whose samples are kept, the first ones; None: all. degrees: whether x and y are longitude and
+    latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds: elements of SUMO's
+    files that are devices. columns: names or numbers of a table's columns. skip: whether bad rows are skipped.
+    """
+
+    keep: int | None = None
+    degrees: bool | None = None
+    origin: tuple[float, float] | None = None
+    kinds: tuple[str, ...] = ("vehicle", "person")
+    columns: Mapping[Any, str | int] = field(default_factory=dict)
+    skip: bool = False
+
+
+class Device(NamedTuple):
+    """A device of a trace: its id, its kind, and the type that its file gives it."""
+
+    id: str
+    kind: str
+    type: str
+
+
+class BadRow(EdgeflError):
+    """A fault of one row, which may be skipped."""
+
+
+class Samples:
+    """The recorded samples of a trace, by device."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self.degrees = wanted.degrees
+        self.devices: list[Device] = []  # in order of first appearance; the index is the device's number
+        self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
+        self.lost: list[float] = []  # per device: samples that may be missing in a row
+        self.skipped = 0  # rows
+        self.first_skipped = ""
+        self.nameless = False  # whether a table has no ids
+        self._path = Path()
+        self._name = ""
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._dated: bool | None = None
+
+    def begin(self, path: Path, name: str) -> None:
+        """Begin a file; name: id of its device if it gives none."""
+        self._path, self._name = path, name
+
+    def in_degrees(self, degrees: bool) -> None:
+        """Set whether this file's coordinates are degrees, as its form says.
+
+        Raises:
+            EdgeflError: earlier files are in the other unit.
+        """
+        if self.rows and degrees != bool(self.degrees):
+            raise EdgeflError(
+                f"{self._path}: is in {'degrees' if degrees else 'metres'}, unlike the files before it; use one unit"
+            )
+        self.degrees = degrees
+
+    @property
+    def name(self) -> str:
+        """The id of the only device of a file that gives no ids."""
+        return self._name
+
+    def add(
+        self,
+        line: int,
+        kind: str,
+        id_: str,
+        t: float,
+        x: float,
+        y: float,
+        *,
+        lost: float = LOGGED,
+        type_: str = "",
+    ) -> None:
+        """Add a sample of a device, later than its earlier ones. The same id in two kinds is two devices.
+
+        Raises:
+            BadRow: the time does not rise, or there is no such place.
+        """
+        number = self._numbers.get((kind, id_), -1)
+        if number >= len(self.rows):
+            return
+        if self.degrees:
+            self._check_degrees(line, id_, x, y)
+        elif not (abs(x) <= MOST_M and abs(y) <= MOST_M):
+            raise self.bad_row(
+                line,
+                f"'{clipped(id_)}' is at ({x:g}, {y:g}) m, but at most {MOST_M:g} m from the origin are allowed;"
+                " correct its coordinates",
+            )
+        if number < 0:
+            number = self._numbers[kind, id_] = len(self.devices)
+            self.devices.append(Device(id_, kind, type_))
+            if self.wanted.keep is None or number < self.wanted.keep:
+                self.rows.append(array("d", (t, x, y)))
+                self.lost.append(lost)
+            return
+        row = self.rows[number]
+        if t <= row[-3]:
+            what = "twice" if t == row[-3] else f"after {row[-3]:.10g} s"
+            raise self.bad_row(
+                line,
+                f"'{clipped(id_)}' has {t:.10g} s {what}; sort its samples by time and keep one for each time",
+            )
+        row.extend((t, x, y))
+
+    def _check_degrees(self, line: int, id_: str, lon: float, lat: float) -> None:
+        if not (abs(lon) <= 360 and abs(lat) <= 90):
+            raise self.bad_row(
+                line,
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check their order, and whether they are degrees",
+            )
+        if self.wanted.origin is None:
+            return
+        lon0, lat0 = self.wanted.origin
+        if abs((lon - lon0 + 180) % 360 - 180) > FARTHEST_DEG or abs(lat - lat0) > FARTHEST_DEG:
+            raise self.bad_row(
+                line,
+                f"{_shown(id_, lon, lat)}, more than {FARTHEST_DEG:g} degrees from origin_lon_lat"
+                f" [{lon0:g}, {lat0:g}]; check their order and origin_lon_lat",
+            )
+
+    def number(self, line: int, name: str, text: Any, remedy: str) -> float:
+        """Return the finite number in a cell.
+
+        Raises:
+            BadRow: names the line and the remedy.
+        """
+        try:
+            value = float(text)
+        except (TypeError, ValueError):
+            value = math.nan
+        if not math.isfinite(value):
+            wrong = "is missing" if text is None else f"holds '{clipped(str(text))}', not a number"
+            raise self.bad_row(line, f"{name} {wrong}; {remedy}")
+        return value
+
+    def time_s(self, line: int, name: str, text: Any) -> float:
+        """Return the time in a cell: a number, or the seconds since 1970 of a date and time.
+
+        Raises:
+            BadRow: it is neither, or other rows have the other.
+        """
+        try:
+            value, dated = float(text), False
+        except (TypeError, ValueError):
+            try:
+                value, dated = epoch_s(str(text)), True
+            except (ValueError, OverflowError):
+                value, dated = math.nan, True
+        if math.isfinite(value) and dated is self._dated:
+            return value
+        shown = f"{name} is missing" if text is None else f"{name} holds '{clipped(str(text))}'"
+        if not math.isfinite(value):
+            raise self.bad_row(
+                line,
+                f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z",
+            )
+        if self._dated is not None:
+            earlier = "dates" if self._dated else "numbers"
+            raise self.bad_row(line, f"{shown}, but earlier rows have {earlier}; use one of them")
+        self._dated = dated
+        return value
+
+    def bad_row(self, line: int, message: str) -> BadRow:
+        """Return the error about a row."""
+        return BadRow(f"{self._path}:{line}: {message}")
+
+    def error(self, line: int, message: str) -> EdgeflError:
+        """Return the error about a line without which the file cannot be read."""
+        return EdgeflError(f"{self._path}:{line}: {message}")
+
+    def skip(self, bad: BadRow) -> None:
+        """Skip a bad row.
+
+        Raises:
+            BadRow: bad rows are not to be skipped; adds that they can be.
+        """
+        if not self.wanted.skip:
+            raise EdgeflError(f"{bad}; or skip such rows with bad_rows: skip") from bad
+        self.skipped += 1
+        self.first_skipped = self.first_skipped or str(bad)
+
+
+def _shown(id_: str, lon: float, lat: float) -> str:
+    return f"'{clipped(id_)}' is at longitude {lon:g}, latitude {lat:g}"

@@ -1,0 +1,61 @@
+"""Read movements of BonnMotion: a node's line has t, x, y (or t, x, y, z) of each of its waypoints.
+
+Source: https://sys.cs.uos.de/bonnmotion/doc/README.pdf, "BonnMotion native trace format"
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgefl.mobility._traces._lines import Waypoint, add_node, are_numbers, numbered
+from edgefl.mobility._traces._samples import BadRow, Samples
+
+if TYPE_CHECKING:
+    from edgefl.mobility._traces import Head
+
+
+def begins(head: "Head") -> bool:
+    """Return whether a file that begins so has this form."""
+    words = [line.split() for line in head.lines[:3]]
+    if not words or not all(map(are_numbers, words)) or _is_one(words):
+        return False
+    return all(float(each[0]) == 0 for each in words) and _size(words[0]) > 0
+
+
+def _is_one(words: list[list[str]]) -> bool:
+    return len(words) > 1 and len(words[0]) in (6, 8) and all(len(each) == 4 for each in words[1:])
+
+
+def _size(words: list[str]) -> int:
+    """Return the numbers of a waypoint, 3 or 4; 0 if neither has rising times."""
+    for size in (3, 4):
+        times = [float(word) for word in words[::size]]
+        if len(words) % size == 0 and times == sorted(times):
+            return size
+    return 0
+
+
+def read(path: Path, samples: Samples) -> None:
+    """Add the samples of a file; all nodes are there until the last waypoint of any."""
+    samples.in_degrees(False)
+    nodes: list[list[Waypoint]] = []
+    for line, text in numbered(path):
+        words = text.split()
+        nodes.append([])
+        try:
+            if not are_numbers(words):
+                raise samples.bad_row(line, "holds a word that is no number; write t x y of each waypoint")
+            size = _size(words)
+            if not size:
+                raise samples.bad_row(line, f"{len(words)} numbers are no waypoints t x y with rising t")
+            for at in range(0, len(words), size):
+                t, x, y = (
+                    samples.number(line, name, words[at + place], "write a number")
+                    for place, name in enumerate("txy")
+                )
+                nodes[-1].append((line, t, x, y))
+        except BadRow as bad:
+            samples.skip(bad)
+    end_s = max((node[-1][1] for node in nodes if node), default=0.0)
+    for number, node in enumerate(nodes):
+        if node:
+            add_node(samples, str(number), node, end_s)

@@ -1,0 +1,48 @@
+"""Read tracks of GeoLife, the .plt files of OziExplorer.
+
+Source: Zheng et al., GeoLife GPS Trajectories 1.3, User Guide, "Data format"; the time is the number of days since
+1899-12-30.
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgefl.mobility._traces._csv import rows
+from edgefl.mobility._traces._samples import BadRow, Samples
+
+if TYPE_CHECKING:
+    from edgefl.mobility._traces import Head
+
+HEADER = 6  # lines
+EPOCH_DAYS = 25_569  # 1970-01-01
+
+
+def begins(head: "Head") -> bool:
+    """Return whether a file that begins so has this form."""
+    return (
+        bool(head.lines)
+        and re.match("geolife trajectory|oziexplorer track", head.lines[0].lower()) is not None
+    )
+
+
+def read(path: Path, samples: Samples) -> None:
+    """Add the samples of a file."""
+    samples.in_degrees(True)
+    id_ = samples.name
+    for line, cells in rows(path, samples, separator=","):
+        if line <= HEADER:
+            continue
+        try:
+            if len(cells) < 5:
+                raise samples.bad_row(
+                    line, f"{len(cells)} cells; write latitude,longitude,0,altitude,days,date,time"
+                )
+            lat, lon, days = (
+                samples.number(line, name, cells[at], "write a number, 12.5 for example")
+                for name, at in (("latitude", 0), ("longitude", 1), ("days", 4))
+            )
+            time_s = round((days - EPOCH_DAYS) * 86_400, 3)  # ten decimals of a day are 9 us
+            samples.add(line, "track", id_, time_s, lon, lat)
+        except BadRow as bad:
+            samples.skip(bad)

@@ -1,0 +1,52 @@
+"""Read external movement of ONE: a line with the bounds of times and places, then time, id, x and y of each sample.
+
+Source: https://github.com/akeranen/the-one, src/input/ExternalMovementReader.java
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgefl.mobility._traces._lines import are_numbers, numbered
+from edgefl.mobility._traces._samples import WAYPOINTS, BadRow, Samples
+
+if TYPE_CHECKING:
+    from edgefl.mobility._traces import Head
+
+_EVENT = re.compile(r"[\d.]+\s+(C|S|DE|DR|A|R|CONN)\s")  # StandardEventsReader.java
+
+
+def begins(head: "Head") -> bool:
+    """Return whether a file that begins so has this form, or lists contacts."""
+    words = [line.split() for line in head.lines[:3]]
+    if not words:
+        return False
+    samples = len(words) > 1 and all(len(each) == 4 for each in words[1:])
+    return _EVENT.match(head.lines[0]) is not None or (
+        len(words[0]) in (6, 8) and are_numbers(words[0]) and samples
+    )
+
+
+def read(path: Path, samples: Samples) -> None:
+    """Add the samples of a file."""
+    samples.in_degrees(False)
+    bounds = True
+    for line, text in numbered(path):
+        if _EVENT.match(text):
+            raise samples.error(
+                line, "lists contacts and messages of ONE, which have no places; give its external movement"
+            )
+        if bounds:
+            bounds = False
+            continue
+        words = text.split()
+        try:
+            if len(words) != 4:
+                raise samples.bad_row(line, f"{len(words)} words; write time, id, x and y")
+            t, x, y = (
+                samples.number(line, name, words[at], "write a number")
+                for name, at in (("time", 0), ("x", 2), ("y", 3))
+            )
+            samples.add(line, "node", words[1], t, x, y, lost=WAYPOINTS)
+        except BadRow as bad:
+            samples.skip(bad)

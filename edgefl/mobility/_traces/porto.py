@@ -1,0 +1,55 @@
+"""Read taxi trips with a POLYLINE each, the table of Porto.
+
+A trip begins at TIMESTAMP and has a position every 15 s. Source: Moreira-Matias et al., Taxi Service Trajectory, ECML
+PKDD 2015, https://archive.ics.uci.edu/dataset/339
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from edgefl.mobility._traces._csv import rows
+from edgefl.mobility._traces._samples import BadRow, Samples
+
+if TYPE_CHECKING:
+    from edgefl.mobility._traces import Head
+
+STEP_S = 15
+COLUMNS = ("TAXI_ID", "TIMESTAMP", "POLYLINE")
+
+
+def begins(head: "Head") -> bool:
+    """Return whether a file that begins so has this form."""
+    return bool(head.lines) and "POLYLINE" in head.lines[0]
+
+
+def read(path: Path, samples: Samples) -> None:
+    """Add the samples of a file."""
+    samples.in_degrees(True)
+    names: list[str] = []
+    for line, cells in rows(path, samples):
+        if not names:
+            names = [cell.strip() for cell in cells]
+            if missing := [name for name in COLUMNS if names.count(name) != 1]:
+                raise samples.error(
+                    line, f"column {missing[0]} occurs {names.count(missing[0])} times; write it once"
+                )
+            places = [names.index(name) for name in COLUMNS]
+            continue
+        try:
+            if len(cells) != len(names):
+                raise samples.bad_row(line, f"{len(cells)} cells in a table of {len(names)} columns")
+            _add(line, [cells[at] for at in places], samples)
+        except BadRow as bad:
+            samples.skip(bad)
+
+
+def _add(line: int, cells: list[str], samples: Samples) -> None:
+    taxi, begin, polyline = cells
+    begin_s = samples.time_s(line, "TIMESTAMP", begin)
+    try:
+        places = [(float(lon), float(lat)) for lon, lat in json.loads(polyline)]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise samples.bad_row(line, f"POLYLINE is no list of [longitude, latitude] ({error})") from error
+    for number, (lon, lat) in enumerate(places):
+        samples.add(line, "taxi", taxi, begin_s + STEP_S * number, lon, lat)

@@ -1,0 +1,253 @@
+"""Read tables of separated text: plain columns, those of SUMO, or T-Drive's without a header."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from edgefl.config import registry
+from edgefl.errors import EdgeflError, clipped
+from edgefl.mobility._traces._csv import rows
+from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
+
+if TYPE_CHECKING:
+    from edgefl.mobility._traces import Head
+
+# names by which a column is known, in lower case and without blanks, hyphens and underscores
+COMMON: Mapping[str, tuple[str, ...]] = {
+    "t": ("t", "time", "timestamp", "datetime", "utctime", "utc", "gpstime", "trackedat"),
+    "id": (
+        *(
+            "id",
+            "device",
+            "deviceid",
+            "user",
+            "userid",
+            "uid",
+            "vehicle",
+            "vehicleid",
+            "carid",
+            "taxi",
+            "taxiid",
+        ),
+        *(
+            "busid",
+            "bus",
+            "node",
+            "nodeid",
+            "track",
+            "trackid",
+            "trajid",
+            "trajectoryid",
+            "tripid",
+            "imei",
+            "mmsi",
+        ),
+    ),
+    "x": ("x", "xm", "posx", "xpos"),
+    "y": ("y", "ym", "posy", "ypos"),
+    "lon": ("lon", "lng", "long", "longitude", "gpslon", "gpslongitude"),
+    "lat": ("lat", "latitude", "gpslat", "gpslatitude"),
+    "type": ("type", "class", "mode"),
+}
+WANTED = (
+    "name the columns in the first line t,id,x,y (s and m) or t,id,lon,lat (degrees), or say which they are:"
+    " columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers from 1 if there is no header"
+)
+DATE = r"\d{4}[-/]\d\d?[-/]\d\d?[ T]\d"
+# https://www.microsoft.com/en-us/research/publication/t-drive-trajectory-data-sample/: id, time, longitude, latitude
+T_DRIVE: Mapping[str, str | int] = {"id": 1, "t": 2, "lon": 3, "lat": 4}
+REMEDY = "write a number, 12.5 for example"
+
+
+def begins(head: "Head") -> bool:
+    """Return whether a file that begins so is a table with a header, or has T-Drive's columns."""
+    if not head.lines or head.is_xml or head.binary:
+        return False
+    cells = re.split(r"[,;\t]", head.lines[0])
+    return _is_t_drive(cells) or any(_known(cell, role) for cell in cells for role in COMMON)
+
+
+def read(path: Path, samples: Samples) -> None:
+    """Add the samples of a file."""
+    columns = None
+    for line, cells in rows(path, samples):
+        if columns is None:
+            names, columns = _header(cells, samples)
+            if names:
+                continue
+        columns.add(line, cells)
+    if columns is None:
+        raise samples.error(1, f"is empty; {WANTED}")
+
+
+def _header(cells: Sequence[str], samples: Samples) -> tuple[bool, "Columns"]:
+    """Return whether the first row names the columns, and the columns."""
+    names = [cell.strip() for cell in cells]
+    numbered = samples.wanted.columns or (T_DRIVE if _is_t_drive(names) else {})
+    places = [at for at in numbered.values() if isinstance(at, int)]
+    if not places:
+        return True, Columns.of(names, samples)
+    without = all(_is_value(names[at - 1]) for at in places if at <= len(names) and at != numbered.get("id"))
+    return not without, Columns.of(names, samples, numbered)
+
+
+def _is_value(cell: str) -> bool:
+    return re.fullmatch(rf"[-+]?\d+(\.\d*)?([eE][-+]?\d+)?|{DATE}.*", cell.strip()) is not None
+
+
+def _is_t_drive(cells: Sequence[str]) -> bool:
+    return len(cells) == 4 and re.match(DATE, cells[1]) is not None and all(map(_is_value, cells[2:]))
+
+
+def _known(name: str, role: str) -> bool:
+    return re.sub(r"[\s_.-]", "", name.lower()) in COMMON[role]
+
+
+class _Device(NamedTuple):
+    """The cells of a row with the sample of a device; id and type are -1 if there are none."""
+
+    kind: str
+    id: int
+    x: int
+    y: int
+    type: int
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table, and the conversion of its rows to samples.
+
+    names: of all columns. t: number of the column of times. devices: the cells of each kind of device. alone: id of
+    the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: those of every kind in
+    every row, filled for one; a row without any id is a time step without devices.
+    """
+
+    names: Sequence[str]
+    samples: Samples
+    t: int
+    devices: Sequence[_Device]
+    alone: str = ""
+    of_sumo: bool = False
+
+    @classmethod
+    def of(
+        cls, names: Sequence[str], samples: Samples, columns: Mapping[str, str | int] | None = None
+    ) -> "Columns":
+        """Find the columns of a table.
+
+        Args:
+            columns: by role, a name or a number from 1; None: those that the scenario names.
+
+        Raises:
+            EdgeflError: one is missing, or cannot be told from others.
+        """
+        if "timestep_time" in names and not samples.wanted.columns:
+            return cls._of_sumo(names, samples)
+        place = _finder(names, samples, columns or samples.wanted.columns)
+        x, y = place("x"), place("y")
+        named = x is not None and _known(names[x], "lon")
+        lon, lat = place("lon"), place("lat")
+        told = {"lon", "lat"} & set(columns or samples.wanted.columns)
+        degrees = {lon, lat} != {None} and bool(told or samples.wanted.degrees or {x, y} == {None})
+        if degrees:
+            x, y = lon, lat
+        t, id_, type_ = place("t"), place("id"), place("type")
+        for role, at in zip(
+            ("t", "lon" if degrees else "x", "lat" if degrees else "y"), (t, x, y), strict=True
+        ):
+            if at is None:
+                raise samples.error(1, f"no column is {role} among {clipped(', '.join(names))}; {WANTED}")
+        samples.in_degrees(degrees or samples.wanted.degrees or named)
+        samples.nameless |= id_ is None
+        id_at, type_at = (-1 if at is None else at for at in (id_, type_))
+        device = _Device("row", id_at, x or 0, y or 0, type_at)
+        return cls(names, samples, t or 0, [device], samples.name if id_ is None else "")
+
+    @classmethod
+    def _of_sumo(cls, names: Sequence[str], samples: Samples) -> "Columns":
+        kinds = samples.wanted.kinds
+        devices = []
+        for kind in [kind for kind in kinds if f"{kind}_id" in names] or kinds[:1]:
+            at = [_only(f"{kind}_{what}", names, samples) for what in ("id", "x", "y")]
+            type_ = names.index(f"{kind}_type") if f"{kind}_type" in names else -1
+            devices.append(_Device(kind, at[0], at[1], at[2], type_))
+        samples.in_degrees(bool(samples.wanted.degrees))
+        return cls(names, samples, _only("timestep_time", names, samples), devices, of_sumo=True)
+
+    @property
+    def read(self) -> list[int]:
+        """The cells of a row to read, in order."""
+        return sorted({self.t, *(at for device in self.devices for at in device[1:] if at >= 0)})
+
+    def add(self, line: int, cells: Sequence[Any]) -> None:
+        """Add the samples of a row; cells are texts, or values in typed tables."""
+        try:
+            if len(cells) != len(self.names):
+                raise self.samples.bad_row(
+                    line, f"{len(cells)} cells in a table of {len(self.names)} columns; complete the line"
+                )
+            for device in self.devices:
+                self._add(line, cells, device)
+        except BadRow as bad:
+            self.samples.skip(bad)
+
+    def _add(self, line: int, cells: Sequence[Any], device: _Device) -> None:
+        kind, id_at, x_at, y_at, type_at = device
+        samples, names = self.samples, self.names
+        id_ = self.alone or ("" if cells[id_at] is None else str(cells[id_at]).strip())
+        if not id_:
+            if self.of_sumo:
+                return
+            raise samples.bad_row(line, "id is empty; name the device")
+        time_s = samples.time_s(line, names[self.t], cells[self.t])
+        x = samples.number(line, names[x_at], cells[x_at], REMEDY)
+        y = samples.number(line, names[y_at], cells[y_at], REMEDY)
+        type_ = "" if type_at < 0 or cells[type_at] is None else str(cells[type_at]).strip()
+        samples.add(line, kind, id_, time_s, x, y, lost=LISTED if self.of_sumo else LOGGED, type_=type_)
+
+
+def _finder(
+    names: Sequence[str], samples: Samples, columns: Mapping[str, str | int]
+) -> Callable[[str], int | None]:
+    """Return a function that finds the column of a role: as told, by its own name, or by a common name."""
+
+    def found(role: str) -> int | None:
+        told = columns.get(role)
+        if isinstance(told, int):
+            if told > len(names):
+                raise samples.error(
+                    1, f"has {len(names)} columns, but columns: {{{role}: {told}}} names another"
+                )
+            return told - 1
+        if told is not None:
+            fits = [at for at, name in enumerate(names) if name == told]
+            if not fits:
+                hint = clipped(registry.did_you_mean(told, list(names)), 300)
+                raise samples.error(1, f"has no column '{told}' for columns: {{{role}: {told}}}{hint}")
+        else:
+            fits = [at for at, name in enumerate(names) if name == role]
+            fits = fits or [at for at, name in enumerate(names) if _known(name, role)]
+        if len(fits) > 1:
+            which = " and ".join(dict.fromkeys(names[at] for at in fits))
+            if which in names:
+                raise _twice(which, names, samples)
+            raise samples.error(
+                1, f"{which} may each be {role}; say which: columns: {{{role}: {names[fits[0]]}}}"
+            )
+        return fits[0] if fits else None
+
+    return found
+
+
+def _only(name: str, names: Sequence[str], samples: Samples) -> int:
+    if names.count(name) != 1:
+        raise _twice(name, names, samples)
+    return names.index(name)
+
+
+def _twice(name: str, names: Sequence[str], samples: Samples) -> EdgeflError:
+    return samples.error(
+        1, f"column '{clipped(name)}' occurs {names.count(name)} times; a table needs it once"
+    )
