@@ -9,7 +9,7 @@ import numpy as np
 import simpy
 from trust_runs import scenario
 
-from edgefl.channel.antenna import Panel, three_panels
+from edgefl.channel.antenna import Panel
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.budget import carriers_of
 from edgefl.rng import Streams
@@ -64,7 +64,7 @@ EFFICIENCY = (
 
 
 class Column(Panel):
-    """A panel of one column of elements, tilted by their phases. Source: TR 38.901, 7.3, (M, N, P) = (10, 1, 1)."""
+    """A panel of one upright column of elements, tilted by their phases. Source: TR 38.901, 7.3, (M, N, P) = (10, 1, 1)."""
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
         """Return the element's gain and the array's."""
@@ -72,13 +72,9 @@ class Column(Panel):
         below = height_m / np.hypot(away_m, height_m) - math.sin(math.radians(TILT_DEG))
         phases = math.pi * below[..., None] * np.arange(ELEMENTS)
         array = np.abs(np.exp(1j * phases).sum(axis=-1)) ** 2 / ELEMENTS
-        gain: FloatArray = super().gain_dbi(displacement_m, height_m) + 10.0 * np.log10(array + 1e-9)
+        upright = Panel(self.azimuth_deg)
+        gain: FloatArray = upright.gain_dbi(displacement_m, height_m) + 10.0 * np.log10(array + 1e-9)
         return gain
-
-
-def columns(azimuth_deg: float, downtilt_deg: float) -> tuple[Panel, ...]:
-    """Return three upright columns 120 degrees apart."""
-    return tuple(Column(azimuth_deg + turn) for turn in (0.0, 120.0, 240.0))
 
 
 def floors(highest_m: float) -> dict[str, dict[str, float]]:
@@ -135,7 +131,7 @@ def received(one: Scenario, column: bool) -> tuple[FloatArray, FloatArray]:
         column: whether sites have the calibration's antenna in place of nr's panels.
     """
     world = World(one, Streams(one.seed))
-    with mock.patch("edgefl.engine.air.propagation.three_panels", columns if column else three_panels):
+    with mock.patch("edgefl.engine.air.propagation.Panel", Column if column else Panel):
         radio = world.radio(simpy.Environment())
         places_m = world.movement.positions_m(0.0)
         gains_db = np.asarray(radio.gains.power_db(places_m))

@@ -86,8 +86,8 @@ class DeviceSettings(EveryDevice):
         "seed",
         description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
         " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the first device of a file has its first row; types: the class is named like the type that a trace gives"
-        " the device, or like its kind, vehicle or person, and rows are drawn",
+        " and the first device of a file has its first row; types: the class is named like the type that a trace"
+        " gives the device, or like its kind, vehicle or person, and rows are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
