@@ -48,8 +48,8 @@ class Pattern:
         wrong = sorted(set(self.pattern) - set("DSU"))
         if not self.flexible and (wrong or not self.pattern):
             raise ValueError(
-                "pattern must be made of D (downlink), S (special) and U (uplink), such as DDDSU, or be F (flexible), "
-                f"got {self.pattern!r}" + (f" with {', '.join(wrong)}" if wrong else "")
+                "pattern must be made of D (downlink), S (special) and U (uplink), such as DDDSU, or be F "
+                f"(flexible), got {self.pattern!r}" + (f" with {', '.join(wrong)}" if wrong else "")
             )
         self._special_symbols()
         for direction in get_args(Direction):
