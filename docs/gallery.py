@@ -45,6 +45,7 @@ TOPICS = {
         "compress_and_choose",
         "schedulers_tdd",
         "background_traffic",
+        "testbed_5g_lena",
         "convolutions",
     ],
     "Concept drift": ["drift_", "flash_"],
