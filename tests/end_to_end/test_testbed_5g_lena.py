@@ -22,7 +22,7 @@ MOST_BIT_S, BACKGROUND_BIT_S = 26 * 11 * 12 * 5.55 / 0.5e-3 * 0.92, 6.35e6
 # LABORA-INF-UFG/FedSched-5G at f0cd8d5, FL/fl-results: means over 15 seeds of 100 rounds
 IN_TIME = {"round_robin": 3.23, "proportional_fair": 3.36, "max_rate": 3.35}
 RINGS_M = (40, 60, 80, 100, 120, 140, 160, 180)  # 3D
-IN_TIME_BY_RING = (0.98, 0.89, 0.70, 0.43, 0.30, 0.22, 0.24)
+IN_TIME_BY_RING = (0.96, 0.87, 0.66, 0.42, 0.27, 0.22, 0.16)  # of all 27,000 uploads
 
 
 def uploads(run: Path) -> list[dict[str, str]]:
@@ -39,12 +39,12 @@ def in_sight(scenario: Scenario) -> list[bool]:
     return [bool(each) for each in state.in_sight > 0.5]
 
 
-def rate_bit_s(distance_m: float, sight: bool) -> float:
+def rate_bit_s(power_dbm: float, distance_m: float, sight: bool) -> float:
     """Return a phone's mean rate alone in the band: UMa (38.901, Table 7.4.1-1), Rayleigh fading, NrAmc's gap."""
     lg_3d, lg_fc = math.log10(math.hypot(distance_m, HEIGHT_M)), math.log10(4.0)
     loss_db = 28.0 + 22 * lg_3d + 20 * lg_fc if sight else 13.54 + 39.08 * lg_3d + 20 * lg_fc
     gain_db = 23.6 if sight else 13.5
-    snr = 10 ** ((3.0 - loss_db + gain_db + 174 - 5 - 70 - 8.2) / 10)
+    snr = 10 ** ((power_dbm - loss_db + gain_db + 174 - 5 - 70 - 8.2) / 10)
     power = -np.log1p(-(np.arange(1000) + 0.5) / 1000)  # quantiles of the exponential distribution
     return MOST_BIT_S * float(np.minimum(5.55, np.log2(1 + snr * power)).mean()) / 5.55
 
@@ -77,12 +77,12 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
     scenario = load(FILE, changes)
     run = simulate(scenario, tmp_path / "run")
     assert check_run(run) == []
-    sight = in_sight(scenario)
+    sight, power_dbm = in_sight(scenario), scenario.devices.transmit_power_dbm
     errors, ended = [], 0
     for number in range(1, rounds + 1):
         rows = [row for row in uploads(run) if int(row["round"]) == number]
         assert len(rows) == OF
-        rates = [rate_bit_s(float(row["distance_m"]), sight[int(row["device"])]) for row in rows]
+        rates = [rate_bit_s(power_dbm, float(row["distance_m"]), sight[int(row["device"])]) for row in rows]
         completed = sum(row["outcome"] == "completed" for row in rows)
         errors.append(completed - expected_in_time(rates))
         ended += completed
@@ -93,7 +93,7 @@ def test_sight_and_distance_decide_which_uploads_are_in_time(tmp_path: Path) -> 
 
 def test_uploads_are_in_time_as_often_as_published(tmp_path: Path) -> None:
     """Within 20 %, and 0.15 in each ring, and two standard errors of ours: a round's count deviates by 1.3."""
-    seeds, rounds = range(1, 9), 3
+    seeds, rounds = range(1, 9), 2
     by_ring: dict[int, list[bool]] = {ring: [] for ring in RINGS_M[:-1]}
     for scheduler, published in IN_TIME.items():
         counts: Counter[int] = Counter()
