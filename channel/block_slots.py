@@ -15,7 +15,7 @@ from edgefl.channel.units import FloatArray
 IntArray = npt.NDArray[np.int64]
 # Slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; the
 # latter are a multiple of every look
-FIRST_LOOK, MOST_AT_ONCE = 25, 400
+FIRST_LOOK, MOST_AT_ONCE = 128, 256
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class BlockRules(BandRules):
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
             )
-        snr, most = np.array([(flow.snr, flow.most) for flow in flows]).T
+        snr, most, widest = np.array([(flow.snr, flow.most, flow.widest) for flow in flows]).T
         mean = self._link(snr, most, np.ones((len(flows), 1)))
-        return self._started(flows, state, self._alone(flows, mean)[:, 0]), None
+        return self._started(flows, state, self._alone(mean, self._widest(widest))[:, 0]), None
 
     def run(
         self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
@@ -52,15 +52,20 @@ class BlockRules(BandRules):
         if not len(served):
             return replace(state, slot=stop), []
         weights = weights[served]
-        snr, ceiling, need = np.array([(flow.snr, flow.most, flow.need) for flow in flows]).T
+        snr, ceiling, need, widest = np.array(
+            [(flow.snr, flow.most, flow.need, flow.widest) for flow in flows]
+        ).T
         power = _powers(flows, state.slot, stop - state.slot)
         link = self._link(snr, ceiling, power if len(served) == power.shape[1] else power[:, served])
-        most = np.minimum(usable(link, self._steps, self._blocks), self._widest(flows))
+        most = np.minimum(usable(link, self._steps, self._blocks), self._widest(widest))
         airtime, average = state.airtime, state.average
         if shares is not None:
             given = self._held(flows, shares, most, frame.turns(state.slot + served))
         else:
-            given, airtime, average = self._by_slot(flows, state, link, most, weights, state.slot + served)
+            alone = self._alone(link, self._widest(widest))
+            given, airtime, average = self._by_slot(
+                flows, state, link, alone, most, weights, state.slot + served
+            )
         rates, used = self._carried(link, given)
         totals = _summed(state.got, rates * weights)
         ended = np.flatnonzero(totals[:, -1] >= need).tolist()
@@ -69,7 +74,7 @@ class BlockRules(BandRules):
         busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
         if self.carrier.power == "full":
             at_power = busy * np.minimum(used * np.minimum(ceiling / (snr * self._blocks), 1.0)[:, None], 1.0)
-            on = np.stack([_summed(on[:, i], of)[:, -1] for i, of in enumerate((busy, at_power))], axis=1)
+            on = _summed(on.T.ravel(), np.concatenate([busy, at_power]))[:, -1].reshape(2, -1).T
         if self.groups is not None:
             parts = (used * weights).sum(axis=1) / self._blocks
             sent_of = sent_of + np.bincount(self._of(flows), parts, minlength=len(sent_of))
@@ -99,17 +104,18 @@ class BlockRules(BandRules):
         rates, used = carried(link, given, self._steps, self.carrier.cap)
         return rates / self._blocks, used
 
-    def _alone(self, flows: Sequence[BandFlow], link: BlockLink) -> FloatArray:
-        """Return [n, s] bits/s/Hz of each flow with all blocks that it can use."""
-        return self._carried(link, np.broadcast_to(self._widest(flows), link.most.shape))[0]
+    def _alone(self, link: BlockLink, widest: IntArray) -> FloatArray:
+        """Return [n, s] bits/s/Hz of each flow with all blocks that it can use, at most `widest` [n, 1]."""
+        return self._carried(link, np.broadcast_to(widest, link.most.shape))[0]
 
-    def _widest(self, flows: Sequence[BandFlow]) -> IntArray:
-        """Return [n, 1] the most blocks that each flow's radio takes, at least one."""
-        widest = np.array([[flow.widest] for flow in flows])
-        return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)
+    def _widest(self, widest: FloatArray) -> IntArray:
+        """Return [n, 1] the most blocks that flows' radios take, parts [n] of the band; at least one."""
+        return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)[:, None]
 
-    def _quotas(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp], int]]:
+    def _quotas(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
         """Return each group's rows and its blocks."""
+        if self.groups is None:
+            return [(slice(None), self._blocks)]
         parts = self._parts(flows)
         blocks = rounded(np.array([part for _, part in parts]), self._blocks).tolist()
         return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
@@ -136,25 +142,26 @@ class BlockRules(BandRules):
         flows: Sequence[BandFlow],
         state: BandState,
         link: BlockLink,
+        alone: FloatArray,
         most: IntArray,
         weights: FloatArray,
         slots: IntArray,
     ) -> tuple[IntArray, FloatArray, FloatArray]:
         """Return the blocks [n, s] that the scheduler gives slot by slot, and airtime and average [n] after them.
 
-        After the slot in which a flow ends no blocks are given.
+        `alone` [n, s] is each flow's rate alone in the band. After the slot in which a flow ends no blocks are given.
         """
         turn = self.carrier.frame.turns(slots)
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
         memory, given = self.scheduler.memory, np.zeros_like(most)
         view = self._view(flows, state)
-        view.average, view.airtime, alone = average, airtime, np.ascontiguousarray(self._alone(flows, link).T)
+        view.average, view.airtime, alone = average, airtime, np.ascontiguousarray(alone.T)
         need, quotas = np.array([flow.need for flow in flows]), self._quotas(flows)
         targets = np.minimum(most, self._to_target(flows)[:, None])
         for i, weight in enumerate(weights.tolist()):
             view.slot, view.efficiency = int(slots[i]), alone[i]
             for rows, quota in quotas:
-                some = view if len(quotas) == 1 else view.some(rows, quota / self._blocks)
+                some = view if isinstance(rows, slice) else view.some(rows, quota / self._blocks)
                 given[rows, i] = in_order(self.scheduler.order(some), targets[rows, i], quota)
             now = slice(i, i + 1)
             given[:, now] = self._all_given(given[:, now], most[:, now], turn[now])

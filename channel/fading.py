@@ -114,7 +114,55 @@ class Fading(Protocol):
         """Free the memory of what was read; reading it again draws the same numbers."""
 
 
-class LinkFading:
+class LinkDraws:
+    """Random numbers of one link, by slot and purpose.
+
+    Args:
+        key: 128-bit key.
+
+    Raises:
+        ValueError: the key is out of range.
+    """
+
+    def __init__(self, key: int) -> None:
+        if not 0 <= key < 2**128:
+            raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
+        self.key = key
+        # Philox takes arrays of 64-bit words in half the time of big integers
+        self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
+
+    def generator(
+        self, first_slot: int, stream: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
+        """Return a random generator of this link for a slot and purpose, independent of the fading.
+
+        Args:
+            first_slot: the slot, 0 to 2^64 - 1.
+            stream: number of the purpose, 0 to 2^64 - 1.
+            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
+
+        Raises:
+            ValueError: a number is out of range.
+        """
+        if not (0 <= first_slot < 2**64 and 0 <= stream < 2**64):
+            raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
+        return self._draws(first_slot, stream, _STREAM_REGION, reused)
+
+    def _draws(
+        self, index: int, level: int, region: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
+        # The lowest 64 bits of the counter advance with each draw; the rest identifies the page.
+        counter = np.array((0, index, level, region), dtype=np.uint64)
+        if reused is None:
+            return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
+        # in a seventh of the time
+        fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+        state = {"counter": counter, "key": self._words}
+        reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
+        return reused
+
+
+class LinkFading(LinkDraws):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
     Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n depends only on (key, rho, n): not on the sender, on
@@ -150,13 +198,9 @@ class LinkFading:
         """
         if not block > 1:
             raise ValueError(f"block must be at least 2 slots, got {block}")
-        if not 0 <= key < 2**128:
-            raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
+        super().__init__(key)
         if not -1.0 < correlation <= 1.0:
             raise ValueError(f"correlation must lie within -1 (excluded) and 1, got {correlation}")
-        self.key = key
-        # Philox takes arrays of 64-bit words in half the time of big integers
-        self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
         self.correlation = correlation
         self.static = correlation == 1.0  # the fading never changes
         self._block = block
@@ -192,40 +236,10 @@ class LinkFading:
             real, imaginary = self._read(first_slot, count)
         return real * real + imaginary * imaginary
 
-    def generator(
-        self, first_slot: int, stream: int, reused: np.random.Generator | None = None
-    ) -> np.random.Generator:
-        """Return a random generator of this link for a slot and purpose, independent of the fading.
-
-        Args:
-            first_slot: the slot, 0 to 2^64 - 1.
-            stream: number of the purpose, 0 to 2^64 - 1.
-            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
-
-        Raises:
-            ValueError: a number is out of range.
-        """
-        if not (0 <= first_slot < 2**64 and 0 <= stream < 2**64):
-            raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
-        return self._draws(first_slot, stream, _STREAM_REGION, reused)
-
     def forget(self) -> None:
         """Drop the pages; reading them draws the same numbers again."""
         for pages in self._pages:
             pages.clear()
-
-    def _draws(
-        self, index: int, level: int, region: int, reused: np.random.Generator | None = None
-    ) -> np.random.Generator:
-        # The lowest 64 bits of the counter advance with each draw; the rest identifies the page.
-        counter = np.array((0, index, level, region), dtype=np.uint64)
-        if reused is None:
-            return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
-        # in a seventh of the time
-        fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
-        state = {"counter": counter, "key": self._words}
-        reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
-        return reused
 
     def _read(self, first_slot: int, count: int) -> FloatArray:
         """Return [2, count] the real and imaginary parts."""
@@ -260,13 +274,6 @@ class LinkFading:
         """Return [2, 1] one point of a grid."""
         page, offset = divmod(index, self._block)
         return self._page(level, page)[:, offset : offset + 1]
-
-
-def hold_slots(links: Sequence[LinkFading], first_slot: int, count: int) -> None:
-    """Draw the page of a first slot for all links together, if the slots are within one page."""
-    block = links[0]._block
-    if first_slot >= 0 and first_slot % block + count <= block:
-        hold(0, [(link, first_slot // block) for link in links])
 
 
 def hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.diversity import DiverseFading, parts_of
+from edgefl.channel.diversity import PAGE, DiverseFading, hold_powers, power_of_diverse
 from edgefl.channel.fading import Fading, LinkFading, hold
 from edgefl.channel.units import FloatArray
 
@@ -28,8 +28,9 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
     """
     if count <= 0 or first_slots.min(initial=0) < 0:
         raise ValueError(f"first_slots must be >= 0 and count > 0, got {first_slots} and {count}")
-    if any(isinstance(link, DiverseFading) for link in links):
-        return _power_of_parts(links, first_slots, count)
+    diverse = [link for link in links if isinstance(link, DiverseFading)]
+    if len(diverse) == len(links):
+        return power_of_diverse(diverse, first_slots, count)
     plain = [link for link in links if isinstance(link, LinkFading)]
     if len(plain) < len(links):
         return np.stack([link.power(at, count) for link, at in zip(links, first_slots.tolist(), strict=True)])
@@ -38,19 +39,9 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
 
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
     """Draw a slot's block for all links that lack it, so that later reads of a few links find it."""
-    parts = [part for link in links for part in parts_of(link)]
-    plain = [link for link in parts if isinstance(link, LinkFading) and not link.static]
+    plain = [link for link in links if isinstance(link, LinkFading) and not link.static]
     hold(0, [(link, first_slot // link._block) for link in plain])
-
-
-def _power_of_parts(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return `power_of_many`, with the parts of all links read together."""
-    parts = [parts_of(link) for link in links]
-    counts = [len(some) for some in parts]
-    power = power_of_many([part for some in parts for part in some], np.repeat(first_slots, counts), count)
-    begins = np.cumsum([0, *counts[:-1]])
-    mean: FloatArray = np.add.reduceat(power, begins, axis=0) / np.array(counts)[:, None]
-    return mean
+    hold_powers([(link, first_slot // PAGE) for link in links if isinstance(link, DiverseFading)])
 
 
 def _power_of_many(links: Sequence[LinkFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:

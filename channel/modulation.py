@@ -10,11 +10,13 @@ from edgefl.channel.units import FloatArray, db_to_linear
 
 __all__ = ["Steps"]
 
-# Bit/s/Hz of CQI 1 to 15, QPSK 78/1024 to 256QAM 948/1024. Source: 3GPP TS 38.214, Table 5.2.2.1-3.
+# Bit/s/Hz of CQI 1 to 15, QPSK 78/1024 to 256QAM 948/1024, and the bits of their modulations' symbols. Source: 3GPP
+# TS 38.214, Table 5.2.2.1-3.
 EFFICIENCIES = (
     *(0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223),
     *(3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063),
 )
+SYMBOL_BITS = (2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8)
 
 # From this many SNRs on, steps are looked up by the SNR's leading bits instead of searched for
 _MANY = 512
@@ -22,9 +24,8 @@ _MANY = 512
 # in which it lies. Steps of several layers are closer together and need more bits.
 _FRACTION_BIT, _FEWEST_BITS = 52, 3
 
-# Table of rates over the parts of a band: its step in ln SNR, how far it goes beyond the highest step's need, where
-# the rate is within 1e-4 of the highest, and an SNR that carries nothing
-_LOG_STEP, _BEYOND, _NO_SNR = 1.0 / 256.0, 12.0, 1e-30
+# Points of the integral over a part's rate, and halvings of the range in which a needed SNR lies
+_NODES, _HALVINGS = 64, 60
 
 
 def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
@@ -34,6 +35,47 @@ def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
     """
     return float(db_to_linear(gap_db)) * np.expm1(np.asarray(efficiency, dtype=float) * np.log(2.0))
+
+
+def snr_needed_over_parts(
+    efficiency: npt.ArrayLike, symbol_bits: npt.ArrayLike, gap_db: float, parts: int
+) -> FloatArray:
+    """Return the mean SNR over the independent parts of a band from which one code over all of them can be sent.
+
+    A transport block is coded over all of its resource blocks, so that strong parts make up for weak ones: it arrives
+    if the mean information of its symbols reaches its rate. A part at the SNR s informs by min(log2(1 + s / gap), m)
+    of a symbol's m bits. Given the mean SNR x of L parts, that of one part is L x B with B ~ Beta(1, L - 1), and
+
+        E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, with no negative base.
+
+    Source: the mean mutual information per coded bit of link-to-system mappings (Brueninghaus et al., PIMRC 2005),
+    with Shannon's formula and a gap in place of the constellations' curves. Left out: the spread of the mean
+    information around its expectation for one mean SNR.
+
+    Args:
+        efficiency: [n] bit/s/Hz, ascending. symbol_bits: [n] m, each above its rate.
+        parts: L, >= 1; with one this is `snr_needed`.
+
+    Returns:
+        [n] linear.
+    """
+    rates = np.asarray(efficiency, dtype=float)
+    flat = snr_needed(rates, gap_db)
+    if parts == 1:
+        return flat
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    low, high = flat, flat * 2.0**10  # by Jensen's inequality, not below the SNR of a flat band
+    for _ in range(_HALVINGS):
+        mean = np.sqrt(low * high)
+        strongest = (
+            parts * mean / float(db_to_linear(gap_db))
+        )  # SNR over the gap of a part with all of the power
+        top = np.minimum(symbol_bits, np.log1p(strongest) / np.log(2.0))
+        t = top[:, None] * (nodes + 1.0) / 2.0
+        above = (1.0 - np.expm1(t * np.log(2.0)) / strongest[:, None]) ** (parts - 1)
+        enough = np.einsum("nt,t->n", above, weights) * top / 2.0 >= rates
+        low, high = np.where(enough, low, mean), np.where(enough, mean, high)
+    return high
 
 
 @dataclass(frozen=True)
@@ -59,8 +101,8 @@ class Steps:
         gap_db: as in `snr_needed`.
         cap: highest rate on one layer, or None for the whole table.
         layers: most layers at once, >= 1.
-        parts: independent parts of the band, L >= 1; the SNR of a slot is then that of their mean power, and its rate
-            is the expected mean of the parts' rates, given that power.
+        parts: independent parts of the band, L >= 1; the SNR of a slot is that of their mean power, and each rate
+            needs the mean SNR of `snr_needed_over_parts`.
         smallest_part: smallest part of the band that may be used alone, reached by halving, above 0 to 1.
 
     Raises:
@@ -99,14 +141,6 @@ class Steps:
         """The same steps, with power always spread over the whole band."""
         return replace(self, smallest_part=1.0)
 
-    @cached_property
-    def thriftiest_snr(self) -> float:
-        """The linear SNR at which a slot carries the most for its power."""
-        if self.parts == 1:
-            return self.lowest_snr
-        logs, rates = self._over_parts
-        return float(np.exp(logs[np.argmax(rates * np.exp(-logs))]))
-
     @property
     def lowest_snr(self) -> float:
         """The linear SNR below which nothing can be sent."""
@@ -117,7 +151,7 @@ class Steps:
         """Rates and needed SNRs of combinations of rate and layers, or rate and part, that no other one surpasses."""
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
-        alone = snr_needed(table, self.gap_db)
+        alone = snr_needed_over_parts(table, SYMBOL_BITS[: len(table)], self.gap_db, self.parts)
         halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
         times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
@@ -130,9 +164,6 @@ class Steps:
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
         """Return the rate in a slot at a linear SNR; same shape."""
         gamma = np.asarray(snr, dtype=float)
-        if self.parts > 1:
-            logs, rates = self._over_parts
-            return np.asarray(np.interp(np.log(np.maximum(gamma, _NO_SNR)), logs, rates))
         if gamma.size < _MANY:
             return np.asarray(self.rates[np.searchsorted(self.needs, gamma, side="right")])
         # takes a third of the time of a search, with the same result
@@ -165,28 +196,11 @@ class Steps:
         after = np.cumsum(begins)
         return bit, first, needed, self.rates[np.stack([after - begins, after], axis=1).ravel()]
 
-    @cached_property
-    def _over_parts(self) -> tuple[FloatArray, FloatArray]:
-        """The rate over the logarithm of a slot's SNR, where it is expected over the parts of the band.
-
-        Given the mean power g of L parts, that of one part is L g B with B ~ Beta(1, L - 1): it reaches the need t of
-        a step with the probability (1 - t / (L g snr))^(L - 1), and the rate is the sum of the steps times these
-        probabilities. Over fading this has the same mean as the rate of one part, since E[E[f(g_1) | g]] = E[f(g_1)].
-        """
-        least = self.needs[0] / self.parts
-        logs = np.arange(np.log(least), np.log(self.needs[-1]) + _BEYOND, _LOG_STEP)
-        short = np.minimum(self.needs / self.parts / np.exp(logs)[:, None], 1.0)
-        rates = np.einsum("ns,s->n", (1.0 - short) ** (self.parts - 1), np.diff(self.rates))
-        rates[0] = 0.0  # of all below
-        return logs, np.asarray(rates)
-
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
         """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
 
-        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh, which is also the
-        mean over the parts of a band.
+        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
-        taps = 1 if self.parts > 1 else taps
         from scipy import special  # half a second of CPU, which reading a scenario does not need
 
         gamma = np.asarray(snr, dtype=float)

@@ -60,8 +60,7 @@ def rate_moments(
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
-    For a rate in steps df is a sum over the steps. If the rate is the parts' expected mean (`Steps.parts`), a_m^2 is
-    one part's times m! (L-1)! / (m+L-1)!: L^(L-1)_m sums the products of the L_m of parts.
+    For a rate in steps df is a sum over the steps.
 
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
     beyond the table. It sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
@@ -177,9 +176,6 @@ def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
     snr = db_to_linear(_grid(_DB_FROM, _DB_STEP, _DB_POINTS)[:: _db_stride(law)])
     orders = np.arange(1.0, _TERMS + 1)
     cap, steps, taps = law
-    if steps is not None and steps.parts > 1:
-        squares = _steps_terms(snr, steps, 1) * [_norm(m, steps.parts) ** 2 for m in range(1, _TERMS + 1)]
-        return squares.sum(axis=1), orders, squares
     if steps is not None:
         variance, squares = _steps_variance(snr, steps, taps), _steps_terms(snr, steps, taps)
         late_orders, late_squares = _late_steps(snr, steps, taps)

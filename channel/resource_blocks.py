@@ -141,8 +141,7 @@ def carried(
         # elsewhere power control limits the SNR, which would be the same on fewer blocks
         limited = np.nonzero(given * link.most > link.alone)
     if len(limited[0]):
-        choose = _limited if steps.parts == 1 else _limited_in_parts
-        best, least = choose(link.alone[limited], link.most[limited], given[limited], steps)
+        best, least = _limited(link.alone[limited], link.most[limited], given[limited], steps)
         rates[limited], used = best, given.copy()
         used[limited] = least
     return rates, np.where(rates > 0, used, 0)
@@ -158,34 +157,17 @@ def _limited(
     rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
-    reached = np.minimum(
+    highest = np.minimum(
         steps.needs.searchsorted(alone / given, side="right") + more,
         steps.needs.searchsorted(np.minimum(most, alone), side="right"),
     )
-    best, used = np.zeros(len(alone)), np.zeros(len(alone), dtype=np.int64)
-    for down in range(more + 1):
-        step = reached - down
-        blocks = np.minimum(given, alone / steps.needs[step - 1]).astype(np.int64)
-        carries = np.where(step > 0, steps.rates[step] * blocks, 0.0)
-        better = carries > best
-        np.copyto(best, carries, where=better)
-        np.copyto(used, blocks, where=better)
-    return best, used
-
-
-def _limited_in_parts(
-    alone: FloatArray, most: FloatArray, given: IntArray, steps: Steps
-) -> tuple[FloatArray, IntArray]:
-    """Return `_limited` where rates are means over the band's independent parts, and change gradually with the SNR.
-
-    More blocks carry more until each is at the SNR that carries the most for its power.
-    """
-    wanted = alone / np.minimum(most, steps.thriftiest_snr)
-    used = np.clip(wanted.astype(np.int64), 1, given)
-    rates = used * steps.efficiency(np.minimum(alone / used, most))
-    one_more = np.minimum(used + 1, given)
-    more = one_more * steps.efficiency(np.minimum(alone / one_more, most))
-    return np.maximum(rates, more), np.where(more > rates, one_more, used)
+    tried = (
+        highest - np.arange(more + 1)[:, None]
+    )  # the highest step first, which is kept if others carry as much
+    blocks = np.minimum(given, alone / steps.needs[tried - 1]).astype(np.int64)
+    carries = np.where(tried > 0, steps.rates[tried] * blocks, 0.0)
+    best = carries.argmax(axis=0), np.arange(len(alone))
+    return carries[best], blocks[best]
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
@@ -207,6 +189,8 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
         return np.minimum(most, total)
     level = total // flows
     more = most > level
+    if more.all():
+        return level + ((np.arange(flows)[:, None] - turn * total) % flows < total - level * flows)
     while not more.all():  # what flows at their most leave raises the level of the others
         others = np.add.reduce(more, axis=0)
         full = np.add.reduce(np.where(more, 0, most), axis=0)

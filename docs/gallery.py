@@ -46,6 +46,7 @@ TOPICS = {
         "schedulers_tdd",
         "background_traffic",
         "testbed_5g_lena",
+        "raspberry_pis",
         "convolutions",
     ],
     "Concept drift": ["drift_", "flash_"],

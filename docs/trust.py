@@ -1,6 +1,6 @@
 """Write docs/trust.md: each law of the radio beside its reference, and simulated quantities beside measured ones.
 
-python docs/trust.py           `make trust`; half a minute, all numbers are functions of the code
+python docs/trust.py           `make trust`; some minutes, all numbers are functions of the code
 python docs/trust.py faults    the last section alone, of what `make faults` and `make mutants` have kept
 """
 
@@ -276,10 +276,12 @@ def sections() -> Iterator[Section]:
     """All sections of the page, in order."""
     for law in LAWS:
         yield law()
+    import trust_calibration
     import trust_joules
     import trust_rates
     import trust_runs
 
+    yield from trust_calibration.measured(Row, Section)
     yield from trust_rates.measured(Row, Section)
     yield from trust_runs.measured(Row, Section)
     yield trust_joules.joules(Row, Section)

@@ -7,6 +7,7 @@ several times as much.
 import math
 from collections.abc import Sequence
 
+from edgefl.channel.diversity import PAGE
 from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -28,7 +29,8 @@ ROUND_BYTES = 3_400  # of a round, per participant
 RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn
 EFFICIENCY = 3.0  # bit/s/Hz of a mean link
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
-PAGES_BYTES = 2 * 2 * 8  # per link, tap and slot of a block: two pages of real and imaginary parts
+PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
+POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
 
@@ -55,7 +57,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         place, together = least_participants(one, own)
         if together > 1:
             links = _faded_links(one.radio, one.rounds, together)
-            size = PARTICIPANT_BYTES * together + PAGES_BYTES * one.radio.fading_block * links
+            size = PARTICIPANT_BYTES * together + _fading_bytes(one.radio) * links
             needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             where = scenario.place_in(name, "learning", "dataset")
@@ -77,10 +79,8 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     radio = scenario.radio
     slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
-    links = faded_at_once(together * radio.link.frequency_taps)
-    fading = links * (
-        2 * PAGES_BYTES * radio.fading_block if drawn and radio.fidelity != "renewal" else RENEWAL_BYTES
-    )
+    read = drawn and radio.fidelity != "renewal"
+    fading = faded_at_once(together) * (2 * _fading_bytes(radio) if read else RENEWAL_BYTES)
     training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
     kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
     return ROUND_BYTES * together + fading + training + kept
@@ -106,12 +106,16 @@ def of_places(world: World) -> list[Need]:
 
 def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:
     """Return the least number of links with fading in memory at a time; transfers by renewal draw none."""
-    taps = together * radio.link.frequency_taps
     if radio.sharing == "dynamic":
-        return taps
+        return together
     if radio.fidelity != "slot":
         return 0
-    return taps if rounds.deadline_s is not None else faded_at_once(taps)
+    return together if rounds.deadline_s is not None else faded_at_once(together)
+
+
+def _fading_bytes(radio: RadioSettings) -> int:
+    """Return the bytes of a link's fading that has been read."""
+    return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES
 
 
 def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:

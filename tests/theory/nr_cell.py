@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -15,7 +16,9 @@ GOODPUT = 0.86 * 0.97 / 1.1
 # 38.214, Table 5.2.2.1-3, and 2 dB from Shannon
 LOW = (0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305)
 CQI = np.array([*LOW, 3.3223, 3.9023, 4.5234, 5.1152, 5.5547, 6.2266, 6.9141, 7.4063])
-NEEDS = 10**0.2 * (2**CQI - 1)
+SYMBOL_BITS = np.array([2] * 3 + [4] * 3 + [6] * 5 + [8] * 4)
+GAP = 10**0.2
+PARTS = 11  # independent parts of the band, 38.901's delay spread of UMi: 2 x 50 ns x 100 MHz
 MARGIN_DB = 3.0
 PART = 1 / 16  # of the band, on which an uplink has to reach the lowest rate
 
@@ -33,7 +36,7 @@ class Links:
         """Whether each has a link in both directions."""
         margin = 10 ** (MARGIN_DB / 10)
         whole = np.minimum(self.alone / BLOCKS, self.most)
-        return (self.down >= margin * NEEDS[0]) & (whole >= margin * NEEDS[0] * PART)
+        return (self.down >= margin * LOWEST) & (whole >= margin * LOWEST * PART)
 
 
 def drawn(
@@ -91,16 +94,41 @@ def wall_db(glass: float, glass_db: float) -> float:
     return 5 - 10 * math.log10(glass * 10 ** (-glass_db / 10) + (1 - glass) * 10 ** (-(5 + 4 * GHZ) / 10))
 
 
-def mean_rate(snr: np.ndarray, layers: int) -> np.ndarray:
-    """Bit/s/Hz over Rayleigh fading, by 2,000 quantiles of its power; l layers have 1 / l of the power each."""
-    power = -np.log1p(-(np.arange(2000) + 0.5) / 2000)
-    nodes = np.linspace(-6.0, 7.0, 521)
-    slots = 10 ** nodes[:, None] * power
-    steps = [
-        layer * np.concatenate([[0.0], CQI])[np.searchsorted(NEEDS, slots / layer, side="right")]
-        for layer in range(1, layers + 1)
+def slot_rates(snr: np.ndarray) -> np.ndarray:
+    """Bit/s/Hz [draws] of a code over all parts, at SNRs [draws, parts]: the highest about which they inform."""
+    informed = [np.minimum(np.log2(1 + snr / GAP), bits).mean(axis=-1) for bits in (2, 4, 6, 8)]
+    carried = np.take(informed, SYMBOL_BITS // 2 - 1, axis=0) >= CQI[:, None]
+    return np.max(np.where(carried, CQI[:, None], 0.0), axis=0)
+
+
+@cache
+def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
+    """lg SNR, and bit/s/Hz over fading there, by 1,000 draws of the parts; l layers have 1 / l of the power each."""
+    power = np.random.default_rng(1).exponential(size=(1000, PARTS))
+    nodes = np.linspace(-6.0, 7.0, 261)
+    rates = [
+        np.max([layer * slot_rates(at * power / layer) for layer in range(1, layers + 1)], axis=0).mean()
+        for at in 10**nodes
     ]
-    return np.interp(np.log10(snr), nodes, np.max(steps, axis=0).mean(axis=1))
+    return nodes, np.array(rates)
+
+
+def needed() -> np.ndarray:
+    """The mean SNRs [15] at which parts of one mean power inform about each rate on average."""
+    power = np.random.default_rng(2).exponential(size=(4000, PARTS))
+    power *= PARTS / power.sum(axis=1, keepdims=True)
+    snr = np.logspace(-1.0, 3.5, 900)
+    informed = np.array(
+        [[np.minimum(np.log2(1 + at * power / GAP), bits).mean() for at in snr] for bits in (2, 4, 6, 8)]
+    )
+    rows = informed[SYMBOL_BITS // 2 - 1]
+    return np.array([np.interp(cqi, row, snr) for cqi, row in zip(CQI, rows, strict=True)])
+
+
+NEEDS = needed()
+LOWEST = float(NEEDS[0])
+# a slot's mean power over the parts, 20 equally likely values
+SLOTS = np.sort(np.random.default_rng(3).gamma(PARTS, 1 / PARTS, 20_000)).reshape(20, -1).mean(axis=1)
 
 
 def spread(most: np.ndarray) -> np.ndarray:
@@ -124,15 +152,18 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
     """
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)
-    down_rate = mean_rate(links.down, 2) * BLOCKS * a_block * DOWN
-    # on m blocks, the best number of them up to m: rate, and share of the power
-    blocks = np.arange(1, BLOCKS + 1)
-    snr = np.minimum(links.alone[:, None] / blocks, links.most[:, None])
-    each = blocks * mean_rate(snr.ravel(), 1).reshape(snr.shape)
-    best = np.maximum.accumulate(each, axis=1)
-    chosen = np.maximum.accumulate(np.where(each == best, blocks, 0), axis=1)
-    power = np.minimum(chosen * (links.most / links.alone)[:, None], 1.0)
-    usable = np.where(links.most >= NEEDS[0], np.minimum(links.alone / NEEDS[0], BLOCKS), 0.0)
+    down_rate = np.interp(np.log10(links.down), *mean_rates(2)) * BLOCKS * a_block * DOWN
+    # in each slot the best number of blocks up to m, by its power: [devices, m] mean rate and share of the power
+    blocks, rates = np.arange(1, BLOCKS + 1)[:, None], np.concatenate([[0.0], CQI])
+    best, power = np.empty((2, count, BLOCKS))
+    for i in range(count):
+        snr = np.minimum(links.alone[i] / blocks, links.most[i]) * SLOTS
+        each = blocks * rates[np.searchsorted(NEEDS, snr, side="right")]
+        most = np.maximum.accumulate(each, axis=0)
+        chosen = np.maximum.accumulate(np.where((each == most) & (each > 0), blocks, 0), axis=0)
+        best[i] = most.mean(axis=1)
+        power[i] = np.minimum(chosen * links.most[i] / links.alone[i], 1.0).mean(axis=1)
+    usable = np.where(links.most >= LOWEST, np.minimum(links.alone / LOWEST, BLOCKS), 0.0)
     left = np.full((2, count), bits)
     down_s, up_s, at_power_s, now_s = np.zeros(count), np.zeros(count), np.zeros(count), 0.0
     while (left > 0).any():

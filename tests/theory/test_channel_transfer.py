@@ -11,7 +11,7 @@ import pytest
 from scipy import special
 
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.diversity import DiverseFading
+from edgefl.channel.diversity import fading_in_parts
 from edgefl.channel.fading import LinkFading, slot_correlation
 from edgefl.channel.modulation import Steps
 from edgefl.channel.rates import rate_moments
@@ -30,8 +30,7 @@ SIGNIFICANCE = 1e-3
 
 
 def transfers_by_slot(bits: float, snr: float, rho: float, count: int, band: Carrier = BAND) -> np.ndarray:
-    parts = [LinkFading(KEY + part, rho) for part in range(band.taps)]
-    link = parts[0] if len(parts) == 1 else DiverseFading(parts)
+    link = fading_in_parts(KEY, rho, band.taps)
     gap = math.ceil(-6 / math.log(rho))
     slots = np.empty(count)
     first_slot = 0

@@ -65,10 +65,11 @@ def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray])
 
 
 def test_dynamic_shares_take_less_time_and_energy_than_held_ones(drops: dict[str, np.ndarray]) -> None:
-    """The same drops: downlinks by nearly half, as devices near the site leave their shares to the others.
+    """The same drops: downlinks by half, as devices near the site leave their shares to the others.
 
-    The last uplinks gain less: their devices have too little power for a wider share.
+    The last uplinks gain as much, but for devices whose power suffices for a few blocks, which no wider share helps.
     """
-    ratio = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
-    assert ratio[0] < 0.65
-    assert (ratio < 1).all()
+    downlink, uplink, slowest, joules = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
+    assert max(downlink, slowest) < 0.65
+    assert joules < 0.8
+    assert uplink < 0.8

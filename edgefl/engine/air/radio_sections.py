@@ -105,6 +105,12 @@ class BudgetSettings(Section):
     uplink_alpha: float = Field(
         0.8, ge=0, le=1, description="share of the path loss in dB that uplink power control compensates"
     )
+    path_loss_beam: Literal["wide", "narrow"] = Field(
+        "wide",
+        description="beam in which devices measure the path loss for uplink power control: wide, over the whole cell,"
+        " without the array's gain; narrow, one of up to 8 beams with synchronisation signals, with the array's gain"
+        " (38.213, 4.1 and 7.1.1)",
+    )
 
     @property
     def uplink_rule(self) -> Literal["full", "per_resource_block"]:
@@ -151,8 +157,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=64,
-        description="independent parts of the band over which a slot is averaged: its power with rates: shannon, its"
-        " rate with cqi; 1: flat fading (J)",
+        description="independent parts of the band over which a slot's power is averaged, and with rates: cqi a"
+        " transport block coded; 1: flat fading (J)",
     )
     uplink_waterfall_db: float | None = Field(
         None,

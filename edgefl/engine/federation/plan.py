@@ -21,13 +21,13 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome, Part, Span
 
-# Links whose fading is in memory at a time, 64 kB each: 1 GB
+# Links whose fading is in memory at a time, at most 64 kB each: 1 GB
 LINKS_AT_ONCE = 16_384
 
 
-def faded_at_once(taps: int) -> int:
-    """Return how many of a planned round's taps have their fading in memory at the same time."""
-    return min(taps, LINKS_AT_ONCE)
+def faded_at_once(links: int) -> int:
+    """Return how many of a planned round's links have their fading in memory at the same time."""
+    return min(links, LINKS_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _both_ways(
     up_bits: Sequence[int],
 ) -> tuple[_Moved, _Moved]:
     """Time all downlinks and uplinks; in large rounds batch by batch, dropping each batch's fading."""
-    many, at_once = len(opened.links), max(1, LINKS_AT_ONCE // opened.air.settings.link.frequency_taps)
+    many, at_once = len(opened.links), LINKS_AT_ONCE
     timed: list[tuple[_Moved, _Moved]] = []
     for begin in range(0, many, at_once):
         rows = range(begin, min(begin + at_once, many))

@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from edgefl.channel.diversity import DiverseFading, fading_in_parts, independent_parts, parts_of
+from edgefl.channel.diversity import PAGE, SMOOTH, DiverseFading, fading_in_parts, independent_parts
 from edgefl.channel.fading import LinkFading
-from edgefl.channel.many_links import power_of_many
+from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.power_control import resource_blocks, wanted_power
 
 TAPS, SLOTS = 8, 200_000
 
 
 def fading(correlation: float) -> DiverseFading:
-    return DiverseFading([LinkFading(11 ^ tap << 120, correlation) for tap in range(TAPS)])
+    return DiverseFading(11, correlation, TAPS)
 
 
 def test_the_power_is_gamma_of_as_many_taps() -> None:
@@ -102,13 +102,76 @@ def test_a_narrow_band_is_flat_and_a_wide_one_has_twice_its_delays() -> None:
     )
 
 
-def test_a_link_in_parts_has_a_fading_for_each() -> None:
-    """One part is the plain link; of several each has its own numbers, and the first those of the plain link."""
+@pytest.mark.parametrize("correlation", [0.5, 0.99, 0.9999])
+def test_the_power_of_parts_has_the_correlation_of_gauss_markov_fading(correlation: float) -> None:
+    """Over many links, Cov(g_0, g_k) = rho^(2k) / L at lags within a page, across its edges and across grids."""
+    links, begin = [DiverseFading(key, correlation, TAPS) for key in range(800)], PAGE - 3
+    power = power_of_many(links, np.full(len(links), begin), 3 * PAGE)
+    for first, lag in ((0, 1), (2, 1), (1, 4), (5, 16), (40, 100), (0, PAGE), (PAGE // 2, 2 * PAGE)):
+        one, other = power[:, first] - 1, power[:, first + lag] - 1
+        # the product of two Gamma(L, 1/L) deviations has at most the variance of their squares
+        error = math.sqrt((2 + 6 / TAPS) / len(links)) / TAPS
+        assert (one * other).mean() == pytest.approx(correlation ** (2 * lag) / TAPS, abs=4 * error)
+        assert one.mean() == pytest.approx(0.0, abs=4 / math.sqrt(TAPS * len(links)))
+        assert (one**2).mean() == pytest.approx(1 / TAPS, abs=4 * error)
+
+
+@pytest.mark.parametrize("correlation", [0.9, 0.999, 0.99999, 0.9999999])
+def test_power_changes_as_little_as_it_should(correlation: float) -> None:
+    """E (g_k - g_0)^2 = 2 (1 - rho^2k) / L after k slots; rounding to 32 bits would show where that is smallest."""
+    links, apart = [DiverseFading(key, correlation, TAPS) for key in range(800)], PAGE // 2
+    power = power_of_many(links, np.zeros(len(links), dtype=int), 5 * PAGE)
+    for lag in (1, 2, 4):
+        change = np.square(power[:, lag * apart] - power[:, 0])
+        expected = 2 * (1 - correlation ** (2 * lag * apart)) / TAPS
+        assert change.mean() == pytest.approx(expected, abs=4 * change.std() / math.sqrt(len(links)))
+    step = np.square(np.diff(power, axis=1)).mean()
+    assert abs(step - 2 * (1 - correlation**2) / TAPS) < 2 * (1 - SMOOTH) / TAPS
+
+
+@pytest.mark.parametrize("correlation", [0.996, 0.9993, 0.99995])
+def test_slots_between_points_have_the_same_mean_and_nearly_the_same_variance(correlation: float) -> None:
+    links = [DiverseFading(key, correlation, TAPS) for key in range(4000)]
+    power = power_of_many(links, np.zeros(len(links), dtype=int), 32)
+    error = math.sqrt((6 / TAPS + 2) / len(links)) / TAPS
+    for at in (0, 1, 2, 3, 4, 7, 16, 31):
+        assert power[:, at].mean() == pytest.approx(1.0, abs=4 / math.sqrt(TAPS * len(links)))
+        assert power[:, at].var() == pytest.approx(1 / TAPS, abs=4 * error + (1 - SMOOTH) / TAPS)
+
+
+def test_reads_in_any_order_and_together_are_the_same() -> None:
+    keys, ways = range(6), [0.0, 0.3, 0.9, 0.9999, 0.999999, 1.0]
+    far = 10 * PAGE * 16 + 5
+
+    def links() -> list[DiverseFading]:
+        return [DiverseFading(key << 64, ways[key], 3) for key in keys]
+
+    first_slots = np.array([0, 3, PAGE - 1, far, PAGE * 16 - 2, 7])
+    many = power_of_many(links(), first_slots, 700)
+    alone = links()
+    draw_ahead(alone[:2], 0)
+    for link, slot, row in zip(alone, first_slots.tolist(), many, strict=True):
+        later = link.power(slot + 650, 50)
+        pieces = [link.power(slot + at, 130) for at in range(0, 650, 130)]
+        assert np.concatenate([*pieces, later]).tolist() == row.tolist()
+    twice = DiverseFading(5, 0.9999, 3)
+    both = power_of_many([twice, twice, twice], np.array([0, far, 3 * far]), 40)
+    again = [DiverseFading(5, 0.9999, 3).power(at, 40).tolist() for at in (0, far, 3 * far)]
+    assert both.tolist() == again
+
+
+def test_one_part_is_the_plain_link() -> None:
     one, several = (fading_in_parts(77 << 64, 0.9, parts) for parts in (1, 3))
     assert isinstance(one, LinkFading)
-    powers = [part.power(0, 50) for part in parts_of(several)]
-    assert powers[0].tolist() == one.power(0, 50).tolist()
-    assert len({tuple(power.tolist()) for power in powers}) == 3
-    assert several.power(0, 50) == pytest.approx(np.mean(powers, axis=0))
     many = power_of_many([several, one, several], np.array([0, 0, 10]), 40)
-    assert many == pytest.approx(np.stack([several.power(0, 40), one.power(0, 40), several.power(10, 40)]))
+    assert many.tolist() == [
+        link.power(at, 40).tolist() for link, at in ((several, 0), (one, 0), (several, 10))
+    ]
+
+
+def test_a_link_of_parts_out_of_range_is_refused() -> None:
+    for correlation, parts in ((-0.1, 2), (1.1, 2), (0.5, 0)):
+        with pytest.raises(ValueError, match=f"got {correlation}, {parts}"):
+            DiverseFading(1, correlation, parts)
+    with pytest.raises(ValueError, match="got -1 and 3"):
+        DiverseFading(1, 0.5, 2).power(-1, 3)

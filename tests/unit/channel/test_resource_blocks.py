@@ -30,11 +30,14 @@ def test_another_bandwidth_has_the_blocks_that_fit_into_95_percent_of_it() -> No
     assert blocks_of(1e5, 0.5e-3) == 1
 
 
+@pytest.mark.parametrize("parts", [1, 11])
 @pytest.mark.parametrize("layers", [1, 2, 4])
 @pytest.mark.parametrize("most_blocks", [3, 20, 273])
-def test_a_flow_uses_the_number_of_blocks_that_carries_most(layers: int, most_blocks: int) -> None:
+def test_a_flow_uses_the_number_of_blocks_that_carries_most(
+    layers: int, most_blocks: int, parts: int
+) -> None:
     """Of all numbers up to the given one, with its power spread over them, and no more than power control allows."""
-    steps, shape = Steps(layers=layers), (30, 60)
+    steps, shape = Steps(layers=layers, parts=parts), (30, 60)
     given = RNG.integers(0, most_blocks + 1, shape)
     alone, most = 10 ** RNG.uniform(-1, 6, shape), 10 ** RNG.uniform(-1, 5, shape)
     most[::3] = np.inf

@@ -13,6 +13,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 sys.path.insert(0, str(DOCS))
 import mobility_sketch  # noqa: E402
 import trust  # noqa: E402
+import trust_calibration  # noqa: E402
 import trust_faults  # noqa: E402
 import trust_rates  # noqa: E402
 import trust_runs  # noqa: E402
@@ -47,7 +48,9 @@ def test_laws(law: object) -> None:
 
 
 @pytest.mark.usefixtures("fields_once")
-@pytest.mark.parametrize("runs", [trust_rates, trust_runs], ids=["rates", "runs"])
+@pytest.mark.parametrize(
+    "runs", [trust_calibration, trust_rates, trust_runs], ids=["calibration", "rates", "runs"]
+)
 def test_measurements(runs: object) -> None:
     """Whole runs: every stream has a name and a seed, so they come out the same."""
     for section in runs.measured(trust.Row, trust.Section):  # type: ignore[attr-defined]
