@@ -9,17 +9,6 @@ import numpy.typing as npt
 from edgefl.channel.modulation import Steps
 from edgefl.channel.units import FloatArray
 
-__all__ = [
-    "BLOCK_ELEMENTS",
-    "SUBCARRIERS",
-    "BlockLink",
-    "blocks_of",
-    "carried",
-    "divide",
-    "rounded",
-    "usable",
-]
-
 IntArray = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.intp]
 

@@ -16,7 +16,7 @@ import typer
 DISTRIBUTION = "edgefl-cosim"
 LEAST_FREE = 1e9  # bytes; a study may fill this much of a disk
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
-OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym")
+OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym", "maps")
 
 
 class _Finding(NamedTuple):

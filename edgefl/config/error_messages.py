@@ -172,7 +172,8 @@ def _message(
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
     if error["type"] != "strict":  # whose message has the value already
-        text = f"{text}, got {quoted(error['input'])}{_remedy(error) or unit_slip(place, error)}"
+        remedy = _remedy(error, _model_at(model, place)) or unit_slip(place, error)
+        text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"
 
 
@@ -239,13 +240,25 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
     return parent is not None and place[-2] in parent.model_fields and _model_at(model, place[:-1]) is None
 
 
-def _remedy(error: Mapping[str, Any]) -> str:
+def _remedy(error: Mapping[str, Any], wanted: type[BaseModel] | None) -> str:
+    """Suggest what to write; '' if unsure. wanted: the model that the place should hold."""
     given = error["input"]
     if error["type"] == "string_type" and isinstance(given, bool | int | float):
         return ": write it in quotes"
     if error["type"] in ("model_type", "dict_type") and given is None:
         return ": are the lines below indented?"
+    if error["type"] == "model_type" and wanted is not None and isinstance(given, str | int | float):
+        keys = [name for name in wanted.model_fields if _holds(wanted, {name: given})]
+        return f": write {{{keys[0]}: {given}}}" if len(keys) == 1 else ""
     return ""
+
+
+def _holds(model: type[BaseModel], values: Mapping[str, Any]) -> bool:
+    try:
+        model.model_validate(values)
+    except ValueError:
+        return False
+    return True
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:

@@ -36,6 +36,7 @@ PREFIXES = {
     "m": {"km": 1e3},
     "s": {"h": 3600.0, "min": 60.0, "ms": 1e-3},
     "w": {"kW": 1e3, "mW": 1e-3},
+    "j": {"Wh": 3600.0, "kJ": 1e3},
     "bits": {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3},
 }
 _WITH_UNIT = re.compile(r"\s*([-+]?\d[\d_.]*(?:[eE][-+]?\d+)?)\s*([A-Za-z/%]+)\s*")

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
@@ -32,6 +33,24 @@ class _DeviceNumber(Section):
         le=1_000_000,
         description="number of populations that take turns: devices are split by id into this many equal "
         "groups; session s has group s, and after the last group the first follows again",
+    )
+
+
+class DeviceFile(Section):
+    """A table of devices: a row for each phone, its columns named as the keys of `devices` that they set."""
+
+    path: Path = Field(
+        description="the table: .csv, .json or .yaml, relative to the scenario's file; columns are keys of processor,"
+        " radio power and battery, such as clock_hz or battery_j (or clock_ghz, battery_wh), and latency_ms and score"
+    )
+    columns: dict[str, str] = Field(
+        {}, description="{key: column}: columns that are not named as the keys that they set"
+    )
+    latency_flops: float | None = Field(
+        None,
+        ge=1,
+        le=1e18,
+        description="FLOPs of the inference whose time is the column latency_ms; they give the speed of a device",
     )
 
 
@@ -67,6 +86,10 @@ class EveryDevice(_DeviceNumber):
         description="power model of the radio: journal, from the amplifier and circuit keys below; or a measured one",
     )
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
+    file: DeviceFile | None = Field(
+        None,
+        description="table of phones, from which a device takes a row (see classes_by); null: all are alike",
+    )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
         8.0, ge=1e-3, le=1e6, description="processor efficiency chi, FLOPs per cycle"

@@ -84,8 +84,9 @@ class DeviceSettings(EveryDevice):
     )
     classes_by: Literal["seed", "ids"] = Field(
         "seed",
-        description="how devices get their classes. seed: drawn for each device, independently of everything else;"
-        " ids: the first devices belong to the first class, the next to the second",
+        description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
+        " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
+        " and the first device of a file has its first row",
     )
 
     indoors_by: Literal["place", "trip"] = Field(

@@ -16,6 +16,7 @@ from edgefl.errors import EdgeflError, quoted
 from edgefl.mobility import Coordinate, Leg, Legs, Movement
 from edgefl.mobility._calendar import DAYS, Day
 from edgefl.mobility._draws import UniformDraws
+from edgefl.mobility._plan_notes import cut_off, without_a_return
 from edgefl.mobility._walkers import Walkers
 from edgefl.mobility._ways import Ways
 from edgefl.rng import Streams
@@ -198,7 +199,13 @@ class _Commutes(Legs):
         self._leaves = _Leaves(model, draws, UniformDraws(streams, len(people), ("mobility", "days")), people)
         goals = np.array([model._names.index(trip.to) for trip in model.plan])
         self._goals = goals
-        self._ways = Ways(spots_m, self._leaves.pairs(goals), model.places.streets)
+        pairs = self._leaves.pairs(goals)
+        self._ways = Ways(spots_m, pairs, model.places.streets)
+        model.places.notes.extend(
+            without_a_return(self._leaves.followed, [trip.to for trip in model.plan], HOME)
+        )
+        if model.places.streets is not None:
+            model.places.notes.extend(cut_off(spots_m, pairs, model.places.streets, model._names))
         self._spots_m = spots_m
         # last entry followed, in the row of `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)

@@ -43,12 +43,13 @@ class Places:
     """The map of a scenario's world.
 
     areas: by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
-    streets: map of the streets, or None.
+    streets: map of the streets, or None. notes: what a reader of files leaves out or repairs; the run shows it.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
     plane: LocalPlane | None = None
     streets: "StreetMap | None" = None
+    notes: list[str] = field(default_factory=list)
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
         """Map uniform numbers [4, n] to spots [2, n] in an area, or in several by their shares."""

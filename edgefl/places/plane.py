@@ -10,6 +10,22 @@ import numpy.typing as npt
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 FARTHEST_DEG = 3.0  # of longitude from the origin
+SMALLEST_M = 1.0  # width of places that can be in metres, unless they lie around [0, 0]
+
+
+def look_like_degrees(places: npt.ArrayLike) -> bool:
+    """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
+
+    They do if all are in the range of degrees, and several lie within SMALLEST_M of each other, away from [0, 0].
+    In degrees this is a town or a region; in metres nothing could move there. A single place is no sign.
+    """
+    x, y = np.asarray(places, dtype=float).reshape(-1, 2).T
+    if not len(x):
+        return False
+    widest = max(np.ptp(x), np.ptp(y))
+    away = max(np.abs(x).max(), np.abs(y).max())
+    on_earth = away <= 180.0 and min(np.abs(x).max(), np.abs(y).max()) <= 90.0
+    return bool(on_earth and 0.0 < widest < SMALLEST_M < away - widest)
 
 
 @dataclass(frozen=True)

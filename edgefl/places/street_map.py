@@ -1,7 +1,7 @@
 """Streets as a graph: where people enter them, and the shortest way between two places."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -29,10 +29,12 @@ class StreetMap:
     Attributes:
         corners_m: [2, corners] places, m.
         ends: [2, pieces] the two corners of each straight piece.
+        lost: pieces that do not meet these, or None if there are none.
     """
 
     corners_m: np.ndarray
     ends: np.ndarray
+    lost: Self | None = None
 
     @classmethod
     def of(cls, lines: Sequence[np.ndarray]) -> Self:
@@ -59,8 +61,21 @@ class StreetMap:
             return self
         of_piece = part_of[self.ends[0]]
         kept = of_piece == np.bincount(of_piece, weights=self.lengths_m).argmax()
-        corners, ends = np.unique(self.ends[:, kept], return_inverse=True)
+        return replace(self._of_pieces(kept), lost=self._of_pieces(~kept))
+
+    def _of_pieces(self, chosen: np.ndarray) -> Self:
+        corners, ends = np.unique(self.ends[:, chosen], return_inverse=True)
         return type(self)(self.corners_m[:, corners], ends.reshape(2, -1))
+
+    def cut_off(self, places_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return whether the nearest street of each place [2, n] is one of those lost; there must be some.
+
+        Returns:
+            [n] bool, and [n] the distance to the nearest street that counts, m.
+        """
+        assert self.lost is not None
+        apart_m = np.hypot(*(self._enter(places_m).at_m - places_m))
+        return np.hypot(*(self.lost._enter(places_m).at_m - places_m)) < apart_m, apart_m
 
     @cached_property
     def lengths_m(self) -> np.ndarray:

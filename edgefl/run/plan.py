@@ -102,5 +102,6 @@ def prepare(
         learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
-        notes = [*notes_at_start(training), *check_learners(world, simulation, learners)]
+        checked = check_learners(world, simulation, learners)
+        notes = [*world.places.notes, *notes_at_start(training), *checked]
     return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)

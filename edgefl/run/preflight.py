@@ -5,6 +5,7 @@ drop of the devices, their places, the data or the model.
 """
 
 import copy
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -19,7 +20,7 @@ from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
-from edgefl.run import first_round
+from edgefl.run import first_round, presence
 from edgefl.scenario.world import World
 
 
@@ -84,13 +85,13 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    notes: list[str] = []
+    notes = [*world.fleet.notes, *presence.check(world, simulation.network)]
     for name, own in learners.items():
         with world.scenario.naming_federation(name):
             one = world.of_federation(name)
             learning, sessions = one.scenario.learning, one.scenario.sessions
-            if learning is not None and sessions.count != 1:
-                _check_further_deals(own)
+            if learning is not None:
+                _check_further_deals(own, min(learning.partition.turns, sessions.count or math.inf))
             found = first_round.check(one, simulation, own)
             if learning is not None:
                 found += [
@@ -103,12 +104,13 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     return notes
 
 
-def _check_further_deals(learners: Mapping[int, Any]) -> None:
-    """Deal the second session's samples too: with alternating label sets, the other set first appears there."""
+def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
+    """Deal the samples of further sessions too, in which other sets of labels first appear."""
     # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
-        device_data.deal(2)
+        for session in range(2, 1 + int(sessions)):
+            device_data.deal(session)
 
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:

@@ -160,7 +160,10 @@ def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...
     settings, selector = scenario.devices, scenario.rounds.selector
     all_there = (
         all(
-            isinstance(kind.mobility, Static) and isinstance(kind.churn, AlwaysOn) and kind.battery_j is None
+            isinstance(kind.mobility, Static)
+            and isinstance(kind.churn, AlwaysOn)
+            and kind.battery_j is None
+            and kind.file is None
             for kind in settings.kinds()
         )
         and not scenario.layout.several

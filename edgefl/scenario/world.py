@@ -194,7 +194,7 @@ class World:
             of[order] = np.repeat(np.arange(len(federations)), sizes(federations, self.count))
             return of
         for place, one in enumerate(federations):
-            kinds = [self.fleet.names.index(name) for name in one.classes or ()]
+            kinds = [kind for kind, name in enumerate(self.fleet.names) if name in (one.classes or ())]
             of[np.isin(self.fleet.of, kinds)] = place
         return of
 

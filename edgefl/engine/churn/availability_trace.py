@@ -1,9 +1,8 @@
-"""Recorded times at which devices are available, in the format of FedScale's client availability traces."""
+"""Recorded times at which devices are available: FedScale's client availability traces, lists and CSV tables."""
 
 import itertools
-import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -11,21 +10,23 @@ from typing import Any, ClassVar, NamedTuple
 from pydantic import Field
 
 from edgefl.config import scenario_files, shipped
+from edgefl.config.records import read_json, records
 from edgefl.engine.churn import Churn
-from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import EdgeflError, about, quoted
 from edgefl.rng import Streams
 
 PLACE = ("devices", "churn", "path")
 LEAST_PERIOD_S = 1e-3  # about a slot; a shorter period would take too long to simulate
 NEEDED = ("active", "inactive", "finish_time")
 KNOWN = (*NEEDED, "duration", "model")
+COLUMNS = ("client", "on_s", "off_s")
 
 
 class Client(NamedTuple):
     """Times at which a client is on, in the units of its file: ascending (from, to), repeated with a period.
 
     The last one may end in the next period, before the first one of that period begins. No two touch, except a single
-    one that fills the whole period.
+    one that fills the whole period. Without repetition the period is inf, and the last one may last forever.
     """
 
     period: float
@@ -33,34 +34,52 @@ class Client(NamedTuple):
 
 
 class AvailabilityTrace(Churn):
-    """Devices are on as recorded in a file, repeated with a period for each device.
+    """Devices are on as recorded in a file, optionally repeated with a period.
 
-    The file is a JSON object with an entry for each client, in the format that FedScale documents for its client
-    availability trace:
+    The file is a CSV table with the columns client, on_s and off_s, a row for each time that a client is on:
+
+        client,on_s,off_s
+        a,0,30
+        a,90,120
+        b,20,
+
+    or a JSON object with a list for each client, either of pairs [on, off] or of times, alternately on and off:
+
+        {"a": [[0, 30], [90, 120]], "b": [20]}
+
+    or such an object in the format that FedScale documents for its client availability trace:
 
         {"3834": {"active": [12788, 100044], "inactive": [65881, 133574], "finish_time": 518400}, ...}
 
-    A client is on from active[i] to inactive[i] and off otherwise; from finish_time on this repeats. Times ascend
-    between 0 and finish_time. Spells that touch are merged, empty ones are dropped, and a client without any is never
-    on. `duration`, the time on per period, and `model` are allowed and ignored; any other key is an error. The ids
-    may be any text: the file's first client is device 0, the next one device 1, and so on (in a class of devices: the
-    first device of the class, the second one ...).
+    A client is off outside these times; without a last time it stays on, and without any times it is never on. From
+    finish_time, or from `period`, on all repeats. Times ascend. Spells that touch are merged, empty ones are dropped.
+    FedScale's `duration`, the time on per period, and `model` are allowed and ignored; any other key is an error. The
+    ids may be any text: the file's first client is device 0, the next one device 1, and so on (in a class of devices:
+    the first device of the class, the second one ...).
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
 
     Source: https://github.com/SymbioticLab/FedScale, benchmark/dataset/data/device_info/README.md; the meaning of the
-    fields follows `is_active` of its clients.
+    fields follows `is_active` of its clients. Lists of times are those that users of Plato ask for,
+    https://github.com/TL-System/plato/issues/101.
     """
 
     own_numbers: ClassVar[bool] = True
 
-    path: Path = Field(description="the JSON file; relative to the scenario's file")
+    path: Path = Field(description="the file, .csv or .json; relative to the scenario's file")
     time_scale: float = Field(
         1.0, ge=1e-6, le=1e6, description="simulated seconds per unit of time of the file"
     )
     begin: float = Field(
         0.0, ge=0, le=1e12, description="time of the file, in its unit, at which the simulation begins"
+    )
+    period: float | None = Field(
+        None,
+        gt=0,
+        le=1e12,
+        description="time, in the file's unit, with which a list or a table repeats: 86400 for a day; null: it does"
+        " not. FedScale's format has its own",
     )
     reuse: bool = Field(
         False,
@@ -80,11 +99,15 @@ class AvailabilityTrace(Churn):
                 "devices, or set reuse: true to start again with the first client",
                 PLACE,
             )
-        client = clients[device % len(clients)]
+        number = device % len(clients)
+        client = clients[number]
+        if self.period is not None:
+            with about(*PLACE[:-1], "period"):
+                client = _repeated(client, self.period, f"{self.path}: client number {number}")
         if (period_s := client.period * self.time_scale) < LEAST_PERIOD_S:
             raise EdgeflError(
-                f"{self.path}: the period of client number {device % len(clients)} is {period_s:g} s; a device is"
-                f" switched at most every {LEAST_PERIOD_S:g} s: raise time_scale, or correct its finish_time",
+                f"{self.path}: the period of client number {number} is {period_s:g} s; a device is"
+                f" switched at most every {LEAST_PERIOD_S:g} s: raise time_scale, or the period",
                 PLACE,
             )
         return self._times_s(client)
@@ -96,58 +119,101 @@ class AvailabilityTrace(Churn):
         if not client.spells:
             return
         # a spell that began in the period before the simulation's may last into it
-        for number in itertools.count(math.floor(self.begin / client.period) - 1):
-            since = number * client.period - self.begin
+        first = math.floor(self.begin / client.period) - 1
+        for number in itertools.count(first) if client.period < math.inf else (0,):
+            since = (number * client.period if number else 0.0) - self.begin
             for from_, to in client.spells:
                 if since + to > 0:
                     yield self.time_scale * max(0.0, since + from_)
+                if 0 < since + to < math.inf:
                     yield self.time_scale * (since + to)
 
 
 @lru_cache(maxsize=4)
 def _read(path: Path, folder: Path, changed_ns: int, size: int) -> list[Client]:
     """Read the clients of a file in order; a changed file is read again."""
-    try:
-        entries = json.loads(path.read_bytes(), object_pairs_hook=_pairs, parse_constant=_no_number)
-    except OSError as error:
-        raise EdgeflError(f"{path}: cannot be read ({error.strerror})", PLACE) from error
-    except json.JSONDecodeError as error:
-        raise EdgeflError(f"{path}:{error.lineno}: is not JSON ({error.msg})", PLACE) from error
-    except UnicodeDecodeError as error:
-        raise EdgeflError(
-            f"{path}: is not text. Convert a pickle of FedScale to JSON first, see `edgefl describe"
-            " churn/availability_trace`",
-            PLACE,
-        ) from error
-    except (ValueError, RecursionError) as error:
-        raise EdgeflError(f"{path}: {error or 'is nested too deeply'}", PLACE) from error
-    if not isinstance(entries, dict) or not entries:
-        raise EdgeflError(f"{path}: has no clients; write an object with an entry for each", PLACE)
-    clients = []
-    for name, entry in entries.items():
+    with about(*PLACE):
+        if path.suffix == ".csv":
+            return _of_table(path)
         try:
-            clients.append(_client(entry))
-        except ValueError as error:
-            raise EdgeflError(f"{path}: client {quoted(name)}: {error}", PLACE) from error
+            entries = read_json(path)
+        except OSError as error:
+            raise EdgeflError(f"{path}: cannot be read ({error.strerror})") from error
+        if not isinstance(entries, dict | list) or not entries:
+            raise EdgeflError(f"{path}: has no clients; write an object with an entry for each")
+        named = entries.items() if isinstance(entries, dict) else enumerate(entries)
+        clients = []
+        for name, entry in named:
+            try:
+                clients.append(_of_list(entry) if isinstance(entry, list) else _client(entry))
+            except ValueError as error:
+                raise EdgeflError(f"{path}: client {quoted(name)}: {error}") from error
     return clients
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in values:
-            raise ValueError(f"{quoted(name)} occurs twice")
-        values[name] = value
-    return values
+def _of_table(path: Path) -> list[Client]:
+    """Read the clients of a CSV table, in order of appearance."""
+    spells: dict[str, list[tuple[float, float]]] = {}
+    for row in records(path):
+        missing = [name for name in COLUMNS if name not in row.values]
+        if missing:
+            raise EdgeflError(
+                f"{path}:1: has no column {missing[0]}; the first line names the columns {', '.join(COLUMNS)}"
+            )
+        name, *texts = (row.values[column] for column in COLUMNS)
+        own = spells.setdefault(name, [])
+        try:
+            times = [_number(column, text) for column, text in zip(COLUMNS[1:], texts, strict=True) if text]
+            if not texts[0] and times:
+                raise ValueError(
+                    "has off_s without on_s; write both, or neither for a client that is never on"
+                )
+            own += [(times[0], times[1] if times[1:] else math.inf)] if times else []
+            _ordered(own[-2:], "on_s {on:g} and off_s {off:g} do")
+        except ValueError as error:
+            raise EdgeflError(f"{row.where}: client {quoted(name)}: {error}") from error
+    return [Client(math.inf, _ordered(own, LISTED)) for own in spells.values()]
 
 
-def _no_number(word: str) -> float:
-    raise ValueError(f"contains {word}, which is not a time")
+def _number(name: str, text: str) -> float:
+    try:
+        number: Any = float(text)
+    except ValueError:
+        number = text
+    return _time(name, number)
+
+
+def _of_list(entry: Sequence[Any]) -> Client:
+    """Return a client by pairs [on, off], or by times that are alternately on and off."""
+    if entry and all(isinstance(pair, list) for pair in entry):
+        for pair in entry:
+            if not 1 <= len(pair) <= 2:
+                raise ValueError(f"has {quoted(pair)}; write pairs [on, off]")
+        pairs = [_times(f"[{number}]", pair) for number, pair in enumerate(entry)]
+    else:
+        times = _times("", entry)
+        pairs = [times[at : at + 2] for at in range(0, len(times), 2)]
+    spells = [(pair[0], pair[1] if pair[1:] else math.inf) for pair in pairs]
+    return Client(math.inf, _ordered(spells, LISTED))
+
+
+def _repeated(client: Client, period: float, who: str) -> Client:
+    """Repeat the times of a list or a table with a period."""
+    if client.period < math.inf:
+        raise EdgeflError(f"{who} has a finish_time, with which it repeats; leave period out")
+    last = client.spells[-1:]
+    if last and last[0][1] == math.inf:
+        last = ((last[0][0], period),)
+    try:
+        spells = _ordered([*client.spells[:-1], *last], LISTED, period, "period ")
+        return Client(period, _wrapped(spells, period))
+    except ValueError as error:
+        raise EdgeflError(f"{who}: {error}") from error
 
 
 def _client(entry: Any) -> Client:
     if not isinstance(entry, dict):
-        raise ValueError(f"is {quoted(entry)}; write an object with {', '.join(NEEDED)}")
+        raise ValueError(f"is {quoted(entry)}; write a list of times, or an object with {', '.join(NEEDED)}")
     for name in entry:
         if name not in KNOWN:
             raise ValueError(f"has {quoted(name)}, which is not one of {', '.join(KNOWN)}")
@@ -160,22 +226,42 @@ def _client(entry: Any) -> Client:
     begins, ends = (_times(name, entry[name]) for name in ("active", "inactive"))
     if len(begins) != len(ends):
         raise ValueError(f"has {len(begins)} times in active and {len(ends)} in inactive: give equally many")
+    spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
+    return Client(period, _wrapped(spells, period))
+
+
+FEDSCALE = "active[{i}] {on:g} and inactive[{i}] {off:g} do"
+LISTED = "pair {i}, {on:g} to {off:g}, does"
+
+
+def _ordered(
+    times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
+) -> tuple[tuple[float, float], ...]:
+    """Return the spells of these times, merged where they touch.
+
+    Args:
+        what: how an error begins, by number, on and off. end: the latest time. its: name of the end.
+    """
     last, spells = 0.0, list[tuple[float, float]]()
-    for i, (from_, to) in enumerate(zip(begins, ends, strict=True)):
-        if not last <= from_ <= to <= period:
-            raise ValueError(
-                f"active[{i}] {from_:g} and inactive[{i}] {to:g} do not ascend between {last:g} and"
-                f" {'finish_time ' if i == len(begins) - 1 else ''}{period:g}"
-            )
+    for i, (from_, to) in enumerate(times):
+        if not last <= from_ <= to <= end:
+            ends = f" to {its}{end:g}" if end < math.inf else ""
+            raise ValueError(f"{what.format(i=i, on=from_, off=to)} not ascend from {last:g}{ends}")
         last = to
         if spells and spells[-1][1] == from_:
             spells[-1] = spells[-1][0], to
         elif from_ < to:
             spells.append((from_, to))
+    return tuple(spells)
+
+
+def _wrapped(spells: tuple[tuple[float, float], ...], period: float) -> tuple[tuple[float, float], ...]:
+    """Join the last spell with the first one of the next period, if they touch."""
     if len(spells) > 1 and spells[0][0] == 0 and spells[-1][1] == period:
-        (_, first_ends), *spells = spells
-        spells[-1] = spells[-1][0], period + first_ends
-    return Client(period, tuple(spells))
+        (_, first_ends), *rest = spells
+        rest[-1] = rest[-1][0], period + first_ends
+        return tuple(rest)
+    return spells
 
 
 def _times(name: str, values: Any) -> list[float]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -10,9 +10,10 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.class_settings import ClassSettings, class_sizes
 from edgefl.engine.devices.battery import Battery
+from edgefl.engine.devices.device_file import DeviceRows
 from edgefl.engine.power_models import Draws
 from edgefl.engine.settings import DeviceSettings
-from edgefl.errors import moved
+from edgefl.errors import EdgeflError, about, moved
 from edgefl.rng import Streams
 
 NO_CLASS = ClassSettings()
@@ -23,20 +24,22 @@ class Fleet:
     """Devices and their classes; without classes, all devices belong to a single unnamed class.
 
     Attributes:
-        kinds: properties of the devices of each class.
-        of: [devices] the class of each, an index of `kinds`.
-        names: of the classes; empty without classes.
-        extras: keys of each class that `devices` does not have.
+        kinds: properties of the devices of each class, or of each row of its file.
+        of: [devices] the kind of each, an index of `kinds`.
+        names: class of each kind; empty without classes.
+        extras: keys of each kind's class that `devices` does not have.
+        notes: what is not used of files.
     """
 
     kinds: tuple[DeviceSettings, ...]
     of: np.ndarray
     names: tuple[str, ...] = ()
     extras: tuple[ClassSettings, ...] = field(default=(NO_CLASS,))
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def drawn(cls, settings: DeviceSettings, devices: int, streams: Streams) -> "Fleet":
-        """Draw the class of each device.
+        """Draw the class of each device, and its row of a file.
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
         these numbers. The classes do not depend on other draws; splitting one leaves the members of all others
@@ -44,7 +47,8 @@ class Fleet:
         """
         classes = settings.classes
         if classes is None:
-            return cls((settings,), np.zeros(devices, dtype=np.intp))
+            alike = cls((settings,), np.zeros(devices, dtype=np.intp))
+            return alike._with_rows(settings.classes_by, streams)
         sizes = class_sizes(classes, devices)
         order = np.arange(devices)
         if settings.classes_by == "seed":
@@ -52,7 +56,39 @@ class Fleet:
             order = np.argsort(streams("class").random(devices), kind="stable")
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
-        return cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
+        by_class = cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
+        return by_class._with_rows(settings.classes_by, streams)
+
+    def _with_rows(self, by: Literal["seed", "ids"], streams: Streams) -> "Fleet":
+        """Return the fleet with a kind for each row that a device has of its class's file.
+
+        Raises:
+            EdgeflError: names the file, and its row or the remedy.
+        """
+        if all(kind.file is None for kind in self.kinds):
+            return self
+        kinds: list[DeviceSettings] = []
+        class_of: list[int] = []
+        notes: list[str] = []
+        of = np.empty_like(self.of)
+        for number, kind in enumerate(self.kinds):
+            ids = np.flatnonzero(self.of == number)
+            made = [kind]
+            of[ids] = len(kinds)
+            if kind.file is not None:
+                own = "file" in self.extras[number].own()
+                with about("devices", *(("classes", self.names[number]) if own else ()), "file"):
+                    table = DeviceRows.read(kind.file)
+                    rows = _rows(table, len(self), ids, by, streams)
+                    used, at = np.unique(rows, return_inverse=True)
+                    made = list(table.kinds(kind, used))
+                of[ids] += at
+                notes += table.notes
+            kinds += made
+            class_of += [number] * len(made)
+        names = tuple(self.names[number] for number in class_of) if self.names else ()
+        extras = tuple(self.extras[number] for number in class_of)
+        return Fleet(tuple(kinds), of, names, extras, tuple(dict.fromkeys(notes)))
 
     def __len__(self) -> int:
         return len(self.of)
@@ -144,8 +180,30 @@ class Fleet:
     def groups(self, component: Callable[[DeviceSettings], Any]) -> list[tuple[Any, np.ndarray]]:
         """Return each distinct component of the classes, and the ids of all devices that have it."""
         groups: dict[Hashable, tuple[Any, list[int]]] = {}
+        keys: dict[int, Hashable] = {}  # rows of a file share their components
         for number, kind in enumerate(self.kinds):
             one = component(kind)
-            key = (type(one), one.model_dump_json())
-            groups.setdefault(key, (one, []))[1].append(number)
+            if id(one) not in keys:
+                keys[id(one)] = (type(one), one.model_dump_json())
+            groups.setdefault(keys[id(one)], (one, []))[1].append(number)
         return [(one, np.flatnonzero(np.isin(self.of, numbers))) for one, numbers in groups.values()]
+
+
+def _rows(
+    table: DeviceRows, devices: int, ids: np.ndarray, by: Literal["seed", "ids"], streams: Streams
+) -> np.ndarray:
+    """Return [ids] the row of each of these devices: drawn, or in the order of ids.
+
+    Args:
+        devices: number of all devices.
+    """
+    if by == "seed":
+        # one number after another: more devices leave the rows of the first ones unchanged
+        rows = (streams("device file").random(devices)[ids] * len(table)).astype(np.intp)
+        return np.asarray(rows)
+    if len(ids) > len(table):
+        raise EdgeflError(
+            f"{table.file.path} has {len(table)} rows for {len(ids)} devices; take fewer devices, or set classes_by:"
+            " seed to draw a row for each device"
+        )
+    return np.arange(len(ids))

@@ -97,6 +97,11 @@ class Partition(Component):
         return None
 
     @property
+    def turns(self) -> int:
+        """Number of the first sessions in which every set of labels appears."""
+        return 2
+
+    @property
     def stands(self) -> bool:
         """Whether devices keep their samples through all sessions."""
         return self.key(1) == self.key(2)

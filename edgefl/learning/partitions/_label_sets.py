@@ -2,10 +2,10 @@
 
 from abc import abstractmethod
 from math import floor
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import NO_INPUTS, Partition, PartitionInputs
@@ -17,14 +17,18 @@ SLACK = 0.01  # labels; allows 0.3333 for a third
 
 
 class RecurringLabels(Partition):
-    """Two alternating label sets A and B, or all labels in every session.
+    """Two alternating label sets A and B, a list of label sets, or all labels in every session.
+
+    With `label_sets`, each session has the labels of its own set, such as labels that no earlier session has had
+    (the conference paper's Table 12).
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
-    are equally large, share overlap x C labels and together are all C labels. Each session deals its samples again:
-    its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With `devices.populations:
-    2` different devices have the labels A and B; both populations keep their data and take turns.
+    are equally large, share overlap x C labels and together are all C labels. In both cases each session deals its
+    samples again: its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With
+    `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
+    turns.
 
-    Without an overlap, samples are dealt once and follow their device through all sessions; the labels of a session
+    Without either, samples are dealt once and follow their device through all sessions; the labels of a session
     then depend on the devices that are present.
 
     Two equally large sets of C labels in all can only share an even number of labels if C is even, and an odd number
@@ -57,11 +61,35 @@ class RecurringLabels(Partition):
         "random",
         description="order in which labels are assigned to the two sets: random from the seed, or ascending",
     )
+    label_sets: tuple[tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...], ...] | None = Field(
+        None,
+        min_length=1,
+        max_length=10_000,
+        description="instead of `overlap`: labels, by number, of session 1, 2, ...; after the last set the first"
+        " follows again",
+    )
+
+    @model_validator(mode="after")
+    def _sets_or_overlap(self) -> Self:
+        if self.label_sets is not None and self.overlap is not None:
+            raise ValueError("give either overlap or label_sets")
+        for session, labels in enumerate(self.label_sets or (), start=1):
+            if not labels or len(set(labels)) < len(labels):
+                raise ValueError(
+                    f"label_sets: session {session} must list at least one label, and none twice, got {list(labels)}"
+                )
+        return self
+
+    @property
+    def turns(self) -> int:
+        return super().turns if self.label_sets is None else len(self.label_sets)
 
     def key(self, session: int) -> int:
-        return 0 if self.overlap is None else session
+        return 0 if self.overlap is None and self.label_sets is None else session
 
     def session_labels(self, session: int, num_classes: int, streams: Streams) -> np.ndarray:
+        if self.label_sets is not None:
+            return self._listed(self.label_sets, session, num_classes)
         if self.overlap is None:
             return np.arange(num_classes)
         ordered = np.arange(num_classes)
@@ -69,6 +97,17 @@ class RecurringLabels(Partition):
             ordered = streams("label_sets").permutation(num_classes)
         first, second = (self._by_set if self.overlap_of == "set" else self._by_all)(num_classes)
         return np.sort(ordered[first] if session % 2 else ordered[second])
+
+    @staticmethod
+    def _listed(sets: tuple[tuple[int, ...], ...], session: int, num_classes: int) -> np.ndarray:
+        """Return a session's labels from the list; check all of its sets."""
+        for number, labels in enumerate(sets, start=1):
+            if max(labels) >= num_classes:
+                raise EdgeflError(
+                    f"label_sets: session {number} has label {max(labels)}, but the data set has {num_classes}"
+                    f" labels: choose from 0 to {num_classes - 1}"
+                )
+        return np.sort(np.array(sets[(session - 1) % len(sets)], np.int64))
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
         """Return the slices of the two sets' labels: one set from each end, overlapping in the shared labels."""

@@ -65,6 +65,99 @@ def test_times_by_hand(
     assert switches(path, **options) == times_s
 
 
+# ---- lists and tables
+
+TABLE = "client,on_s,off_s\na,0,30\nb,20,\na,90,120\nc,,\n"
+LISTS = {"a": [[0, 30], [90, 120]], "b": [20], "c": []}
+FLAT = [[0, 30, 90, 120], [[20]], []]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", TABLE),
+        ("t.json", json.dumps(LISTS)),
+        ("u.json", json.dumps(FLAT)),
+        ("u.csv", TABLE.replace(",", ";")),
+    ],
+)
+@pytest.mark.parametrize(
+    ("options", "of_a", "of_b", "of_c"),
+    [
+        ({}, [0, 30, 90, 120], [20], []),  # once, and b stays on
+        ({"begin": 10, "time_scale": 2}, [0, 40, 160, 220], [20], []),
+        ({"begin": 100}, [0, 20], [0], []),
+        ({"begin": 500}, [], [0], []),
+        ({"period": 200}, [0, 30, 90, 120, 200, 230, 290], [20, 200, 220, 400, 420, 600, 620], []),
+        (
+            {"period": 120},
+            [0, 30, 90, 150, 210, 270, 330],
+            [20, 120, 140, 240, 260, 360, 380],
+            [],
+        ),  # touch over its end
+    ],
+)
+def test_lists_and_tables_by_hand(
+    name: str,
+    text: str,
+    options: Any,
+    of_a: list[float],
+    of_b: list[float],
+    of_c: list[float],
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    assert [switches(path, device, 7, **options) for device in range(3)] == [of_a, of_b, of_c]
+
+
+WRONG_TABLES = r"""
+t.csv:1 | on_s | client,on,off|a,1,2
+t.csv:3 | on_s 5 and off_s 6 | client,on_s,off_s|a,1,9|a,5,6
+t.csv:2 | off_s 1 | client,on_s,off_s|a,2,1
+t.csv:3 | not ascend from inf | client,on_s,off_s|a,2,|a,5,6
+t.csv:2 | on_s is 'x' | client,on_s,off_s|a,x,1
+t.csv:2 | on_s is -1 | client,on_s,off_s|a,-1,1
+t.csv:2 | without on_s | client,on_s,off_s|a,,1
+t.csv:2 | 2 cells | client,on_s,off_s|a,1
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "noun", "text"), [line.split(" | ") for line in WRONG_TABLES.strip().splitlines()]
+)
+def test_a_wrong_table_is_refused_with_its_row(where: str, noun: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text.replace("|", "\n"))
+    with refused_at("devices.churn.path", where, noun):
+        switches(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "nouns"),
+    [
+        ('{"a": [1, "x"]}', ("'a'", "[1] is 'x'")),
+        ('{"a": [[1, 2, 3]]}', ("'a'", "[1, 2, 3]", "pairs")),
+        ('{"a": [[1, 5], [4, 6]]}', ("'a'", "pair 1, 4 to 6", "ascend from 5")),
+        ('{"a": ["on", [54, 890]]}', ("'a'", "[0] is 'on'")),  # the form that Plato's users sketch
+    ],
+)
+def test_a_wrong_list_is_refused(text: str, nouns: tuple[str, ...], tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(text)
+    with refused_at("devices.churn.path", *nouns):
+        switches(path)
+
+
+def test_a_period_must_hold_all_times_and_is_not_fedscales(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(TABLE)
+    with refused_at("devices.churn.period", "pair 1, 90 to 120", "period 100"):
+        switches(path, period=100)
+    with refused_at("devices.churn.period", "finish_time", "leave period out"):
+        switches(written(tmp_path, KNOWN), period=100)
+
+
 def test_devices_are_clients_in_the_files_order(tmp_path: Path) -> None:
     spells = [{"active": [i], "inactive": [i + 1], "finish_time": 10} for i in (5, 2, 7)]
     path = written(tmp_path, *spells)
@@ -80,7 +173,8 @@ REFUSED = r"""
 trace.json:1 | {
 no clients | []
 no clients | {}
-'7' | {"7": [1, 2]}
+'7' | {"7": [2, 1]}
+'7' | {"7": 3}
 finish_time | {"7": {"active": [1], "inactive": [2]}}
 'activ' | {"7": {"activ": [1], "inactive": [2], "finish_time": 10}}
 2 times in active and 1 in inactive | {"7": {"active": [1, 3], "inactive": [2], "finish_time": 9}}

@@ -188,3 +188,50 @@ def test_people_keep_to_the_streets() -> None:
         back = [np.interp(along_m[-1] - walked_m, along_m, axis) for axis in corners.T]
         assert movement.positions_m(at(1, 8) + walked_m)[0] == pytest.approx(there, abs=1e-6)
         assert movement.positions_m(at(1, 17.5) + walked_m)[0] == pytest.approx(back, abs=1e-6)
+
+
+# ---- plans that are hardly as intended
+
+
+def notes_of(people: int = PEOPLE, streets: list[Any] | None = None, **parameters: Any) -> list[str]:
+    mapped = Streets.model_validate({"lines_m": streets}).street_map(Places()) if streets else None
+    places = Places(AREAS.areas, streets=mapped)
+    start(people, places=places, **parameters)
+    return places.notes
+
+
+def test_people_who_never_come_home_are_noted() -> None:
+    everyone = notes_of(20, plan=[TO_WORK])
+    assert len(everyone) == 1
+    assert "20 of 20 people" in everyone[0]
+    assert "at work" in everyone[0]
+    assert "to: home" in everyone[0]
+    assert notes_of(20) == []
+    assert notes_of(20, plan=[{**TO_WORK, "share": 0.3}, BACK]) == []
+
+
+def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
+    """Of those who go, everyone, a share of 0.8 comes back: 0.2 of the people are stranded."""
+    (note,) = notes_of(plan=[TO_WORK, {**BACK, "share": 0.8}])
+    stranded = int(note.split(" of ")[0].split()[-1])
+    assert abs(stranded - 0.2 * PEOPLE) < STANDARD_ERRORS * math.sqrt(0.2 * 0.8 * PEOPLE)
+    assert "share" in note
+
+
+def test_an_address_without_a_way_to_the_others_is_noted() -> None:
+    """The mill's street, y = 50, does not meet the longer one, y = 0: its spots are nearer to it above y = 25."""
+    home_street, own_street = [[-600, 0], [200, 0]], [[400, 50], [600, 50]]
+    commute = {"addresses": {"work": "mill"}, "plan": [TO_WORK, BACK]}
+    (note,) = notes_of(100, streets=[home_street, own_street], **commute)
+    assert "from work to" in note
+    assert "100 spots" in note
+    # the farthest corner of the mill, [600, 100], is hypot(400, 100) m from the end of the longer street
+    farthest_m = float(note.split("up to ")[1].split(" m")[0])
+    assert 350 < farthest_m <= math.hypot(400, 100)
+    assert notes_of(100, streets=[home_street, own_street, [[200, 0], [400, 50]]], **commute) == []
+
+
+def test_a_few_spots_at_a_lost_street_are_no_note() -> None:
+    """A yard of 20 m in the mill: most of its spots are nearer to the street that counts."""
+    streets = [[[-600, 0], [600, 0]], [[590, 90], [600, 100]]]
+    assert notes_of(100, streets=streets, addresses={"work": "mill"}) == []

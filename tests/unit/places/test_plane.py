@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from edgefl.places.plane import EQUATOR_M, FLATTENING, LocalPlane
+from edgefl.places.plane import EQUATOR_M, FLATTENING, LocalPlane, look_like_degrees
 from tests.refusals import refused_at
 
 E2 = FLATTENING * (2 - FLATTENING)
@@ -60,3 +60,26 @@ def test_the_date_line_is_no_border() -> None:
 def test_what_is_far_away_is_refused(there: tuple[float, float]) -> None:
     with refused_at("", "11.5, 48.1", kind=ValueError):
         LocalPlane(11.5, 48.1).to_m([[11.5, 48.1], there])
+
+
+@pytest.mark.parametrize(
+    ("places", "degrees"),
+    [
+        ([[11.57, 48.13], [11.58, 48.14]], True),  # Munich
+        ([[48.13, 11.57], [48.14, 11.58]], True),  # latitude first
+        ([[120.99, 14.57], [120.99, 14.5701]], True),  # Manila, 11 m of a street
+        ([[-0.1, 51.5], [0.1, 51.6]], True),  # London, on both sides of the meridian
+        ([[-70.66, -33.45], [-70.6, -33.4]], True),  # Santiago
+        ([[0, 0], [0.5, 0.4]], False),  # a table in the laboratory
+        ([[-0.4, 0.2], [0.3, -0.1]], False),
+        ([[11.57, 48.13]], False),
+        ([[11.57, 48.13], [11.57, 48.13]], False),
+        ([[11.57, 48.13], [13.4, 52.5]], False),  # two masts by a path
+        ([[0, 0], [400, 0]], False),
+        ([[100, 100], [100.5, 100.5]], False),  # no latitude
+        ([[200.1, 30], [200.2, 30]], False),  # no longitude
+        ([], False),
+    ],
+)
+def test_degrees_are_recognised(places: list[list[float]], degrees: bool) -> None:
+    assert look_like_degrees(places) is degrees

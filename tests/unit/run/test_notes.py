@@ -86,7 +86,8 @@ def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
 
 def plan(days: str, hour: str) -> dict[str, Any]:
     trip = {"leave": hour, "to": "work", "days": days}
-    return {"name": "itinerary", "addresses": {"work": [50.0, 0.0]}, "plan": [trip]}
+    back = {"leave": 23, "to": "home", "days": days}
+    return {"name": "itinerary", "addresses": {"work": [50.0, 0.0]}, "plan": [trip, back]}
 
 
 WALK = {"name": "random_waypoint", "area_factor": 1.5}

@@ -209,3 +209,22 @@ def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
     run = prepare(scenario.load(digits, overrides), device="cpu")
     assert run.world.gains.clamped == 0
     assert run.learner.device_data.key == 1
+
+
+@pytest.mark.parametrize(
+    ("sets", "change", "nouns"),
+    [
+        ("[[0, 1], [2, 3], [10]]", "devices.count=6", ("session 3 has label 10", "0 to 9")),
+        (
+            "[[0, 1], [2, 3], [4]]",
+            "devices.count=200",
+            ("samples in the session", "200 devices"),
+        ),  # some 140 of a 4
+    ],
+)
+def test_labels_of_a_later_session_are_refused_before_the_run(
+    digits: Path, sets: str, change: str, nouns: tuple[str, ...]
+) -> None:
+    changes = [f"learning.partition={{name: iid, label_sets: {sets}}}", change, "sessions.count=4"]
+    with refused_at("learning.partition", *nouns):
+        prepare(scenario.load(digits, changes), device="cpu")

@@ -130,6 +130,11 @@ areas.mill.rectangle | from_m | areas.mill={rectangle: {from_m: [1, 0], to_m: [1
 areas.mill.polygon | three | areas.mill={polygon: {points_m: [[0, 0], [1, 0]]}}
 areas.mill | origin_lon_lat | areas.mill={geojson: {path: no.json}}; ATTRACTION.homes=mill
 areas.mill.sumo_net.path | no.xml | areas.mill={sumo_net: {path: no.xml}}; ATTRACTION.homes=mill
+radio.tdd | write {pattern: DDDSU} | radio.tdd=DDDSU
+radio.tdd.patern | did you mean 'pattern' | radio.tdd={patern: DDDSU}
+radio.tdd | add a U | radio.tdd={pattern: DDDD}
+devices.file | write {path: phones.csv} | devices.file=phones.csv
+cell | write {radius_m: 300} | cell=300
 cell | min_distance_m | cell={radius_m: 20, min_distance_m: 30}
 cell.radius_m | 250 m | radio.path_loss=inh
 cell.radius_m | InH | cell.radius_m=200; radio.path_loss=inh
@@ -208,6 +213,9 @@ learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
+learning.partition | labels_per_device 11 | learning.partition={name: label_count, labels_per_device: 11}
+learning.partition.exponent | 1.1 | learning.partition={name: power_law, exponent: 1}
+learning.partition.sigma | 0 | learning.partition={name: log_normal, sigma: 0}
 learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
 learning | oracle | learning.algorithm=oracle
 learning.drift.cells | site 3 | learning.drift={name: label_swap, at: 2, cells: [3]}

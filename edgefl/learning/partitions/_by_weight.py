@@ -1,0 +1,100 @@
+"""Samples divided by weights: sizes that follow a law, and a given number of labels per device."""
+
+from abc import abstractmethod
+
+import numpy as np
+from pydantic import Field
+
+from edgefl.errors import EdgeflError
+from edgefl.learning.partitions import by_device
+from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
+
+ROUNDING = 1e-9  # samples; a share of 0.9999999999999999 is one sample
+
+
+class ByWeight(RecurringLabels):
+    """Give each device a number of samples in proportion to its weight, optionally of a few labels only.
+
+    Every sample of the session's labels goes to exactly one device, and every device has at least one. Without
+    `labels_per_device`, samples are dealt at random. With it, the devices that have a label share its samples by
+    their weights, so that sizes follow the weights as far as the labels allow: no device has more than all samples
+    of its labels. Labels are chosen in descending order of weight: a device takes those with the most samples for
+    the weight that has chosen them so far, or random ones if these are equal.
+    """
+
+    labels_per_device: int | None = Field(
+        None, ge=1, le=1_000_000, description="number of labels of each device; null: all of the session"
+    )
+
+    @abstractmethod
+    def weights(self, devices: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the positive weights [devices]."""
+
+    def deal(
+        self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
+    ) -> list[np.ndarray]:
+        require_samples(len(pool), devices)
+        weights = self.weights(devices, rng)
+        owner = np.empty(len(pool), np.int64)
+        if self.labels_per_device is None:
+            owner[rng.permutation(len(pool))] = np.repeat(np.arange(devices), shared_out(len(pool), weights))
+            return by_device(pool, owner, devices)
+        present, label_of = np.unique(labels[pool], return_inverse=True)
+        has = _holders(np.bincount(label_of), weights, self.labels_per_device, rng)
+        for label in range(len(present)):
+            holders = np.flatnonzero(has[label])
+            samples = rng.permutation(np.flatnonzero(label_of == label))
+            owner[samples] = np.repeat(holders, shared_out(len(samples), weights[holders]))
+        return by_device(pool, owner, devices)
+
+
+def shared_out(total: int, weights: np.ndarray) -> np.ndarray:
+    """Return whole numbers [n] that sum to `total`, in proportion to weights [n] but at least 1.
+
+    Fractions go to the largest remainders.
+
+    Args:
+        total: at least n.
+    """
+    least = np.zeros(len(weights), dtype=bool)
+    while True:
+        exact = (total - least.sum()) * weights / weights[~least].sum()
+        if not (smaller := ~least & (exact < 1 - ROUNDING)).any():
+            break
+        least |= smaller
+    exact[least] = 1.0
+    counts = np.floor(exact + ROUNDING).astype(np.int64)
+    # the largest remainders first; those with exactly 1 come last
+    counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
+    return counts
+
+
+def _holders(samples: np.ndarray, weights: np.ndarray, each: int, rng: np.random.Generator) -> np.ndarray:
+    """Choose `each` labels per device, [C, devices] bool, such that labels have holders by their samples [C].
+
+    Raises:
+        EdgeflError: this is not possible.
+    """
+    classes, devices = len(samples), len(weights)
+    if each > classes or devices * each < classes:
+        remedy = (
+            f"at most {classes}" if each > classes else f"at least {-(-classes // devices)}, or more devices"
+        )
+        raise EdgeflError(
+            f"labels_per_device {each} of {devices} devices does not divide the session's {classes} labels: choose"
+            f" {remedy}"
+        )
+    has = np.zeros((classes, devices), dtype=bool)
+    chosen, left = np.zeros(classes), samples.copy()
+    shuffled = rng.permutation(devices)
+    for device in shuffled[np.argsort(-weights[shuffled], kind="stable")]:
+        taken = np.lexsort((rng.random(classes), chosen / samples, left == 0))[:each]
+        if not left[taken].all():
+            raise EdgeflError(
+                f"the labels have {', '.join(map(str, samples.tolist()[:12]))} samples, too few for {devices} devices"
+                f" with {each} labels each: choose fewer devices or fewer labels_per_device"
+            )
+        has[taken, device] = True
+        chosen[taken] += weights[device]
+        left[taken] -= 1
+    return has

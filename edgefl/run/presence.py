@@ -1,0 +1,90 @@
+"""Look ahead before a run: does any device come into the cells at all?"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from edgefl.engine.cells.network import Network
+from edgefl.errors import EdgeflError
+from edgefl.mobility import Mobility, Movement
+from edgefl.mobility.trace import Trace
+from edgefl.scenario.world import World
+
+MOST_PLACES = 2_000_000  # devices x times looked at
+FEWEST_TIMES, MOST_TIMES = 50, 1_000
+DAY_S = 86_400.0  # longest time of a model's movement that is looked at; a file is looked at to the end
+# a model's speed is that of its Doppler shift, or varies around it
+FASTER = 3.0
+
+
+def check(world: World, network: Network) -> Iterator[str]:
+    """Look for a device in the cells, if none is there at time 0, until the run ends or gives up waiting.
+
+    A run is refused if its devices certainly stay outside: all of a trace, or people of a model that are farther away
+    than they move between two looks. Left out: switches and batteries.
+
+    Yields:
+        A note if no device is seen inside, but one may come between two looks, or later.
+
+    Raises:
+        EdgeflError: no device comes; names where they are, and the remedy.
+    """
+    scenario, edge_m = world.scenario, world.extent.edge_m
+    if network.still or any(network.present(cell) for cell in range(scenario.layout.cells)):
+        return
+    ends_s = scenario.latest_end_s if scenario.latest_end_s < math.inf else scenario.rounds.max_wait_s
+    recorded = any(mobility.own_numbers for _, mobility in scenario.devices.mobilities())
+    until_s = ends_s if recorded else min(ends_s, DAY_S)
+    times_s = np.linspace(0.0, until_s, int(np.clip(MOST_PLACES // world.count, FEWEST_TIMES, MOST_TIMES)))
+    nearest_m, middle_m = _seen(world.movement, times_s, edge_m)
+    if nearest_m <= edge_m:
+        return
+    place, mobility = scenario.devices.mobilities()[0]
+    if nearest_m < math.inf:
+        message = (
+            f"no device comes nearer than {nearest_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
+            f" end at {edge_m:,.0f} m; the devices' middle is {_point(middle_m)} m: put sites there (layout.sites)"
+            f"{_origin(mobility, middle_m)}"
+        )
+    else:
+        begin = "begin earlier (mobility.begin_s), or " if isinstance(mobility, Trace) else ""
+        message = (
+            f"no device is anywhere in the first {until_s:,.0f} s: {begin}make the run longer (duration_s)"
+        )
+    if recorded:
+        known = getattr(world.movement, "nearest_m", None)
+        certain = known is not None and known() > edge_m
+    else:
+        step_m = FASTER * float(world.movement.doppler_speeds_m_s().max()) * (times_s[1] - times_s[0])
+        certain = until_s == ends_s and nearest_m - step_m > edge_m
+    if certain:
+        raise EdgeflError(message, place)
+    yield f"{'.'.join(place)}: looked at {len(times_s):,} times: {message}"
+
+
+def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float, np.ndarray]:
+    """Return the smallest distance of a device from [0, 0] at these times, and the mean place of all, m.
+
+    The distance is inf if no device is anywhere. It stops at the first time with a device within the edge.
+    """
+    nearest_m, seen, sum_m = math.inf, 0, np.zeros(2)
+    for time_s in times_s.tolist():
+        places_m = movement.positions_m(time_s)
+        places_m = places_m[~np.isnan(places_m[:, 0])]
+        nearest_m = min(nearest_m, float(np.hypot(*places_m.T).min(initial=math.inf)))
+        seen, sum_m = seen + len(places_m), sum_m + places_m.sum(axis=0)
+        if nearest_m <= edge_m:
+            break
+    return nearest_m, sum_m / max(seen, 1)
+
+
+def _point(place_m: np.ndarray) -> str:
+    return f"[{', '.join(f'{value:.0f}' for value in place_m)}]"
+
+
+def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
+    """Suggest the origin of a trace that moves the devices' middle to [0, 0]; '' for other models."""
+    if not isinstance(mobility, Trace):
+        return ""
+    return f", or set mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m / mobility.scale))}"

@@ -1,0 +1,222 @@
+"""Partitions whose sizes follow a law, a number of labels per device, and listed label sets."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgefl.learning.partitions import Partition
+from edgefl.learning.partitions._by_weight import ByWeight, shared_out
+from edgefl.learning.partitions.dirichlet import Dirichlet
+from edgefl.learning.partitions.dirichlet_mix import DirichletMix
+from edgefl.learning.partitions.iid import Iid
+from edgefl.learning.partitions.label_count import LabelCount
+from edgefl.learning.partitions.log_normal import LogNormal
+from edgefl.learning.partitions.power_law import PowerLaw
+from edgefl.rng import Streams
+from tests.refusals import refused_at
+
+SEED = 7
+SIGMAS = 3.0  # two-sided chance of 0.3 % per comparison
+MANY, SAMPLES = 1_000, 1_000_000  # devices and samples where a law is estimated
+LABELS = np.arange(SAMPLES) % 10
+
+
+def sizes(partition: Partition) -> np.ndarray:
+    return np.array([len(held) for held in partition.assign(LABELS, MANY, 1, Streams(SEED))])
+
+
+def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]:
+    return [set(labels[held].tolist()) for held in dealt]
+
+
+# ---- whole numbers in proportion
+
+
+@pytest.mark.parametrize(
+    ("total", "weights", "counts"),
+    [
+        (10, [1, 2, 7], [1, 2, 7]),
+        (20, [1, 2, 7], [2, 4, 14]),
+        (
+            10,
+            [0.01, 1, 1],
+            [1, 5, 4],
+        ),  # 1 sample at least; the others share 9, and the first gets the odd one
+        (3, [5, 1e-9, 1], [1, 1, 1]),
+        (7, [1, 1, 1], [3, 2, 2]),
+        (11, [3, 3, 4], [3, 3, 5]),  # 3.3, 3.3 and 4.4: the largest remainder is the last one's
+        (1, [0.1], [1]),
+    ],
+)
+def test_samples_are_shared_out_by_hand(total: int, weights: list[float], counts: list[int]) -> None:
+    assert shared_out(total, np.array(weights, float)).tolist() == counts
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    weights=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30),
+    more=st.integers(0, 200),
+)
+def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[float], more: int) -> None:
+    total, w = len(weights) + more, np.array(weights)
+    counts = shared_out(total, w)
+    assert counts.sum() == total
+    assert counts.min() >= 1
+    # those above the least share the rest in proportion
+    above = counts > 1
+    if above.any():
+        exact = counts[above].sum() * w[above] / w[above].sum()
+        assert np.abs(counts[above] - exact).max() < 2
+
+
+# ---- the laws
+
+
+@pytest.mark.parametrize("exponent", [2.5, 3.5])
+def test_the_exponent_is_recovered_by_maximum_likelihood(exponent: float) -> None:
+    """Clauset et al. (2009): 1 + n / sum(ln(x / x_min)), standard error (exponent - 1) / sqrt(n).
+
+    The smallest device has SAMPLES / MANY (exponent - 2) / (exponent - 1) samples, 333 or more, so that whole numbers
+    change a logarithm by at most 0.0015.
+    """
+    drawn = np.sort(sizes(PowerLaw(exponent=exponent)))
+    assert drawn.sum() == SAMPLES
+    estimate = 1 + (MANY - 1) / np.log(drawn / drawn[0]).sum()
+    assert abs(estimate - exponent) < SIGMAS * (exponent - 1) / np.sqrt(MANY) + 0.0015 * (exponent - 1) ** 2
+
+
+@pytest.mark.parametrize("sigma", [0.3, 1.0])
+def test_logarithms_of_log_normal_sizes_are_normal(sigma: float) -> None:
+    """Of n normal numbers the deviation has the standard error sigma / sqrt(2 n), and the skewness sqrt(6 / n)."""
+    drawn = sizes(LogNormal(sigma=sigma))
+    assert drawn.sum() == SAMPLES
+    logs = np.log(drawn)
+    assert abs(logs.std(ddof=1) / sigma - 1) < SIGMAS / np.sqrt(2 * MANY)
+    skewness = ((logs - logs.mean()) ** 3).mean() / logs.std() ** 3
+    assert abs(skewness) < SIGMAS * np.sqrt(6 / MANY)
+
+
+def test_samples_of_a_device_are_drawn_at_random_from_all_labels() -> None:
+    """Without a number of labels, the largest device's labels are a draw without replacement: hypergeometric."""
+    dealt = PowerLaw(exponent=3.0).assign(LABELS, MANY, 1, Streams(SEED))
+    largest = max(dealt, key=len)
+    counts, share = np.bincount(LABELS[largest], minlength=10), len(largest) / SAMPLES
+    variance = SAMPLES / 10 * share * (1 - share)
+    assert np.abs(counts - len(largest) / 10).max() < 4 * np.sqrt(variance)
+
+
+# ---- a number of labels
+
+
+@pytest.mark.parametrize(
+    "partition", [LabelCount(), LogNormal(labels_per_device=2), PowerLaw(labels_per_device=2)]
+)
+def test_each_device_has_exactly_its_number_of_labels(partition: ByWeight) -> None:
+    labels = np.random.default_rng(SEED).permutation(np.repeat(np.arange(10), 200))
+    dealt = partition.assign(labels, 50, 1, Streams(SEED))
+    assert np.array_equal(np.sort(np.concatenate(dealt)), np.arange(2_000))
+    assert {len(each) for each in labels_of(dealt, labels)} == {2}
+
+
+def test_equal_labels_have_equally_many_devices_with_equal_sizes() -> None:
+    """50 devices with 2 of 10 labels: 10 devices a label, 200 / 10 samples of each, 40 in all."""
+    labels = np.repeat(np.arange(10), 200)
+    dealt = LabelCount(labels_per_device=2).assign(labels, 50, 1, Streams(SEED))
+    assert {len(held) for held in dealt} == {40}
+    holders = np.bincount([label for each in labels_of(dealt, labels) for label in each])
+    assert holders.tolist() == [10] * 10
+
+
+def test_a_label_with_three_times_the_samples_has_three_times_the_devices() -> None:
+    labels = np.repeat([0, 1], [1_000, 3_000])
+    dealt = LabelCount(labels_per_device=1).assign(labels, 40, 1, Streams(SEED))
+    assert sorted(each.pop() for each in labels_of(dealt, labels)) == [0] * 10 + [1] * 30
+    assert {len(held) for held in dealt} == {100}
+
+
+def test_labels_are_chosen_at_random() -> None:
+    """Device 0 has 3 of 10 labels: each in 3 of 10 draws."""
+    labels, draws = np.repeat(np.arange(10), 20), 200
+    held = np.zeros(10)
+    for seed in range(draws):
+        held[
+            list(labels_of(LabelCount(labels_per_device=3).assign(labels, 9, 1, Streams(seed)), labels)[0])
+        ] += 1
+    np.testing.assert_allclose(held / draws, 0.3, atol=4 * np.sqrt(0.3 * 0.7 / draws))
+
+
+def test_sizes_follow_the_weights_with_few_labels() -> None:
+    """The small devices come last and even out the labels: the weights of their holders differ by less than a median.
+
+    None of these devices outweighs a label's mean, and the smallest has 200 samples, which whole numbers change by
+    0.25 %.
+    """
+    partition, devices = LogNormal(sigma=1.0, labels_per_device=1), 200
+    weights = partition.weights(devices, Streams(SEED)("partition", 0))
+    mean = weights.sum() / 10  # of a label's holders
+    assert weights.max() < mean
+    dealt = partition.assign(LABELS, devices, 1, Streams(SEED))
+    shares = np.array([len(held) for held in dealt]) / SAMPLES / (weights / weights.sum())
+    assert np.abs(shares - 1).max() < float(np.median(weights)) / mean + 0.005
+
+
+@pytest.mark.parametrize(
+    ("partition", "devices", "nouns"),
+    [
+        (LabelCount(labels_per_device=11), 20, ("labels_per_device 11", "10 labels", "at most 10")),
+        (LabelCount(labels_per_device=2), 4, ("4 devices", "10 labels", "at least 3")),
+        (LabelCount(labels_per_device=4), 30, ("10, 10, 10", "30 devices with 4 labels")),
+        (PowerLaw(), 101, ("100 samples", "101 devices")),
+    ],
+)
+def test_what_cannot_be_dealt_is_refused(partition: ByWeight, devices: int, nouns: Sequence[str]) -> None:
+    with refused_at("", *nouns):
+        partition.assign(np.arange(100) % 10, devices, 1, Streams(SEED))
+
+
+def test_more_holders_than_samples_are_refused() -> None:
+    """Three devices with both labels need three samples of each."""
+    with refused_at("", "2, 10 samples", "3 devices with 2 labels"):
+        LabelCount(labels_per_device=2).assign(np.repeat([0, 1], [2, 10]), 3, 1, Streams(SEED))
+
+
+# ---- listed label sets
+
+
+SETS = ((0, 1, 2), (2, 3), (4,))
+
+
+@pytest.mark.parametrize("kind", [Iid, Dirichlet, DirichletMix, PowerLaw])
+def test_each_session_has_the_labels_of_its_set(kind: type[Iid]) -> None:
+    partition = kind(label_sets=SETS)
+    labels = np.random.default_rng(SEED).permutation(np.repeat(np.arange(5), 40))
+    for session, expected in enumerate([*SETS, *SETS], start=1):
+        assert partition.session_labels(session, 5, Streams(SEED)).tolist() == list(expected)
+        dealt = partition.assign(labels, 6, session, Streams(SEED))
+        assert set.union(*labels_of(dealt, labels)) == set(expected)
+    assert [partition.key(session) for session in (1, 2, 3, 4)] == [1, 2, 3, 4]
+
+
+def test_labels_may_be_new_in_the_last_session() -> None:
+    """Table 12 of the conference paper: labels that no session before has had."""
+    partition = Iid(label_sets=((0, 1, 2), (1, 2, 3), (0, 2, 3), (4, 5)))
+    before = {label for s in (1, 2, 3) for label in partition.session_labels(s, 6, Streams(1)).tolist()}
+    assert before.isdisjoint(partition.session_labels(4, 6, Streams(1)).tolist())
+
+
+@pytest.mark.parametrize(
+    ("settings_", "nouns"),
+    [
+        ({"label_sets": ((0,), ())}, ("session 2", "at least one")),
+        ({"label_sets": ((0, 0),)}, ("session 1", "none twice")),
+        ({"label_sets": ((0,),), "overlap": 0.2}, ("overlap", "label_sets")),
+        ({"label_sets": ((-1,),)}, ()),
+        ({"label_sets": ()}, ()),
+    ],
+)
+def test_wrong_sets_are_refused(settings_: dict[str, object], nouns: Sequence[str]) -> None:
+    with refused_at("", *nouns):
+        Iid(**settings_)  # type: ignore[arg-type]

@@ -1,0 +1,101 @@
+"""Runs whose devices never come into the cells are refused, or noted, before they begin."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgefl.run.plan import prepare
+from edgefl.scenario.scenario import load
+from tests.refusals import refused_at
+
+FAR = "t,id,x,y\n0,a,5000,6000\n100,a,5200,6000\n0,b,7000,6000\n100,b,7200,6500\n"
+
+
+def notes(devices: dict[str, Any], **sections: Any) -> list[str]:
+    scenario = {
+        "name": "a",
+        "devices": devices,
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "workload": {"payload_bits": 1000, "flops_per_sample": 1.0e6},
+        **sections,
+    }
+    return prepare(load(scenario)).notes
+
+
+def traced(folder: Path, text: str, **trace: Any) -> dict[str, Any]:
+    path = folder / "town.csv"
+    path.write_text(text)
+    ids = {line.split(",")[1] for line in text.splitlines()[1:]}
+    return {"count": len(ids), "mobility": {"name": "trace", "path": str(path), **trace}}
+
+
+def commute(**addresses: tuple[float, float]) -> dict[str, Any]:
+    plan = [{"leave": 8, "to": "work"}, {"leave": 17, "to": "home"}]
+    return {"count": 5, "mobility": {"name": "itinerary", "addresses": addresses, "plan": plan}}
+
+
+def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Path) -> None:
+    """a begins hypot(5000, 6000) = 7,810 m away; the mean of both ways is [(5100 + 7100) / 2, (6000 + 6250) / 2]."""
+    with refused_at("devices.mobility", "7,810 m", "250 m", "layout.sites") as refusal:
+        notes(traced(tmp_path, FAR))
+    found = re.search(r"origin_m: \[(\d+), (\d+)\]", str(refusal.value))
+    assert found is not None
+    assert [float(each) for each in found.groups()] == pytest.approx(
+        [6_100, 6_125], abs=10
+    )  # as far as they move in half a look
+    shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
+    assert not [note for note in notes(shifted) if "no device" in note]
+
+
+def outside(found: list[str]) -> list[str]:
+    return [note for note in found if "no device" in note]
+
+
+def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
+    """It passes [0, 0] at 300 m, and at 200 m with the next line: the cell's radius is 250 m."""
+    passing = "t,id,x,y\n0,a,-9000,{0}\n400,a,9000,{0}\n"
+    with refused_at("devices.mobility", "300 m"):
+        notes(traced(tmp_path, passing.format(300)), duration_s=400)
+    assert not outside(notes(traced(tmp_path, passing.format(200)), duration_s=400))
+
+
+def test_gaps_of_a_trace_lead_nowhere(tmp_path: Path) -> None:
+    """Absent devices do not pass the cell: with a limit to gaps, nothing is left of the way through it."""
+    passing = traced(tmp_path, "t,id,x,y\n0,a,-9000,0\n1,a,-8990,0\n400,a,9000,0\n401,a,9010,0\n")
+    assert not outside(notes(passing, duration_s=401))
+    passing["mobility"]["max_gap_s"] = 10
+    with refused_at("devices.mobility", "m to [0, 0]"):
+        notes(passing, duration_s=401)
+
+
+def test_devices_that_come_later_are_waited_for(tmp_path: Path) -> None:
+    late = "t,id,x,y\n0,a,90000,0\n2000,a,0,0\n2010,a,0,0\n"
+    assert not outside(notes(traced(tmp_path, late)))
+    (note,) = outside(notes(traced(tmp_path, late), duration_s=600))
+    assert "first 600 s" in note
+
+
+def test_a_trace_that_has_not_begun_is_noted(tmp_path: Path) -> None:
+    here = "t,id,x,y\n0,a,0,0\n100,a,100,0\n"
+    (note,) = outside(notes(traced(tmp_path, here, begin_s=-10_000), duration_s=600))
+    assert "anywhere" in note
+    assert "begin_s" in note
+
+
+def test_a_device_that_passes_between_two_looks_is_noted(tmp_path: Path) -> None:
+    """At 50 m/s it is inside from 95 to 105 s; the looks are 1e6 s / 999 = 1,001 s apart."""
+    fast = "t,id,x,y\n0,a,-5000,0\n400,a,15000,0\n"
+    (note,) = outside(notes(traced(tmp_path, fast), duration_s=1e6))
+    assert "1,000 times" in note
+
+
+def test_people_who_live_and_work_elsewhere() -> None:
+    """For a day they are looked at, which is certain for a run of a day, but not for one of a week."""
+    elsewhere = commute(home=(5_000, 0), work=(6_000, 0))
+    with refused_at("devices.mobility", "5,000 m", "250 m"):
+        notes(elsewhere, duration_s=86_400)
+    assert [note for note in notes(elsewhere, duration_s=7 * 86_400) if "no device comes" in note]
+    commuters = commute(home=(5_000, 0), work=(0, 0))
+    assert not [note for note in notes(commuters, duration_s=86_400) if "no device" in note]
