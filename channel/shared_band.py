@@ -65,6 +65,7 @@ class SharedBand:
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
+        self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
     def __len__(self) -> int:
@@ -165,6 +166,15 @@ class SharedBand:
         flow.powers = {}
         self._plan = None
 
+    def pause(self, slot: int, paused: bool) -> None:
+        """Stop serving flows from a slot boundary on, or serve them again.
+
+        Raises:
+            ValueError: the slot is past, or flows end before it.
+        """
+        self._advance(slot)
+        self._paused, self._plan = paused, None
+
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
         """Return the next slot boundary at which flows are complete, if none joins or leaves, and their ids.
 
@@ -174,7 +184,7 @@ class SharedBand:
 
         Returns:
             Slot and ids in the order in which they joined; the horizon and no ids if none ends before it;
-            None if the band is empty.
+            None if the band is empty or paused.
 
         Raises:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
@@ -183,7 +193,7 @@ class SharedBand:
             raise ValueError(f"horizon {horizon} is past: the band is settled up to slot {self.slot}")
         if self._done:
             return self.slot, [flow.id for flow in self._done]
-        if not self._flows:
+        if not self._flows or self._paused:
             return None
         plan = self._look_ahead(horizon)
         end = plan.states[-1].slot
@@ -277,7 +287,7 @@ class SharedBand:
             raise ValueError(
                 f"{[flow.id for flow in self._done]} ended at slot {self.slot}: settle there first"
             )
-        if not self._flows:
+        if not self._flows or self._paused:
             self._state = replace(self._state, slot=slot)
             return
         plan = self._look_ahead(slot)

@@ -2,7 +2,8 @@
 
 A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, the
 share of its symbols for a special slot. The slot's absolute index modulo the period selects the weight. Without
-weights (None) every slot serves the transfer, as in the journal paper's separate intervals.
+weights (None) every slot serves the transfer, as in the journal paper's separate intervals. Flexible slots have no
+weights either: each serves the direction that has data.
 """
 
 import math
@@ -28,10 +29,10 @@ SYMBOLS_PER_SLOT = 14
 
 @dataclass(frozen=True)
 class Pattern:
-    """A frame of downlink (D), uplink (U) and special (S) slots, repeated from slot 0 on.
+    """A frame of downlink (D), uplink (U) and special (S) slots, repeated from slot 0 on, or flexible slots (F).
 
     Args:
-        pattern: one letter per slot, e.g. DDDSU.
+        pattern: one letter per slot, e.g. DDDSU; F if all slots are flexible.
         special: symbols of a special slot for downlink, guard and uplink, e.g. 10:2:2; they sum to 14.
 
     Raises:
@@ -45,10 +46,10 @@ class Pattern:
 
     def __post_init__(self) -> None:
         wrong = sorted(set(self.pattern) - set("DSU"))
-        if wrong or not self.pattern:
+        if not self.flexible and (wrong or not self.pattern):
             raise ValueError(
-                "pattern must be made of D (downlink), S (special) and U (uplink), such as DDDSU, "
-                f"got {self.pattern!r}" + (f" with {', '.join(wrong)}" if wrong else "")
+                "pattern must be made of D (downlink), S (special) and U (uplink), such as DDDSU, or be F "
+                f"(flexible), got {self.pattern!r}" + (f" with {', '.join(wrong)}" if wrong else "")
             )
         self._special_symbols()
         for direction in get_args(Direction):
@@ -58,13 +59,21 @@ class Pattern:
                     f"no symbol: add a {direction[0].upper()}, or an S with {direction} symbols"
                 )
 
+    @property
+    def flexible(self) -> bool:
+        """Whether each slot serves the direction that has data in it."""
+        return self.pattern == "F"
+
     def weights(self, direction: Direction) -> Weights:
-        """Return the share [period] of each slot that serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0."""
+        """Return the share [period] of each slot that serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0.
+
+        A flexible slot can serve either direction in full.
+        """
         if direction not in get_args(Direction):
             raise ValueError(f"direction must be one of {', '.join(get_args(Direction))}, got {direction!r}")
         downlink, _, uplink = self._special_symbols()
         symbols = downlink if direction == "downlink" else uplink
-        share = {"D": 0.0, "U": 0.0, "S": symbols / SYMBOLS_PER_SLOT} | {direction[0].upper(): 1.0}
+        share = {"D": 0.0, "U": 0.0, "S": symbols / SYMBOLS_PER_SLOT, "F": 1.0, direction[0].upper(): 1.0}
         return tuple(share[letter] for letter in self.pattern)
 
     def _special_symbols(self) -> tuple[int, int, int]:

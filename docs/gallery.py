@@ -46,6 +46,7 @@ TOPICS = {
         "schedulers_tdd",
         "background_traffic",
         "measured_links",
+        "testbed_5g_lena",
         "raspberry_pis",
         "convolutions",
     ],

@@ -13,10 +13,9 @@ from edgefl.channel.units import FloatArray
 class LearningFirst(ProportionalFair):
     """Proportional fair among the flows of learning devices; background traffic gets the slots without any.
 
-    A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. It
-    resembles the priority for federated learning that FedSched-5G compares with proportional fair (3.36 of 6 uploads
-    in time with proportional fair, 4.87 with priority). Effect of leaving it out: learning shares the band with
-    background traffic of load rho like any other user, and takes 1 / (1 - rho) times as long on average.
+    A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. Effect of
+    leaving it out: learning shares the band with background traffic of load rho like any other user, and takes
+    1 / (1 - rho) times as long on average.
     """
 
     def score(self, flows: Flows) -> FloatArray:

@@ -1,5 +1,7 @@
 """Devices that stay where they were dropped."""
 
+from typing import Literal
+
 import numpy as np
 from pydantic import Field
 
@@ -17,13 +19,30 @@ class Static(Mobility):
         10.0, ge=0, le=150, description="speed for the Doppler shift of every link"
     )
 
+    placement: Literal["area", "distance"] = Field(
+        "area",
+        description="area: equally many devices on equal areas (J); distance: equally many at any distance from the"
+        " middle, thus denser near it",
+    )
+
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
+        if self.placement == "distance":
+            positions_m = _by_distance(positions_m, min_distance_m, cell_radius_m)
         return _Fixed(positions_m, self.doppler_speed_m_s)
+
+
+def _by_distance(positions_m: np.ndarray, inner_m: float, outer_m: float) -> np.ndarray:
+    """Move points that are uniform in area on a ring to distances that are uniform, in the same directions."""
+    distance_m = np.hypot(*positions_m.T)
+    part = (distance_m**2 - inner_m**2) / (outer_m**2 - inner_m**2)
+    moved_m = inner_m + np.clip(part, 0.0, 1.0) * (outer_m - inner_m)
+    factor = np.divide(moved_m, distance_m, out=np.zeros_like(distance_m), where=distance_m > 0)
+    return positions_m * factor[:, None]
 
 
 class _Fixed:

@@ -11,7 +11,7 @@ from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains
-from edgefl.engine.air.presets import TDD_FROM_HZ
+from edgefl.engine.air.presets import in_fdd_band
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.cells.network import Network
@@ -255,10 +255,10 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
 
 def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
     """Note a band that carries both directions at once at a frequency where bands are TDD."""
-    if radio.preset == "nr" and radio.tdd is None and radio.carrier_hz >= TDD_FROM_HZ:
+    if radio.preset == "nr" and radio.tdd is None and not in_fdd_band(radio.carrier_hz):
         yield (
-            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in both directions at once, but bands from "
-            f"{TDD_FROM_HZ / 1e9:g} GHz on are TDD; leave radio.tdd out, or give it a frame"
+            f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in both directions at once, but bands at "
+            f"{radio.carrier_hz / 1e9:g} GHz are TDD; leave radio.tdd out, or give it a frame"
         )
 
 

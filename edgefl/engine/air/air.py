@@ -63,7 +63,10 @@ class AirInterface:
         """Return a cell's dynamically shared band in a direction."""
         if (cell, direction) not in self.bands:
             band = SharedBand(self.settings.scheduler, self.carriers[direction], self.groups)
-            self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s)
+            # 5G-LENA, NrMacSchedulerNs3: uplinks are scheduled first, and the downlink has the symbols that are left
+            yields = self.settings.flexible and direction == "uplink"
+            other = self.band(cell, "downlink") if yields else None
+            self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s, other)
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:

@@ -17,6 +17,8 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
+MOST_LOAD = 0.95  # of traffic in bit/s, as of a load: with more, files would pile up
+
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 
@@ -26,7 +28,8 @@ class BackgroundTraffic:
     """Poisson arrivals of background files in each cell and direction, each for a random user.
 
     The load is the share of time that the files would occupy the band alone: the arrival rate is the load over a
-    file's mean duration alone in the band. The rate follows a changing load: up to the next arrival it integrates to
+    file's mean duration alone in the band. Traffic in bit/s has the rate of its bits over those of a file. The rate
+    follows a changing load: up to the next arrival it integrates to
     an exponential of mean 1. Users stand still; those below the lowest rate have no traffic. Left out: congestion
     control, a user's sessions, and a limit of one file at a time for a user.
 
@@ -51,7 +54,8 @@ class BackgroundTraffic:
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
             for direction in DIRECTIONS:
-                if self._settings.load(direction, cell, self.air.env.now) != (0.0, math.inf):
+                load = self._settings.load(direction, cell, self.air.env.now)
+                if load != (0.0, math.inf) or self._settings.bps(direction) is not None:
                     snr = snr or self.users_snr(cell)
                     yield self._arrivals(cell, direction, snr[direction])
 
@@ -65,6 +69,7 @@ class BackgroundTraffic:
             raise EdgeflError(f"no user of cell {cell} is within reach: raise users", ("radio", "background"))
         rng = self.streams("background", direction, cell)
         mean_s = float(taken_s[reached].mean())
+        self._check_room(direction, mean_s)
         carrier_hz = self.air.settings.carrier_hz
         correlation = slot_correlation(settings.speed_m_s, carrier_hz=carrier_hz, slot_s=self.air.slot_s)
         key = self.streams.key("background", "fading", direction, cell)
@@ -87,8 +92,20 @@ class BackgroundTraffic:
                     background=True,
                 )
 
+    def _check_room(self, direction: Direction, mean_s: float) -> None:
+        """Raise if there is more traffic in bit/s than the band carries in files of this mean duration."""
+        bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
+        if bps is not None and bps > most_bps:
+            raise EdgeflError(
+                f"{bps:.3g} bit/s are too much: these users alone could send {most_bps / MOST_LOAD:.3g}, and files"
+                f" would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                ("radio", "background", f"{direction}_bps"),
+            )
+
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
         """Return the time after which this number of files is expected; inf if never."""
+        if (bps := self._settings.bps(direction)) is not None:
+            return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now
         while True:
             load, until_s = self._settings.load(direction, cell, time_s)

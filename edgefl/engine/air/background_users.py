@@ -1,5 +1,6 @@
 """Draw the users of background traffic: their places in a cell, and their links' SNR."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,13 +48,12 @@ class BackgroundUsers:
 
     def _large_scale(self, cell: int) -> LargeScaleState:
         rng, users = self.streams("background", "places", cell), self._settings.users
-        ring = {"inner_radius_m": self.extent.kept_free_m, "outer_radius_m": self.extent.edge_m}
         if isinstance(self.gains, PerRoundGains):
-            places_m = sample_ring(rng, users, **ring)
+            places_m = self._drawn_m(cell, rng)
             state = self.gains.of_places(places_m, rng)
         else:
             assert isinstance(self.gains, SpatialGains)
-            places_m = self._places_m(self.gains, cell, rng, ring)
+            places_m = self._places_m(self.gains, cell, rng)
             state = self.gains.of_links(places_m, np.zeros(users, dtype=np.intp), np.full(users, cell))
         walls = self._walls(cell)
         if walls is None:
@@ -61,13 +61,29 @@ class BackgroundUsers:
         loss_db = walls.loss_db(places_m, np.arange(users))
         return state.behind(loss_db, walls.inside(loss_db, np.arange(users)))
 
-    def _places_m(
-        self, gains: SpatialGains, cell: int, rng: np.random.Generator, ring: dict[str, float]
-    ) -> FloatArray:
+    def _drawn_m(self, cell: int, rng: np.random.Generator) -> FloatArray:
+        """Draw a place [users, 2] for each user: anywhere, or at the given distances from the cell's site."""
+        users, distance_m, extent = self._settings.users, self._settings.distance_m, self.extent
+        if distance_m is None:
+            return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)
+        if not extent.layout.several and distance_m[1] > extent.edge_m:
+            raise EdgeflError(
+                f"{distance_m[1]:g} m is beyond the cell's {extent.edge_m:g} m: lower it, or raise cell.radius_m",
+                ("radio", "background", "distance_m"),
+            )
+        uniform = rng.random((users, 2))
+        radius_m = distance_m[0] + uniform[:, 0] * (distance_m[1] - distance_m[0])
+        angle = 2.0 * math.pi * uniform[:, 1]
+        panels = [len(of) for of in extent.layout.bearings_deg]
+        site = int(np.repeat(np.arange(len(panels)), panels)[cell]) if panels else cell
+        site_m: FloatArray = extent.layout.sites_m[site]
+        return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
+
+    def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
         """Draw places until this cell is the strongest at enough of them."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
-            places_m = sample_ring(rng, users, **ring)
+            places_m = self._drawn_m(cell, rng)
             power_db = gains.power_db_of(places_m, np.zeros(users, dtype=np.intp))
             mine = (power_db.argmax(axis=1) == cell) & np.isfinite(power_db[:, cell])
             inside_m = np.concatenate([inside_m, places_m[mine]])[:users]

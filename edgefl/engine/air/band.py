@@ -10,12 +10,20 @@ from edgefl.errors import refused
 
 
 class BandInUse:
-    """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off."""
+    """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
-    def __init__(self, env: simpy.Environment, band: SharedBand, slot_s: float) -> None:
+    Args:
+        yields: the band in the same slots that has those in which this one has no flows; None if there is none.
+    """
+
+    def __init__(
+        self, env: simpy.Environment, band: SharedBand, slot_s: float, yields: "BandInUse | None" = None
+    ) -> None:
         self.env = env
         self._band = band
         self._slot_s = slot_s
+        self._yields = yields
+        self._paused = False
         self._ends: dict[int, simpy.Event] = {}
         self._plans = 0
 
@@ -50,7 +58,7 @@ class BandInUse:
             neighbours=neighbours,
             background=background,
         )
-        self._plan()
+        self._changed(slot)
         return end
 
     def change(self, id_: int, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
@@ -67,7 +75,7 @@ class BandInUse:
             return payload_bits  # its last bit had just arrived
         del self._ends[id_]
         moved = self._band.remove(id_, slot)
-        self._plan()
+        self._changed(slot)
         return moved
 
     def sent_by(self, id_: int) -> tuple[float, float]:
@@ -98,6 +106,20 @@ class BandInUse:
         for id_ in self._band.settle(slot):
             assert isinstance(id_, int)
             self._ends.pop(id_).succeed(slot)
+        self._tell(slot)
+
+    def _changed(self, slot: int) -> None:
+        self._tell(slot)
+        self._plan()
+
+    def _tell(self, slot: int) -> None:
+        """Pause the other band from a slot on while this one has flows."""
+        other, busy = self._yields, bool(self._ends)
+        if other is not None and other._paused != busy:
+            other.catch_up(slot)
+            other._paused = busy
+            other._band.pause(slot, busy)
+            other._plan()
 
     def _plan(self) -> None:
         """Schedule a wake-up at the next end of a flow or at the horizon; it replaces earlier ones.

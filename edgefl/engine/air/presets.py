@@ -27,7 +27,7 @@ Preset = Literal["journal", "nr"]
 NR: dict[str, dict[str, Any]] = {
     "radio": {
         "sharing": "dynamic",  # 38.214, 5.1.2.2 and 6.1.2.2: a base station divides the blocks of each slot
-        # n78 and the other bands from 2.4 GHz up; lower bands are FDD, and no frame is filled in
+        # n78 and the other TDD bands; in FDD bands no frame is filled in
         "tdd": {"pattern": "DDDSU"},
         "interference": "slot",  # for any neighbour_load
     },
@@ -98,7 +98,9 @@ NR: dict[str, dict[str, Any]] = {
         "idle_power_w": 0.01,  # 38.840: deep sleep, and paging every 1.28 s, 1.7 units of 6 mW
     },
 }
-TDD_FROM_HZ = 2.4e9  # bands from here up
+# FDD bands, 38.101-1, Table 5.2-1: those below n40, and n7, whose range n41 shares. The few TDD bands below n40 (n34,
+# n39, n50, n51) lie among them.
+FDD_HZ = (0.0, 2.3e9), (2.5e9, 2.57e9), (2.62e9, 2.69e9)
 FR1_TO_HZ = (
     7.125e9  # 38.101-1, 5.1; beyond it nr has no values for these keys, nor blockage by people and cars
 )
@@ -127,6 +129,11 @@ def with_preset(
         if key not in filled and key not in left_out and _fits(key, {**(beside or {}), **filled}):
             filled[key] = _value(key, value, {**(beside or {}), **filled})
     return filled
+
+
+def in_fdd_band(carrier_hz: float) -> bool:
+    """Return whether each direction has a band of its own at this carrier."""
+    return any(from_hz <= carrier_hz < to_hz for from_hz, to_hz in FDD_HZ)
 
 
 def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
@@ -222,7 +229,7 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
     power_rule = given.get("uplink_power_over_share") or given.get("power_over_share")
     match key:
         case "tdd":
-            return _number(given, "carrier_hz", USUAL_CARRIER_HZ) >= TDD_FROM_HZ
+            return not in_fdd_band(_number(given, "carrier_hz", USUAL_CARRIER_HZ))
         case "array_gain_db" | "nlos_array_gain_db" | "server_power_dbm":
             return _number(given, "carrier_hz", USUAL_CARRIER_HZ) <= FR1_TO_HZ
         case "power":  # a scenario with circuits means the model that has them

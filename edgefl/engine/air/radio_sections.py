@@ -17,7 +17,11 @@ NONE_IN_WORDS = "none"
 class TddSettings(Section):
     """A TDD frame: which slots serve which direction."""
 
-    pattern: str = Field("DDDSU", description="one letter per slot: D downlink, U uplink, S special")
+    pattern: str = Field(
+        "DDDSU",
+        description="one letter per slot: D downlink, U uplink, S special; or F: all slots are flexible, and the"
+        " downlink has those in which the cell has no uplink data",
+    )
     special: str = Field("10:2:2", description="symbols of a special slot: downlink:guard:uplink, sum 14")
 
     @model_validator(mode="after")

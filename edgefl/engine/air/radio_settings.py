@@ -59,7 +59,7 @@ class RadioSettings(Section):
     )
     tdd: TddSettings | None = Field(
         None,
-        description="frame pattern; null: separate intervals (J), or a band for each direction (FDD)",
+        description="frame; null: separate intervals (J), or a band for each direction (FDD)",
     )
     access: AccessSettings | None = Field(
         None,
@@ -152,6 +152,10 @@ class RadioSettings(Section):
                 " all the time: set link.rates: cqi, budget.uplink_power_over_share: per_resource_block, or sharing:"
                 " static"
             )
+        if self.flexible and self.sharing != "dynamic":
+            yield "tdd.pattern: F: slots follow the data, and sharing: static fixes shares: set sharing: dynamic"
+        if self.flexible and self.downlink == "broadcast":
+            yield "tdd.pattern: F: a broadcast keeps its slots, whatever else is sent: set downlink: unicast"
         if self.background is not None and self.sharing != "dynamic":
             yield (
                 "background traffic changes within a round, and sharing: static fixes shares: set sharing: dynamic"
@@ -178,6 +182,11 @@ class RadioSettings(Section):
     def fading_block(self) -> int:
         """Slots of a link's fading that are drawn at once."""
         return SHORT_BLOCK if self.preset == "nr" else BLOCK
+
+    @property
+    def flexible(self) -> bool:
+        """Whether each slot serves the direction that has data in it."""
+        return self.tdd is not None and self.tdd.pattern_of().flexible
 
     @property
     def by_slot(self) -> bool:

@@ -2,14 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from edgefl.channel.tdd import Direction
 from edgefl.config.component import Component
 
 __all__ = ["Background"]
+
+Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
@@ -20,8 +22,25 @@ class Background(Component):
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
     users: int = Field(20, ge=1, le=10_000, description="number of users in a cell, at random places")
+    distance_m: tuple[Metres, Metres] | None = Field(
+        None,
+        description="[from, to]: 2D distances of the users from their site, all as likely; null: anywhere",
+    )
     speed_m_s: ClassVar[float] = 1.0  # determines the Doppler shift of their links
     transmit_power_dbm: ClassVar[float] = 23.0  # of a phone, 38.101-1
+
+    @field_validator("distance_m")
+    @classmethod
+    def _rising(cls, distance_m: tuple[float, float] | None) -> tuple[float, float] | None:
+        if distance_m is not None and distance_m[0] > distance_m[1]:
+            raise ValueError(
+                f"from {distance_m[0]:g} to {distance_m[1]:g} m is no range: write the smaller one first"
+            )
+        return distance_m
+
+    def bps(self, direction: Direction) -> float | None:
+        """Return the traffic in bit/s, or None if it is given as a load."""
+        return None
 
     @abstractmethod
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:

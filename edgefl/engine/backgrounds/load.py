@@ -1,8 +1,9 @@
 """A constant load in all cells."""
 
 import math
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from edgefl.channel.tdd import Direction
 from edgefl.engine.backgrounds import Background
@@ -19,6 +20,24 @@ class Load(Background):
         0.0, ge=0, le=0.95, description="share of time in which background traffic alone would use the uplink"
     )
     downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same share for the downlink")
+
+    uplink_bps: float | None = Field(
+        None,
+        gt=0,
+        le=1e11,
+        description="traffic of a cell's users in the uplink, bit/s, instead of uplink_load",
+    )
+    downlink_bps: float | None = Field(None, gt=0, le=1e11, description="the same for the downlink")
+
+    @model_validator(mode="after")
+    def _load_or_rate(self) -> Self:
+        for direction in ("uplink", "downlink"):
+            if getattr(self, f"{direction}_load") and getattr(self, f"{direction}_bps") is not None:
+                raise ValueError(f"give either {direction}_load or {direction}_bps")
+        return self
+
+    def bps(self, direction: Direction) -> float | None:
+        return self.uplink_bps if direction == "uplink" else self.downlink_bps
 
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
         return (self.uplink_load if direction == "uplink" else self.downlink_load), math.inf

@@ -1,10 +1,12 @@
 """What is particular to one mobility model: where its devices are, and how they turn."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from edgefl.channel.geometry import sample_ring
 from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.attraction import Attraction
 from edgefl.mobility.gauss_markov import GaussMarkov
@@ -35,6 +37,19 @@ def test_static_devices_stay() -> None:
     assert not movement.moves
     assert np.array_equal(movement.positions_m(0.0), movement.positions_m(1e4))
     assert np.array_equal(movement.doppler_speeds_m_s(), np.full(20, 3.0))
+
+
+def test_static_devices_may_be_as_likely_at_any_distance() -> None:
+    """Of 4,000 drawn uniform in area, a tenth is in each of ten rings of the same width, in its old direction."""
+    ring = {"inner_radius_m": 20.0, "outer_radius_m": 160.0}
+    drawn_m = sample_ring(np.random.default_rng(1), 4000, **ring)
+    how: Any = {"cell_radius_m": 160.0, "min_distance_m": 20.0, "streams": Streams(1)}
+    assert np.array_equal(Static().start(drawn_m, **how).positions_m(0.0), drawn_m)
+    moved_m = Static(placement="distance").start(drawn_m, **how).positions_m(0.0)
+    counts, _ = np.histogram(np.hypot(*moved_m.T), bins=10, range=(20.0, 160.0))
+    assert counts.sum() == 4000
+    assert counts == pytest.approx(np.full(10, 400), abs=4 * math.sqrt(4000 * 0.1 * 0.9))
+    assert np.arctan2(*moved_m.T) == pytest.approx(np.arctan2(*drawn_m.T))
 
 
 class TwoSeconds(GaussMarkov):

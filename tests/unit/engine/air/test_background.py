@@ -13,11 +13,14 @@ from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.air.background_users import BackgroundUsers
+from edgefl.engine.air.band import BandInUse
 from edgefl.engine.backgrounds import Background
+from edgefl.engine.backgrounds.load import Load
 from edgefl.engine.records import DeviceRound, LedgerRow, Round
 from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
+from tests.refusals import refused_at
 from tests.unit.engine.air.worlds import world_of
 
 SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_share": "per_resource_block"}}
@@ -146,3 +149,60 @@ def test_what_users_spend_is_in_no_table() -> None:
     for row in (Round, LedgerRow):
         assert alone.rows.of[row] == beside.rows.of[row]
     assert [row.energy_server_j for row in beside.rows.of[Round]] != [0.0] * 4
+
+
+# ---- traffic in bit/s, and users at given distances
+
+
+def test_users_are_at_the_distances_given() -> None:
+    """Uniform from 20 to 80 m, with a standard deviation of 60 m / sqrt(12) each."""
+    world = cells({"distance_m": [20.0, 80.0]})
+    places_m = users(world)._drawn_m(0, np.random.default_rng(3))
+    distance_m = np.hypot(*places_m.T)
+    assert 20.0 <= distance_m.min() < 25.0 < 75.0 < distance_m.max() <= 80.0
+    assert distance_m.mean() == pytest.approx(50.0, abs=4 * 60.0 / np.sqrt(12 * 400))
+    noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz
+    loss_db = 10 * np.log10(dbm_to_watt(43.0) / noise_w / users(world).snr(0)["downlink"])
+    assert loss_db.max() <= UMi().path_loss_db(80.0, carrier_hz=3.5e9) + 1e-9
+
+
+def test_users_of_several_cells_are_around_their_own_site() -> None:
+    hexagons = {"rings": 1, "isd_m": 200.0}
+    world = cells({"distance_m": [30.0, 30.0]}, layout=hexagons, propagation={"shadowing": "spatial"})
+    places_m = users(world)._drawn_m(3, np.random.default_rng(3))
+    assert np.hypot(*(places_m - world.extent.layout.sites_m[3]).T) == pytest.approx(30.0)
+
+
+def test_users_beyond_the_cell_are_refused() -> None:
+    with refused_at("radio.background.distance_m", "300 m", "250 m"):
+        users(cells({"distance_m": [20.0, 300.0]})).snr(0)
+    with refused_at("distance_m", "from 80 to 20 m"):
+        Load(distance_m=(80.0, 20.0))
+
+
+def test_traffic_in_bit_per_second_brings_its_bits() -> None:
+    """Files of 50 kbit at 4 Mbit/s are 80 a second: in 5 s 400 on average, by Poisson with a deviation of 20."""
+    radio = {**SHARED, "scheduler": "round_robin", "background": {"uplink_bps": 4e6, "file_bits": 50_000}}
+    small = small_world(
+        [60.0], policy={"name": "schedule", "count": 1, "rounds": 1}, radio=radio, rules={"server_s": 5.0}
+    )
+    come = []
+    begin = BandInUse.begin
+
+    def count(self: BandInUse, id_: int, bits: float, **how: Any) -> Any:
+        come.append((id_, bits))
+        return begin(self, id_, bits, **how)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BandInUse, "begin", count)
+        small.run()
+    files = [bits for id_, bits in come if id_ < 0]
+    assert set(files) == {50_000}
+    assert len(files) == pytest.approx(400, abs=4 * 20)
+
+
+def test_traffic_that_the_band_cannot_carry_is_refused() -> None:
+    with refused_at("radio.background.uplink_bps", "1e+10 bit/s", "lower it"):
+        world("round_robin", {"uplink_bps": 1e10})
+    with refused_at("", "either uplink_load or uplink_bps"):
+        Load(uplink_load=0.1, uplink_bps=1e6)

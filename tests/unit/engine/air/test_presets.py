@@ -59,10 +59,39 @@ def nr(**keys: Any) -> dict[str, Any]:
     return {"preset": "nr", **keys}
 
 
-def test_bands_are_tdd_from_2_4_ghz_on_unless_the_scenario_says_none(tmp_path: Path) -> None:
+# 38.101-1, Table 5.2-1: the middle of each direction's range, in MHz
+@pytest.mark.parametrize(
+    ("band", "downlink_mhz", "uplink_mhz"),
+    [
+        ("n1", 2140, 1950),
+        ("n3", 1842.5, 1747.5),
+        ("n5", 881.5, 836.5),
+        ("n7", 2655, 2535),
+        ("n8", 942.5, 897.5),
+        ("n20", 806, 847),
+        ("n28", 780.5, 725.5),
+        ("n66", 2155, 1745),
+        ("n71", 634.5, 680.5),
+        ("n38", 2595, None),
+        ("n40", 2350, None),
+        ("n48", 3625, None),
+        ("n77", 3750, None),
+        ("n78", 3550, None),
+        ("n79", 4700, None),
+    ],
+)
+def test_a_band_with_both_directions_apart_has_no_frame(
+    band: str, downlink_mhz: float, uplink_mhz: float | None
+) -> None:
+    for carrier_mhz in filter(None, (downlink_mhz, uplink_mhz)):
+        radio = scenario(radio=nr(carrier_hz=carrier_mhz * 1e6)).radio
+        assert (radio.tdd is None) == (uplink_mhz is not None), band
+        tdd = scenario(radio=nr(carrier_hz=carrier_mhz * 1e6, tdd={})).radio.tdd
+        assert tdd == TddSettings(pattern="DDDSU")
+
+
+def test_a_band_is_tdd_unless_the_scenario_says_none(tmp_path: Path) -> None:
     assert scenario(radio=nr()).radio.tdd == TddSettings(pattern="DDDSU")
-    assert scenario(radio=nr(carrier_hz=2.4e9)).radio.tdd is not None
-    assert scenario(radio=nr(carrier_hz=2.1e9)).radio.tdd is None
     assert scenario(radio=nr(tdd={"pattern": "DSUUU"})).radio.tdd == TddSettings(pattern="DSUUU")
     fdd = scenario(radio=nr(tdd=None))
     assert fdd.radio.tdd is None
