@@ -64,7 +64,10 @@ EFFICIENCY = (
 
 
 class Column(Panel):
-    """A panel of one upright column of elements, tilted by their phases. Source: TR 38.901, 7.3, (M, N, P) = (10, 1, 1)."""
+    """A panel of one upright column of elements, tilted by their phases.
+
+    Source: TR 38.901, 7.3, (M, N, P) = (10, 1, 1).
+    """
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
         """Return the element's gain and the array's."""
