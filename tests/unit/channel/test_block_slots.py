@@ -94,6 +94,16 @@ def test_no_block_is_left_while_a_flow_could_use_it(
     assert slots > 50
 
 
+@pytest.mark.parametrize("scheduler", [RoundRobin(), ProportionalFair(), MaxRate()], ids=NAMES[1:4])
+def test_flows_at_the_highest_rate_take_turns(scheduler: Scheduler) -> None:
+    """Their channels are equally good: three with as many bits end within a slot of each, and each period has one."""
+    band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
+    for id_ in range(3):
+        band.add(id_, 1e6, snr_whole_band=1e6, fading=link, slot=0)
+    ends = ends_of(band)
+    assert max(ends.values()) - min(ends.values()) <= 3 * len(UPLINK)
+
+
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 def test_looking_ahead_changes_nothing(scheduler: Scheduler) -> None:
     """However often one looks, ends, airtimes and powers are the same to the last bit."""
@@ -171,7 +181,7 @@ def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
     given = Given(monkeypatch)
     band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
     for id_, widest in enumerate((0.25, 1.0)):
-        band.add(id_, 1e6, snr_whole_band=1e6, widest=widest, fading=link, slot=0)
+        band.add(id_, 1e8, snr_whole_band=1e6, widest=widest, fading=link, slot=0)
     band.next_end(band.slot + 25)
     _, blocks, _ = given.slots[-1]
     assert (blocks[0] <= 6).all()

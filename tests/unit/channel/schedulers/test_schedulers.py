@@ -70,6 +70,12 @@ def test_max_rate_serves_the_best_channel() -> None:
     assert MaxRate().shares(flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0])).tolist() == [0, 0, 1]
 
 
+def test_max_rate_serves_the_least_served_of_equally_good_channels() -> None:
+    of = flows([1, 1, 1, 1], efficiency=[5.0, 5.0, 1.0, 5.0], airtime=[3.0, 2.0, 0.0, 2.0])
+    assert MaxRate().shares(of).tolist() == [0, 1, 0, 0]
+    assert MaxRate().order(of).tolist() == [1, 3, 0, 2]
+
+
 def test_proportional_fair_weighs_the_channel_by_what_was_served() -> None:
     of = flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0], average=[1.0, 0.4, 2.0])
     assert ProportionalFair().shares(of).tolist() == [0, 1, 0]
