@@ -14,8 +14,9 @@ from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 # Slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; the
-# latter are a multiple of every look
-FIRST_LOOK, MOST_AT_ONCE = 128, 256
+# latter are a multiple of every look. A scheduler that decides in every slot looks ahead slot by slot, so that a look
+# which a new flow voids costs as much as its slots
+FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 
 
 @dataclass(frozen=True)

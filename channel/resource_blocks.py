@@ -217,5 +217,5 @@ def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntA
     want = wanted[rows]
     before = np.cumsum(want) - want
     given = np.zeros_like(wanted)
-    given[rows] = np.clip(blocks - before, 0, want)
+    given[rows] = np.minimum(np.maximum(blocks - before, 0), want)  # np.clip takes three times as long here
     return given

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.band_slots import BandFlow, BandRules, BandState, Groups, check_neighbours
-from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
+from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
@@ -210,10 +210,10 @@ class SharedBand:
         stride = self._glance(self._plan)
         return self.slot + stride - self.slot % stride
 
-    @staticmethod
-    def _glance(plan: _Plan | None) -> int:
+    def _glance(self, plan: _Plan | None) -> int:
         """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
-        return FIRST_LOOK if plan is None else min(MOST_AT_ONCE, FIRST_LOOK << plan.looks)
+        first = FIRST_LOOK_BY_SLOT if self._band.scheduler.per_slot else FIRST_LOOK
+        return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 
     def settle(self, slot: int) -> list[Any]:
         """Advance to a slot boundary and return the flows that are complete: each moved its payload.
