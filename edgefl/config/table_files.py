@@ -4,11 +4,12 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from edgefl.config import foreign_files
+from edgefl.config.clock import epoch_s
 from edgefl.errors import EdgeflError, about, quoted
 
 READABLE = (".csv", ".csv.gz", ".parquet")
@@ -16,7 +17,36 @@ Place = tuple[str, ...]
 Rows = Iterator[tuple[int, Sequence[Any]]]
 
 
-def table(path: Path, place: Place) -> tuple[list[str], Rows]:
+def rows(
+    path: Path, separator: str | None = None, *, blanks: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and cells of each row of a CSV file that is not empty.
+
+    Args:
+        separator: None: comma, semicolon or tab, the most frequent one in the first line.
+        blanks: whether blanks separate cells if the first line has none of these.
+
+    Raises:
+        EdgeflError: a line is not CSV.
+    """
+    with foreign_files.opened(path) as file:
+        # utf-8-sig: spreadsheets write a byte-order mark
+        text = foreign_files.lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
+        first = next(text, "")
+        usual = max(",;\t", key=first.count)
+        if blanks and usual not in first and " " in first.strip():
+            usual = " "
+        separator = separator or usual
+        lines = csv.reader(chain([first], text), delimiter=separator, skipinitialspace=separator == " ")
+        try:
+            for cells in lines:
+                if cells:
+                    yield lines.line_num, cells
+        except csv.Error as wrong:
+            raise error(path, lines.line_num, f"is not a CSV line ({wrong}); check its quotes") from wrong
+
+
+def table(path: Path, place: Place = ()) -> tuple[list[str], Rows]:
     """Return a table's first row, which should name its columns, and its other rows, each with its line.
 
     Cells are texts, or values in a Parquet table; its names count as line 1. CSV: separated by commas, semicolons or
@@ -28,12 +58,12 @@ def table(path: Path, place: Place) -> tuple[list[str], Rows]:
     Raises:
         EdgeflError: the file cannot be read, or a row has another number of cells; also while rows are read.
     """
-    rows = _parquet(path, place) if path.suffix == ".parquet" else _csv(path, place)
-    _, names = next(rows, (1, ()))
-    return [str(name).strip() for name in names], rows
+    lines = _parquet(path, place) if path.suffix == ".parquet" else _csv(path, place)
+    _, names = next(lines, (1, ()))
+    return [str(name).strip() for name in names], lines
 
 
-def error(path: Path, line: int, message: str, place: Place) -> EdgeflError:
+def error(path: Path, line: int, message: str, place: Place = ()) -> EdgeflError:
     """Return an error about a line of a table."""
     return EdgeflError(f"{path}:{line}: {message}", place)
 
@@ -53,8 +83,7 @@ def seconds(value: Any) -> float | None:
     if found is not None:
         return found
     try:
-        date = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        return epoch_s(str(value))
     except (ValueError, OverflowError, OSError):
         return None
 
@@ -79,33 +108,22 @@ def column(
 
 
 def _csv(path: Path, place: Place) -> Rows:
-    try:
-        with foreign_files.reading(path, *place), foreign_files.opened(path) as raw:
-            # utf-8-sig: spreadsheets write a byte-order mark
-            text = foreign_files.lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""))
-            head = next(text, "")
-            separator = max(",;\t", key=head.count)
-            columns = next(csv.reader([head], delimiter=separator), [])
-            yield 1, columns
-            lines = csv.reader(text, delimiter=separator)
-            for cells in lines:
-                if not cells:
-                    continue
-                line = 1 + lines.line_num
-                if len(cells) != len(columns):
-                    raise error(
-                        path, line, f"{len(cells)} cells but {len(columns)} columns: make them equal", place
-                    )
+    with foreign_files.reading(path, *place), about(*place):
+        columns = 0
+        for line, cells in rows(path):
+            columns = columns or len(cells)
+            if len(cells) == columns:
                 yield line, cells
-    except csv.Error as wrong:
-        raise EdgeflError(f"{path}: cannot be read as CSV ({wrong}); check the file", place) from wrong
+            elif any(map(str.strip, cells)):
+                raise error(
+                    path, line, f"{len(cells)} cells in a table of {columns} columns; complete the line"
+                )
 
 
 def _parquet(path: Path, place: Place) -> Rows:
-    with foreign_files.reading(path, *place):
+    with foreign_files.reading(path, *place), about(*place):
         if not path.exists():
             raise FileNotFoundError(path)
-        with about(*place):
-            file = foreign_files.ForeignParquet(path)
+        file = foreign_files.ForeignParquet(path)
         yield 1, file.names
         yield from enumerate(file.rows(file.names), start=2)

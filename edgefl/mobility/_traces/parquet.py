@@ -1,18 +1,16 @@
 """Read tables in Parquet, with the columns of `table`; this needs pyarrow."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgefl.config import foreign_files
 from edgefl.errors import EdgeflError
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import Samples
 from edgefl.mobility._traces.table import Columns
 
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
-
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return head.raw[:4] == b"PAR1"
 

@@ -4,15 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from edgefl.config import registry
+from edgefl.config.table_files import rows
 from edgefl.errors import EdgeflError, clipped
-from edgefl.mobility._traces._csv import rows
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 # names by which a column is known, in lower case and without blanks, hyphens and underscores
 COMMON: Mapping[str, tuple[str, ...]] = {
@@ -61,7 +59,7 @@ T_DRIVE: Mapping[str, str | int] = {"id": 1, "t": 2, "lon": 3, "lat": 4}
 REMEDY = "write a number, 12.5 for example"
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so is a table with a header, or has T-Drive's columns."""
     if not head.lines or head.is_xml or head.binary:
         return False
@@ -72,7 +70,7 @@ def begins(head: "Head") -> bool:
 def read(path: Path, samples: Samples) -> None:
     """Add the samples of a file."""
     columns = None
-    for line, cells in rows(path, samples):
+    for line, cells in rows(path, blanks=True):
         if columns is None:
             names, columns = _header(cells, samples)
             if names:
