@@ -19,7 +19,7 @@ class ClockWords:
     """Mark a number of hours that may also be a clock time: 8.5, "8:30" and "08:30:00" are the same."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(hours, handler(source))
+        return core_schema.no_info_before_validator_function(_hours, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -66,7 +66,7 @@ def _seconds(value: Any) -> Any:
         ) from error
 
 
-def hours(value: Any) -> Any:
+def _hours(value: Any) -> Any:
     """Convert a clock time to hours; return a number unchanged.
 
     Raises:

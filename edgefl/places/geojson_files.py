@@ -27,7 +27,7 @@ OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
 
 
 @dataclass(frozen=True)
-class Shape:
+class _Shape:
     """A polygon, as its rings, or a line, as a single ring; and the properties of its feature.
 
     rings: each [(longitude, latitude), ...].
@@ -61,7 +61,7 @@ class GeoJson(Strict):
         return value if value is None else str(value)
 
 
-def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shape]:
+def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Shape]:
     """Read the polygons or lines of a file, in degrees.
 
     Args:
@@ -85,7 +85,7 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shap
             raise EdgeflError(f"{path}: {error}", error.place or place) from error
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise EdgeflError(f"{path}: {_unreadable(content, error)}", place) from error
-        read: list[Shape] = []
+        read: list[_Shape] = []
         other = Counter[str]()
         for number in chosen:
             try:
@@ -106,7 +106,7 @@ def _of_feature(
     kinds: Mapping[str, int],
     convert: Callable[[list[Pair]], list[Pair]],
     other: Counter[str],
-) -> Iterator[Shape]:
+) -> Iterator[_Shape]:
     """Yield the shapes of a feature; count its geometries of other kinds."""
     for geometry in _geometries(feature.get("geometry") or {}):
         kind = str(geometry.get("type"))
@@ -117,7 +117,7 @@ def _of_feature(
             rings = [part] if kinds is LINES else part
             degrees = [convert([_pair(corner) for corner in ring]) if ring else [] for ring in rings]
             if degrees:
-                yield Shape(degrees, _properties(feature))
+                yield _Shape(degrees, _properties(feature))
 
 
 def _properties(feature: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -74,7 +74,7 @@ class SitesFile(Strict):
         """The key of the file in the scenario."""
         return ("layout", "sites", "geojson" if self.csv is None else "csv")
 
-    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "Masts":
+    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "_Masts":
         """Return the masts of the file, within a radius of the origin if it is given.
 
         Raises:
@@ -89,7 +89,7 @@ class SitesFile(Strict):
 
 
 @dataclass(frozen=True)
-class Masts:
+class _Masts:
     """Masts of a file.
 
     sites_m: [x, y] of each. azimuth_deg: bearings of each one's sectors, counter-clockwise from x; None without a
@@ -206,7 +206,7 @@ class _Rows:
             if bearing not in bearings:
                 bearings.append(bearing)
 
-    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> Masts:
+    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> _Masts:
         path, place = self._path, self._file.place
         if not self._azimuths:
             chosen = " that `where` chooses" if self._cells else ""
@@ -237,7 +237,7 @@ class _Rows:
                 place,
             )
         azimuths = list(self._azimuths.values())
-        return Masts(
+        return _Masts(
             places_m[kept].round(2).tolist(),
             [azimuths[at] for at in kept.tolist()] if self._with_azimuths else None,
             self._note(len(kept), sum(len(azimuths[at]) for at in kept.tolist())),

@@ -18,7 +18,7 @@ Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Edge:
+class _Edge:
     """A street of a network, from junction to junction; lanes: the attributes of each."""
 
     attributes: Mapping[str, str]
@@ -46,13 +46,13 @@ def boundary(path: Path) -> tuple[Pair, Pair]:
     return (x0, y0), (x1, y1)
 
 
-def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
+def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
     """Read the streets of a network and their corners, m: from junction to junction along each edge's shape.
 
     Raises:
         EdgeflError: names the file and the remedy.
     """
-    found: list[Edge] = []
+    found: list[_Edge] = []
     junctions: dict[str, Pair] = {}
     points, within = 0, False
     with _reading(path):
@@ -61,7 +61,7 @@ def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
                 # edges with a function lie within junctions or walking areas
                 within = "from" in attributes and "function" not in attributes
                 if within:
-                    found.append(Edge(attributes, []))
+                    found.append(_Edge(attributes, []))
                     points += 2 + attributes.get("shape", "").count(" ")
                     if points > MOST_POINTS:
                         raise _too_large(path, f"{MOST_POINTS:,} corners of streets")

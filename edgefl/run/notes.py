@@ -43,7 +43,7 @@ def of_run(
     settings, kinds = scenario.radio, scenario.devices.kinds()
     each = [(name, one, counts.of[name]) for name, one in scenario.by_federation.items()]
     yield from radio.air.regime.notes
-    yield from of_gains(world.gains, counts)
+    yield from _of_gains(world.gains, counts)
     for name, one, own in each:
         yield from scenario.whose(name, _never_aggregated(one.rounds.min_updates, own))
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
@@ -59,7 +59,7 @@ def of_run(
         yield from scenario.whose(name, _warm_start_that_never_acted(one.learning, one.sessions.count, own))
     for name, one, own in each:
         yield from scenario.whose(name, _rate_of_zero(one.learning, own))
-    yield from without_coverage(counts)
+    yield from _without_coverage(counts)
     yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
@@ -213,7 +213,7 @@ def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
         )
 
 
-def without_coverage(counts: Counts) -> Iterator[str]:
+def _without_coverage(counts: Counts) -> Iterator[str]:
     """Note devices without a link, and rounds that waited until timers expired."""
     rounds, out = counts.rounds.total(), counts.uncovered
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
@@ -270,7 +270,7 @@ def _seconds(value: float) -> str:
     return f"{round(value, decimals):g} s"
 
 
-def of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
+def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note distances shorter or longer than path loss is defined for."""
     if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (
