@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from edgefl.config import scenario_files, shipped
+from edgefl.config import foreign_files, shipped
 from edgefl.config.records import read_json, records
 from edgefl.engine.churn import Churn
 from edgefl.errors import EdgeflError, about, quoted
@@ -87,12 +87,8 @@ class AvailabilityTrace(Churn):
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
-        try:
-            status = shipped.data(self.path).stat()
-        except OSError as error:
-            why = f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}"
-            raise EdgeflError(f"{why}; {scenario_files.WHERE}", PLACE) from error
-        clients = _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
+        path = shipped.data(self.path)
+        clients = _read(path, foreign_files.stamp(path, *PLACE))
         if device >= len(clients) and not self.reuse:
             raise EdgeflError(
                 f"{self.path} has {len(clients)} clients, but there are more devices: use at most as many "
@@ -130,15 +126,13 @@ class AvailabilityTrace(Churn):
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, folder: Path, changed_ns: int, size: int) -> list[_Client]:
+def _read(path: Path, stamp: tuple[Path, int, int]) -> list[_Client]:
     """Read the clients of a file in order; a changed file is read again."""
     with about(*PLACE):
         if path.suffix == ".csv":
             return _of_table(path)
-        try:
+        with foreign_files.reading(path):
             entries = read_json(path)
-        except OSError as error:
-            raise EdgeflError(f"{path}: cannot be read ({error.strerror})") from error
         if not isinstance(entries, dict | list) or not entries:
             raise EdgeflError(f"{path}: has no clients; write an object with an entry for each")
         named = entries.items() if isinstance(entries, dict) else enumerate(entries)

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.parsers import expat
 
+from edgefl.config import foreign_files
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, BadRow, Samples
-from edgefl.mobility._traces._xml import parse
 
 DEEPEST = 100  # levels of nesting
 # SUMO's header of a file with degrees instead of metres
@@ -27,7 +27,8 @@ def read(path: Path, samples: Samples) -> None:
     parser.StartElementHandler = reader.begin
     parser.EndElementHandler = reader.end
     parser.CommentHandler = reader.comment
-    parse(parser, path, samples)
+    for _ in foreign_files.parse_xml(parser, path):
+        pass
 
 
 class _FcdReader:

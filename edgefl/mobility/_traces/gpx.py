@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from xml.parsers import expat
 
+from edgefl.config import foreign_files
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
-from edgefl.mobility._traces._xml import parse
 
 LONGEST = 10  # pieces of text in a <time>
 
@@ -28,7 +28,8 @@ def read(path: Path, samples: Samples) -> None:
     parser.StartElementHandler = reader.begin
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
-    parse(parser, path, samples)
+    for _ in foreign_files.parse_xml(parser, path):
+        pass
 
 
 class _GpxReader:

@@ -12,7 +12,7 @@ import numpy as np
 
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
-from edgefl.config import table_files
+from edgefl.config import foreign_files, table_files
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.settings import OTHERS, RATES, MeasuredSettings
 from edgefl.errors import EdgeflError, quoted
@@ -111,16 +111,13 @@ def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise EdgeflError(f"{path}: cannot be read ({error.strerror}) in {Path.cwd()}", PLACE) from error
-    return _read(path, tuple(settings.columns.items()), settings.begin_s, status.st_mtime_ns, status.st_size)
+    stamp = foreign_files.stamp(path, *PLACE)
+    return _read(path, tuple(settings.columns.items()), settings.begin_s, stamp)
 
 
 @lru_cache(maxsize=4)
 def _read(
-    path: Path, columns: tuple[tuple[str, str], ...], begin_s: float | None, changed_ns: int, size: int
+    path: Path, columns: tuple[tuple[str, str], ...], begin_s: float | None, stamp: tuple[Path, int, int]
 ) -> MeasuredRates:
     """Read a table; a changed file is read again."""
     names, lines = table_files.table(path, PLACE)
