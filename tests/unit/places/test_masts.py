@@ -162,7 +162,7 @@ def test_other_wrong_files(tmp_path: Path) -> None:
         loaded(tmp_path, "lon,lat\n11.12,46.06\n", origin_lon_lat=None)
     with refused_at("layout.sites.geojson", "RFC 7946"):
         loaded(tmp_path, '{"type": "FeatureCollection"}', "masts.geojson")
-    with refused_at("layout.sites.geojson", "no cell"):
+    with refused_at("layout.sites.geojson", "masts are Points"):
         loaded(tmp_path, '{"type": "FeatureCollection", "features": []}', "masts.geojson")
     with refused_at("layout.sites", "one file"):
         loaded(tmp_path, "", file={"geojson": "other.geojson"})
