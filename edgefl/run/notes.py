@@ -52,7 +52,8 @@ def of_run(
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
         yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
-    yield from _background_beyond_its_trace(settings.background, simulated_s)
+    ends_s = settings.background.ends_s if settings.background else None
+    yield from _beyond_its_file(ends_s, simulated_s, "background: its trace ends", "load", "trace")
     for name, one, own in each:
         yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
     for name, one, own in each:
@@ -63,7 +64,8 @@ def of_run(
     yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
-        yield from _beyond_measured_rates(world.measured.ends_s, simulated_s)
+        ends_s = world.measured.ends_s
+        yield from _beyond_its_file(ends_s, simulated_s, "measured: a device's rates end", "rate", "table")
         return
     yield from _two_bands_at_once(settings)
     yield from _beyond_nr(radio.efficiency, settings.link.downlink_layers)
@@ -116,22 +118,14 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit)
 
 
-def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterator[str]:
-    """Note background traffic that was recorded for less time than the run covers."""
-    ends_s = background.ends_s if background else None
+def _beyond_its_file(
+    ends_s: float | None, simulated_s: float, of: str, last: str, file: str
+) -> Iterator[str]:
+    """Note a recording of less time than the run covers."""
     if ends_s is not None and ends_s < simulated_s:
         yield (
-            f"radio.background: its trace ends at {_seconds(ends_s)}, but the run covers "
-            f"{_seconds(simulated_s)}: the last load held from then on; add rows to the trace"
-        )
-
-
-def _beyond_measured_rates(ends_s: float, simulated_s: float) -> Iterator[str]:
-    """Note measured rates of less time than the run covers."""
-    if ends_s < simulated_s:
-        yield (
-            f"radio.measured: a device's rates end at {_seconds(ends_s)}, but the run covers"
-            f" {_seconds(simulated_s)}: the last rate held from then on; add rows to the table"
+            f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: the last {last} held"
+            f" from then on; add rows to the {file}"
         )
 
 
