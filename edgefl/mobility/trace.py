@@ -60,8 +60,7 @@ class Trace(Mobility):
         description="a file, a folder, or a pattern such as taxis/*.csv; relative to the scenario's file"
     )
     columns: dict[Role, str | Annotated[int, Field(ge=1, le=10_000)]] = Field(
-        {},
-        description="columns of tables: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers",
+        {}, description="columns of tables: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers"
     )
     geo: bool | None = Field(
         None,

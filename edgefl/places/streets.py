@@ -109,10 +109,7 @@ class Streets(Strict):
     """
 
     lines_m: tuple[Line, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=1000,
-        description="[[[x, y], [x, y], ...], ...] corners of each street",
+        None, min_length=1, max_length=1000, description="[[[x, y], [x, y], ...], ...] corners of each street"
     )
     geojson: GeoJson | None = Field(
         None, description="{path, feature}: lines of a file, in degrees, e.g. exported from OpenStreetMap"

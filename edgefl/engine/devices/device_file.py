@@ -19,19 +19,9 @@ from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, quoted
 
 KEYS = (
-    "clock_hz",
-    "flops_per_cycle",
-    "capacitance",
-    "compute_jitter",
-    "transmit_power_dbm",
-    "array_gain_db",
-    "circuit_power_w",
-    "uplink_circuit_power_w",
-    "pa_efficiency",
-    "idle_power_w",
-    "battery_j",
-    "recharge_w",
-    "return_share",
+    *("clock_hz", "flops_per_cycle", "capacitance", "compute_jitter", "transmit_power_dbm", "array_gain_db"),
+    *("circuit_power_w", "uplink_circuit_power_w", "pa_efficiency", "idle_power_w"),
+    *("battery_j", "recharge_w", "return_share"),
 )
 LATENCY, SCORE = "latency_s", "score"
 NAMES = ("name", "id", "device", "model")  # columns that tell rows apart

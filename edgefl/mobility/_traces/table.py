@@ -13,42 +13,17 @@ from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
 
 # names by which a column is known, in lower case and without blanks, hyphens and underscores
-COMMON: Mapping[str, tuple[str, ...]] = {
-    "t": ("t", "time", "timestamp", "datetime", "utctime", "utc", "gpstime", "trackedat"),
-    "id": (
-        *(
-            "id",
-            "device",
-            "deviceid",
-            "user",
-            "userid",
-            "uid",
-            "vehicle",
-            "vehicleid",
-            "carid",
-            "taxi",
-            "taxiid",
-        ),
-        *(
-            "busid",
-            "bus",
-            "node",
-            "nodeid",
-            "track",
-            "trackid",
-            "trajid",
-            "trajectoryid",
-            "tripid",
-            "imei",
-            "mmsi",
-        ),
-    ),
-    "x": ("x", "xm", "posx", "xpos"),
-    "y": ("y", "ym", "posy", "ypos"),
-    "lon": ("lon", "lng", "long", "longitude", "gpslon", "gpslongitude"),
-    "lat": ("lat", "latitude", "gpslat", "gpslatitude"),
-    "type": ("type", "class", "mode"),
+_COMMON = {
+    "t": "t time timestamp datetime utctime utc gpstime trackedat",
+    "id": "id device deviceid user userid uid vehicle vehicleid carid taxi taxiid busid bus node nodeid track trackid"
+    " trajid trajectoryid tripid imei mmsi",
+    "x": "x xm posx xpos",
+    "y": "y ym posy ypos",
+    "lon": "lon lng long longitude gpslon gpslongitude",
+    "lat": "lat latitude gpslat gpslatitude",
+    "type": "type class mode",
 }
+COMMON = {role: names.split() for role, names in _COMMON.items()}
 WANTED = (
     "name the columns in the first line t,id,x,y (s and m) or t,id,lon,lat (degrees), or say which they are:"
     " columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers from 1 if there is no header"
