@@ -4,6 +4,7 @@ A kilobyte of gzip holds a megabyte of blanks, a table may be one endless line, 
 """
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -73,6 +74,13 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise OSError(f"holds more than {most_bytes // 1_000_000} MB")
     return content
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file; raise as `opened` and `lines` do."""
+    with opened(path) as file:
+        # utf-8-sig: spreadsheets write a byte-order mark
+        yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
 def lines(file: IO[str]) -> Iterator[str]:

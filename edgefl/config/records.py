@@ -65,11 +65,12 @@ def read_json(path: Path) -> Any:
 
 
 def _of_csv(path: Path) -> Iterator[Record]:
-    names, rows = table_files.table(path)
+    table = table_files.Table(path)
+    names = table.names
     for name in names:
         if names.count(name) > 1:
-            raise EdgeflError(f"{path}:1: has column {quoted(name)} twice; remove or rename one")
-    for line, cells in rows:
+            raise table.error(1, f"has column {quoted(name)} twice; remove or rename one")
+    for line, cells in table.rows:
         if any(map(str.strip, cells)):
             yield Record(path, line, dict(zip(names, map(str.strip, cells), strict=True)))
 

@@ -136,28 +136,27 @@ def _is_place(value: Any) -> bool:
 
 
 def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
-    names, lines = table_files.table(path, file.place)
+    table = table_files.Table(path, *file.place)
+    names = table.names
     if len(names) == len(OPENCELLID) and names[0].upper() in RADIOS:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
-        names = list(OPENCELLID)
+        names = table.names = list(OPENCELLID)
     small, found = {name.lower() for name in names}, {}
     for key, usual in NAMES.items():
         given = getattr(file, key)
         if given is not None or key != "azimuth" or small & set(usual):
             wanted = usual if given is None else (given,)
-            found[key] = names[table_files.column(path, names, wanted, file.place, exact=given is not None)]
+            found[key] = names[table.column(wanted, exact=given is not None)]
     for name in file.where:
-        table_files.column(path, names, (name,), file.place, exact=True)
-    for line, cells in lines:
+        table.column((name,), exact=True)
+    for line, cells in table.rows:
         row = dict(zip(names, cells, strict=True))
         yield f"{path}:{line}", row | {key: row[name] for key, name in found.items()}
 
 
 def _of_geojson(path: Path) -> Iterator[Row]:
     source = GeoJson(path=path, feature=None)
-    for one in shapes(
-        source, POINTS, "masts are Points, one for each cell"
-    ):
+    for one in shapes(source, POINTS, "masts are Points, one for each cell"):
         small = {str(name).lower(): value for name, value in one.properties.items()}
         azimuths = [small[name] for name in NAMES["azimuth"] if name in small]
         usual = {"azimuth": azimuths[0]} if azimuths else {}

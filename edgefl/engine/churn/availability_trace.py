@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from edgefl.config import foreign_files, shipped
+from edgefl.config import foreign_files, shipped, table_files
 from edgefl.config.records import read_json, records
 from edgefl.engine.churn import Churn
 from edgefl.errors import EdgeflError, about, quoted
@@ -170,11 +170,8 @@ def _of_table(path: Path) -> list[_Client]:
 
 
 def _number(name: str, text: str) -> float:
-    try:
-        number: Any = float(text)
-    except ValueError:
-        number = text
-    return _time(name, number)
+    number = table_files.number(text)
+    return _time(name, text if number is None else number)
 
 
 def _of_list(entry: Sequence[Any]) -> _Client:

@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from edgefl.channel.units import FloatArray
-from edgefl.config import shipped
+from edgefl.config import shipped, table_files
 from edgefl.config.error_messages import flat
 from edgefl.config.records import READABLE, Record, records
 from edgefl.config.registry import nearest
@@ -166,11 +166,8 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
         cell = row.values.get(column)
         if cell is None or cell == "":
             continue
-        try:
-            value = math.nan if isinstance(cell, bool) else float(cell)
-        except (TypeError, ValueError, OverflowError):
-            value = math.nan
-        if not math.isfinite(value):
+        value = table_files.number(cell)
+        if value is None:
             remedy = with_unit(column, cell) if isinstance(cell, str) else ""
             raise EdgeflError(
                 f"{row.where}: column {quoted(column)} has {quoted(cell)}, not a number"

@@ -59,13 +59,13 @@ class Samples:
         self.first_skipped = ""
         self.nameless = False  # whether a table has no ids
         self._path = Path()
-        self._name = ""
+        self.name = ""  # id of the only device of a file that gives no ids
         self._numbers: dict[tuple[str, str], int] = {}
         self._dated: bool | None = None
 
     def begin(self, path: Path, name: str) -> None:
-        """Begin a file; name: id of its device if it gives none."""
-        self._path, self._name = path, name
+        """Begin a file; name: of its device."""
+        self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
         """Set whether this file's coordinates are degrees, as its form says.
@@ -78,11 +78,6 @@ class Samples:
                 f"{self._path}: is in {'degrees' if degrees else 'metres'}, unlike the files before it; use one unit"
             )
         self.degrees = degrees
-
-    @property
-    def name(self) -> str:
-        """The id of the only device of a file that gives no ids."""
-        return self._name
 
     def add(
         self,
