@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from edgefl.config import shipped
-from edgefl.config.clock import DateWords
+from edgefl.config.clock import DATE
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import read
@@ -73,7 +73,7 @@ class Trace(Mobility):
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per unit of length of the trace")
-    begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DateWords()] | None = Field(
+    begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DATE] | None = Field(
         None,
         description="time of the trace, or date, at which the simulation begins; if left out, its first sample",
     )
