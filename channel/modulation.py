@@ -67,9 +67,8 @@ def snr_needed_over_parts(
     low, high = flat, flat * 2.0**10  # by Jensen's inequality, not below the SNR of a flat band
     for _ in range(_HALVINGS):
         mean = np.sqrt(low * high)
-        strongest = (
-            parts * mean / float(db_to_linear(gap_db))
-        )  # SNR over the gap of a part with all of the power
+        # SNR over the gap of a part with all of the power
+        strongest = parts * mean / float(db_to_linear(gap_db))
         top = np.minimum(symbol_bits, np.log1p(strongest) / np.log(2.0))
         t = top[:, None] * (nodes + 1.0) / 2.0
         above = (1.0 - np.expm1(t * np.log(2.0)) / strongest[:, None]) ** (parts - 1)
