@@ -17,7 +17,7 @@ from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
-from edgefl.engine.air.measurements import Measurements, Survey
+from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.progressive import ProgressiveTransfer
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_round import Link, RadioRound
@@ -173,14 +173,10 @@ class MeasuredGains:
         distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
         return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
 
-    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+    def power_db(self, *places: Any, **named: Any) -> Any:
         raise NotImplementedError("measured rates are no function of the place")
 
-    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("measured rates are no function of the place")
-
-    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("measured rates are no function of the place")
+    of_survey = of_links = power_db
 
 
 class MeasuredCells(Measurements):
