@@ -19,7 +19,6 @@ from edgefl.places.polygons import Trapezoids, trapezoids, union
 if TYPE_CHECKING:
     from edgefl.places.permissions import Mode
     from edgefl.places.street_map import StreetMap
-    from edgefl.places.streets import Streets
 
 Metres = Annotated[float, Field(ge=-1e6, le=1e6)]
 Point = tuple[Metres, Metres]
@@ -210,8 +209,15 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     return region
 
 
+class _MapSource(Protocol):
+    """Source of a scenario's streets."""
+
+    def read(self, places: Places) -> _Streets:
+        """Return the streets; reads map files."""
+
+
 def places(
-    areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: "Streets | None" = None
+    areas: Mapping[str, Area], origin_lon_lat: tuple[float, float] | None, streets: _MapSource | None = None
 ) -> Places:
     """Return the map of a scenario: the regions of its areas, and its streets.
 
