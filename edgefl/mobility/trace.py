@@ -12,7 +12,7 @@ from edgefl.config.clock import DATE
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import read
-from edgefl.mobility._traces._samples import LISTED, Device, Samples, Wanted
+from edgefl.mobility._traces._samples import LISTED, Samples, Wanted
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
@@ -211,7 +211,7 @@ class _Recorded:
     moves = True
 
     def __init__(
-        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Device]
+        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Recorded]
     ) -> None:
         devices = len(counts)
         owner = np.repeat(np.arange(devices), counts)
@@ -220,7 +220,7 @@ class _Recorded:
         same = owner[1:] == owner[:-1]
         present = same & (span_s <= limits_s[owner[1:]])
         absent_s = span_s[same & ~present]
-        self.recorded: Sequence[Recorded] = recorded
+        self.recorded = recorded
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 

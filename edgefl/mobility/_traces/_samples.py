@@ -34,8 +34,8 @@ class Wanted:
     skip: bool = False
 
 
-class Device(NamedTuple):
-    """A device of a trace: its id, its kind, and the type that its file gives it."""
+class Recorded(NamedTuple):
+    """A device of a trace: its id, its kind (vehicle or person of SUMO, row, track, ...), and its type or ''."""
 
     id: str
     kind: str
@@ -52,7 +52,7 @@ class Samples:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.degrees = wanted.degrees
-        self.devices: list[Device] = []  # in order of first appearance; the index is the device's number
+        self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # per device: samples that may be missing in a row
         self.skipped = 0  # rows
@@ -109,7 +109,7 @@ class Samples:
             )
         if number < 0:
             number = self._numbers[kind, id_] = len(self.devices)
-            self.devices.append(Device(id_, kind, type_))
+            self.devices.append(Recorded(id_, kind, type_))
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)
