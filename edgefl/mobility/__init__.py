@@ -15,7 +15,7 @@ from edgefl.mobility._trips import Trips
 from edgefl.places.areas import Places
 from edgefl.rng import Streams
 
-__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Recorded", "Trips", "still_until_s", "trips"]
+__all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Trips", "still_until_s", "trips"]
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
 
