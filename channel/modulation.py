@@ -28,7 +28,7 @@ _FRACTION_BIT, _FEWEST_BITS = 52, 3
 _NODES, _HALVINGS = 64, 60
 
 
-def snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
+def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
     """SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
 
     Args:
@@ -54,22 +54,21 @@ def snr_needed_over_parts(
 
     Args:
         efficiency: [n] bit/s/Hz, ascending. symbol_bits: [n] m, each above its rate.
-        parts: L, >= 1; with one this is `snr_needed`.
+        parts: L, >= 1; with one this is `_snr_needed`.
 
     Returns:
         [n] linear.
     """
     rates = np.asarray(efficiency, dtype=float)
-    flat = snr_needed(rates, gap_db)
+    flat = _snr_needed(rates, gap_db)
     if parts == 1:
         return flat
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     low, high = flat, flat * 2.0**10  # by Jensen's inequality, not below the SNR of a flat band
     for _ in range(_HALVINGS):
         mean = np.sqrt(low * high)
-        strongest = (
-            parts * mean / float(db_to_linear(gap_db))
-        )  # SNR over the gap of a part with all of the power
+        # SNR over the gap of a part with all of the power
+        strongest = parts * mean / float(db_to_linear(gap_db))
         top = np.minimum(symbol_bits, np.log1p(strongest) / np.log(2.0))
         t = top[:, None] * (nodes + 1.0) / 2.0
         above = (1.0 - np.expm1(t * np.log(2.0)) / strongest[:, None]) ** (parts - 1)
@@ -98,7 +97,7 @@ class Steps:
     where the channel has little scattering.
 
     Args:
-        gap_db: as in `snr_needed`.
+        gap_db: as in `_snr_needed`.
         cap: highest rate on one layer, or None for the whole table.
         layers: most layers at once, >= 1.
         parts: independent parts of the band, L >= 1; the SNR of a slot is that of their mean power, and each rate

@@ -82,7 +82,7 @@ class MovingDrawing:
 
     def _draw_map(self, phone: bool) -> None:
         axes, day = self._map, self._day
-        for cell, corners in cells_of(day.layout).items():
+        for cell, corners in _cells_of(day.layout).items():
             colour = self._colours.get(cell)
             face = to_rgba(colour, 0.13) if colour else (1, 1, 1, 0)
             axes.add_patch(Polygon(corners, facecolor=face, edgecolor=EDGE, linewidth=0.9, zorder=1))
@@ -237,7 +237,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
     return int((begins[longest] + ends[longest] - 1) // 2)
 
 
-def cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
+def _cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
     """Return the corners [n, 2] of each cell: the region nearest to its site, split by sector."""
     if layout["shape"] == "open":
         return {}

@@ -23,7 +23,7 @@ def map_of(run: str | Path, notes: list[str]) -> tuple[dict[str, Any], list[dict
     """
     with scenario_of(run) as scenario:
         layout = layout_of(scenario)
-        streets = streets_of(scenario, layout["radius_m"])
+        streets = _streets_of(scenario, layout["radius_m"])
         drawn = bool(scenario.get("areas") or scenario.get("streets"))
     try:
         drawing = json.loads((Path(run) / MAP).read_text(encoding="utf-8")) if drawn else {}
@@ -68,9 +68,9 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
         shape, sites_m, isd_m, world_m = "disc", [[0.0, 0.0]], 0.0, radius_m
     else:
         shape, world_m = "hexagons", (rings + 0.5) * isd_m
-        sites_m = hexagonal_sites_m(rings, isd_m).round(2).tolist()
+        sites_m = _hexagonal_sites_m(rings, isd_m).round(2).tolist()
         if layout.get("edge") != "guard_ring":
-            images_at_m = images_m(rings, isd_m).round(2).tolist()
+            images_at_m = _images_m(rings, isd_m).round(2).tolist()
     sectors_alike = not isinstance(layout["azimuth_deg"], list)
     return {
         "sectors": int(layout["sectors"]),
@@ -86,7 +86,7 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
+def _hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
     """Return the sites [sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
     axial = [(0, 0)]
     for ring in range(1, rings + 1):
@@ -95,7 +95,7 @@ def hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
     return _metres(axial, isd_m)
 
 
-def images_m(rings: int, isd_m: float) -> np.ndarray:
+def _images_m(rings: int, isd_m: float) -> np.ndarray:
     """Return the offsets [7, 2] of a layout that repeats on six sides, the first 0."""
     moved = [(0, 0), (rings + 1, rings)]
     for _ in range(5):
@@ -109,7 +109,7 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
     return isd_m * np.stack([grid[:, 0] + 0.5 * grid[:, 1], math.sqrt(0.75) * grid[:, 1]], axis=1)
 
 
-def streets_of(scenario: dict[str, Any], radius_m: float) -> list[list[list[float]]]:
+def _streets_of(scenario: dict[str, Any], radius_m: float) -> list[list[list[float]]]:
     """List the streets of grids and highways, each a line of [x, y]; radius_m: the world's, see `layout_of`."""
     devices = scenario["devices"]
     groups = [devices, *(devices.get("classes") or {}).values()]

@@ -66,7 +66,7 @@ def _examine() -> Iterator[_Finding]:
         f" {platform.system()} {platform.machine()}",
     )
     yield from _packages()
-    if metadata_of("torch") is not None:
+    if _metadata_of("torch") is not None:
         yield from _processor()
         yield _gpu()
     yield _memory()
@@ -74,7 +74,7 @@ def _examine() -> Iterator[_Finding]:
     yield from _folders()
 
 
-def metadata_of(package: str) -> str | None:
+def _metadata_of(package: str) -> str | None:
     """Return the version of an installed package, or None."""
     try:
         return metadata.version(package)
@@ -88,10 +88,10 @@ def _packages() -> Iterator[_Finding]:
     wanted = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
     needed = [one for one in wanted if one.marker is None or one.marker.evaluate({"extra": ""})]
     faults = [
-        one for one in needed if not one.specifier.contains(metadata_of(one.name) or "0", prereleases=True)
+        one for one in needed if not one.specifier.contains(_metadata_of(one.name) or "0", prereleases=True)
     ]
     shown = ", ".join(
-        f"{name} {metadata_of(name) or 'missing'}" for name in ("torch", "numpy", "scipy", "simpy")
+        f"{name} {_metadata_of(name) or 'missing'}" for name in ("torch", "numpy", "scipy", "simpy")
     )
     yield _Finding(
         "packages",
@@ -103,7 +103,7 @@ def _packages() -> Iterator[_Finding]:
     for one in wanted:
         if one.marker is not None and (extra := EXTRAS.search(str(one.marker))):
             of_extras.setdefault(extra[1], []).append(one.name)
-    there = [name for name in OPTIONAL if all(map(metadata_of, of_extras.get(name, [""])))]
+    there = [name for name in OPTIONAL if all(map(_metadata_of, of_extras.get(name, [""])))]
     others = [name for name in OPTIONAL if name not in there]
     hint = f"; not installed: {', '.join(others)} (pip install '{DISTRIBUTION}[NAME]')" if others else ""
     yield _Finding("extras", f"{', '.join(there) or 'none'}{hint}")

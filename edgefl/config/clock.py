@@ -1,6 +1,8 @@
 """Hours of the day and dates in settings: a number, or a clock time or date."""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -15,31 +17,29 @@ _SHOWN = r"(\d{1,2}):([0-5]\d)(?::([0-5]\d))?"
 _IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 
-class ClockWords:
-    """Mark a number of hours that may also be a clock time: 8.5, "8:30" and "08:30:00" are the same."""
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Mark a number that may also be a text.
+
+    read: converts a value that is no number; raises a PydanticCustomError that says what to write.
+    schema: JSON Schema of the text, without its type.
+    """
+
+    read: Callable[[Any], float]
+    schema: dict[str, Any]
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(hours, handler(source))
+        return core_schema.no_info_before_validator_function(self._number, handler(source))
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        return {"anyOf": [handler(schema), {"type": "string", "pattern": _IN_SCHEMAS, "examples": ["8:30"]}]}
+        return {"anyOf": [handler(schema), {"type": "string", **self.schema}]}
 
-
-Hour = Annotated[float, Field(ge=0, lt=HOURS), ClockWords()]
-
-
-class DateWords(ClockWords):
-    """Mark a number of seconds that may also be a date and time: 2026-01-05T07:30:00Z is 1767598200."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(_seconds, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
-        return {"anyOf": [handler(schema), {"type": "string", "examples": ["2026-01-05T07:30:00Z"]}]}
+    def _number(self, value: Any) -> Any:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return 0.0 if value == 0 else value  # -0.0 is a 0
+        return self.read(value)
 
 
 def epoch_s(text: str) -> float:
@@ -55,9 +55,7 @@ def epoch_s(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _seconds(value: Any) -> Any:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return 0.0 if value == 0 else value  # -0.0 is a 0
+def _seconds(value: Any) -> float:
     try:
         return epoch_s(value)
     except (ValueError, OverflowError, AttributeError) as error:
@@ -66,14 +64,7 @@ def _seconds(value: Any) -> Any:
         ) from error
 
 
-def hours(value: Any) -> Any:
-    """Convert a clock time to hours; return a number unchanged.
-
-    Raises:
-        PydanticCustomError: neither a number nor a time of day; says what to write.
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return 0.0 if value == 0 else value  # -0.0 is a 0
+def _hours(value: Any) -> float:
     shown = re.fullmatch(_SHOWN, value.strip()) if isinstance(value, str) else None
     if shown is None:
         raise _slip(f'must be an hour, such as 8.5 or "8:30", got {quoted(value)}{_remedy(value)}')
@@ -81,6 +72,12 @@ def hours(value: Any) -> Any:
     if hour >= HOURS:
         raise _slip(f"must be an hour of the day, 0:00 to 23:59:59, got {quoted(value)}")
     return hour + minute / 60 + second / 3600
+
+
+# 2026-01-05T07:30:00Z is 1767598200
+DATE = Words(_seconds, {"examples": ["2026-01-05T07:30:00Z"]})
+# 8.5, "8:30" and "08:30:00" are the same
+Hour = Annotated[float, Field(ge=0, lt=HOURS), Words(_hours, {"pattern": _IN_SCHEMAS, "examples": ["8:30"]})]
 
 
 def shown(hour: float) -> str:

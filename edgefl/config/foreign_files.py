@@ -4,6 +4,7 @@ A kilobyte of gzip holds a megabyte of blanks, a table may be one endless line, 
 """
 
 import gzip
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,17 @@ def reading(path: Path, *place: str) -> Iterator[None]:
         raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", place) from error
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, RecursionError) as error:
         raise EdgeflError(f"{path}: cannot be read ({error}); check the file", place) from error
+
+
+def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
+    """Return what changes with the content of a path: the working directory, the time of change, and the size.
+
+    Raises:
+        EdgeflError: there is no such file.
+    """
+    with reading(path, *place):
+        status = path.stat()
+    return Path.cwd(), status.st_mtime_ns, status.st_size
 
 
 def opened(path: Path) -> IO[bytes]:
@@ -64,6 +76,13 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
     return content
 
 
+def text_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file; raise as `opened` and `lines` do."""
+    with opened(path) as file:
+        # utf-8-sig: spreadsheets write a byte-order mark
+        yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
+
+
 def lines(file: IO[str]) -> Iterator[str]:
     """Yield the lines of a text.
 
@@ -78,32 +97,38 @@ def lines(file: IO[str]) -> Iterator[str]:
         yield line
 
 
-def parse_xml(parser: expat.XMLParserType, file: IO[bytes]) -> Iterator[None]:
-    """Feed an XML file to a parser; yield after each piece, so that the caller may stop early.
+def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
+    """Feed an XML file to a parser; yield the bytes given after each piece, so that the caller may stop early.
+
+    Unlike iterparse, expat keeps no elements and knows line numbers.
 
     Raises:
         OSError: it cannot be read, or names an unknown encoding, or a tag is too long to be intended.
-        ExpatError: it is not well-formed.
+        EdgeflError: it is not well-formed; names file and line.
     """
     given = 0
-    while piece := file.read(PIECE):
-        given += len(piece)
-        _parse(parser, piece, False)
-        if given - parser.CurrentByteIndex > LONGEST_LINE:
-            raise OSError(
-                f"line {parser.CurrentLineNumber}: longer than {LONGEST_LINE:,} bytes without an end"
-            )
-        yield
-    _parse(parser, b"", True)
+    with opened(path) as file:
+        while piece := file.read(PIECE):
+            given += len(piece)
+            _parse(parser, path, piece, False)
+            if given - parser.CurrentByteIndex > LONGEST_LINE:
+                raise OSError(
+                    f"line {parser.CurrentLineNumber}: longer than {LONGEST_LINE:,} bytes without an end"
+                )
+            yield given
+    _parse(parser, path, b"", True)
 
 
-def _parse(parser: expat.XMLParserType, piece: bytes, last: bool) -> None:
+def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) -> None:
     try:
         parser.Parse(piece, last)
     except LookupError as error:
         if isinstance(error, KeyError | IndexError):  # from a handler, not from Python's codecs
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
+    except expat.ExpatError as error:
+        fault = f"not well-formed XML ({expat.ErrorString(error.code)}); perhaps the file is cut off"
+        raise EdgeflError(f"{path}:{error.lineno}: {fault}") from error
 
 
 class ForeignParquet:

@@ -1,12 +1,11 @@
 """Read records, mappings of names to values, from CSV, JSON and YAML, each with its place in the file."""
 
-import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgefl.config import foreign_files
+from edgefl.config import foreign_files, table_files
 from edgefl.config.yaml_nodes import FaultyText, read
 from edgefl.errors import EdgeflError, quoted
 
@@ -32,8 +31,8 @@ class Record(NamedTuple):
 def records(path: Path) -> list[Record]:
     """Read the records of a file.
 
-    CSV: a line of names, then a record per line, separated by commas or semicolons; its values are texts. JSON and
-    YAML: a list of objects, or an object of objects.
+    CSV: a line of names, then a record per line; its values are texts. JSON and YAML: a list of objects, or an object
+    of objects.
 
     Raises:
         EdgeflError: names file, line or entry, and remedy.
@@ -66,27 +65,14 @@ def read_json(path: Path) -> Any:
 
 
 def _of_csv(path: Path) -> Iterator[Record]:
-    # utf-8-sig: spreadsheets write a byte-order mark
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        text = foreign_files.lines(file)
-        head = next(text, "")
-        separator = ";" if head.count(";") > head.count(",") else ","
-        names = [name.strip() for name in next(csv.reader([head], delimiter=separator), [])]
-        for name in names:
-            if names.count(name) > 1:
-                raise EdgeflError(f"{path}:1: has column {quoted(name)} twice; remove or rename one")
-        rows = csv.reader(text, delimiter=separator)
-        try:
-            for cells in rows:
-                line = 1 + rows.line_num
-                if any(map(str.strip, cells)):
-                    if len(cells) != len(names):
-                        raise EdgeflError(
-                            f"{path}:{line}: {len(cells)} cells in a table of {len(names)} columns; complete the line"
-                        )
-                    yield Record(path, line, dict(zip(names, map(str.strip, cells), strict=True)))
-        except csv.Error as error:
-            raise EdgeflError(f"{path}:{1 + rows.line_num}: is not a CSV line ({error})") from error
+    table = table_files.Table(path)
+    names = table.names
+    for name in names:
+        if names.count(name) > 1:
+            raise table.error(1, f"has column {quoted(name)} twice; remove or rename one")
+    for line, cells in table.rows:
+        if any(map(str.strip, cells)):
+            yield Record(path, line, dict(zip(names, map(str.strip, cells), strict=True)))
 
 
 def _of_document(path: Path) -> Iterator[Record]:

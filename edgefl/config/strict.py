@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationInfo, field_validator, mod
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from edgefl.config.clock import ClockWords
+from edgefl.config.clock import Words
 from edgefl.config.scenario_files import located
 from edgefl.config.units import with_unit
 from edgefl.config.yaml_nodes import scalar
@@ -108,7 +108,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
     """Whether a number with these annotations may be written as text, which is checked where it is converted."""
-    return any(isinstance(mark, ClockWords) for mark in metadata)
+    return any(isinstance(mark, Words) for mark in metadata)
 
 
 def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any, Any]]:

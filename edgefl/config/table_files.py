@@ -1,23 +1,50 @@
 """Read tables, CSV or Parquet, row by row with the line of each."""
 
 import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from edgefl.config import foreign_files
+from edgefl.config.clock import epoch_s
 from edgefl.errors import EdgeflError, about, quoted
 
 READABLE = (".csv", ".csv.gz", ".parquet")
-Place = tuple[str, ...]
-Rows = Iterator[tuple[int, Sequence[Any]]]
 
 
-def table(path: Path, place: Place) -> tuple[list[str], Rows]:
-    """Return a table's first row, which should name its columns, and its other rows, each with its line.
+def rows(
+    path: Path, separator: str | None = None, *, blanks: bool = False
+) -> Iterator[tuple[int, list[str]]]:
+    """Yield line and cells of each row of a CSV file that is not empty.
+
+    Args:
+        separator: None: comma, semicolon or tab, the most frequent one in the first line.
+        blanks: whether blanks separate cells if the first line has none of these.
+
+    Raises:
+        EdgeflError: a line is not CSV.
+    """
+    text = foreign_files.text_lines(path)
+    first = next(text, "")
+    usual = max(",;\t", key=first.count)
+    if blanks and usual not in first and " " in first.strip():
+        usual = " "
+    separator = separator or usual
+    lines = csv.reader(chain([first], text), delimiter=separator, skipinitialspace=separator == " ")
+    try:
+        for cells in lines:
+            if cells:
+                yield lines.line_num, cells
+    except csv.Error as error:
+        raise EdgeflError(
+            f"{path}:{lines.line_num}: is not a CSV line ({error}); check its quotes"
+        ) from error
+
+
+class Table:
+    """A table: the names of its columns, from its first row, and its other rows, each with its line.
 
     Cells are texts, or values in a Parquet table; its names count as line 1. CSV: separated by commas, semicolons or
     tabs.
@@ -28,21 +55,59 @@ def table(path: Path, place: Place) -> tuple[list[str], Rows]:
     Raises:
         EdgeflError: the file cannot be read, or a row has another number of cells; also while rows are read.
     """
-    rows = _parquet(path, place) if path.suffix == ".parquet" else _csv(path, place)
-    _, names = next(rows, (1, ()))
-    return [str(name).strip() for name in names], rows
 
+    def __init__(self, path: Path, *place: str) -> None:
+        self._path, self._place = path, place
+        self.rows = self._of_parquet() if path.suffix == ".parquet" else self._of_csv()
+        _, names = next(self.rows, (1, ()))
+        self.names = [str(name).strip() for name in names]
 
-def error(path: Path, line: int, message: str, place: Place) -> EdgeflError:
-    """Return an error about a line of a table."""
-    return EdgeflError(f"{path}:{line}: {message}", place)
+    def error(self, line: int, message: str) -> EdgeflError:
+        """Return an error about a line."""
+        return EdgeflError(f"{self._path}:{line}: {message}", self._place)
+
+    def column(self, wanted: Sequence[str], *, exact: bool = False) -> int:
+        """Return the place of the one column with a wanted name.
+
+        Args:
+            wanted: names in lower case, or with `exact` as they are in the table.
+
+        Raises:
+            EdgeflError: names the columns that there are.
+        """
+        found = [at for at, name in enumerate(self.names) if (name if exact else name.lower()) in wanted]
+        if len(found) != 1:
+            many = f"{len(found)} columns" if found else "no column"
+            known = ", ".join(map(quoted, self.names[:20])) or "none"
+            raise self.error(1, f"has {many} {' or '.join(map(quoted, wanted))}; its columns: {known}")
+        return found[0]
+
+    def _of_csv(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        with foreign_files.reading(self._path, *self._place), about(*self._place):
+            columns = 0
+            for line, cells in rows(self._path):
+                columns = columns or len(cells)
+                if len(cells) == columns:
+                    yield line, cells
+                elif any(map(str.strip, cells)):
+                    raise self.error(
+                        line, f"{len(cells)} cells in a table of {columns} columns; complete the line"
+                    )
+
+    def _of_parquet(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        with foreign_files.reading(self._path, *self._place), about(*self._place):
+            if not self._path.exists():
+                raise FileNotFoundError(self._path)
+            file = foreign_files.ForeignParquet(self._path)
+            yield 1, file.names
+            yield from enumerate(file.rows(file.names), start=2)
 
 
 def number(value: Any) -> float | None:
     """Return a cell as a finite number, or None if it is none."""
     try:
         found = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return found if math.isfinite(found) and not isinstance(value, bool) else None
 
@@ -53,59 +118,6 @@ def seconds(value: Any) -> float | None:
     if found is not None:
         return found
     try:
-        date = value if isinstance(value, datetime) else datetime.fromisoformat(str(value).strip())
-        return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp()
+        return epoch_s(str(value))
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def column(
-    path: Path, names: Sequence[str], wanted: Sequence[str], place: Place, *, exact: bool = False
-) -> int:
-    """Return the place of the one column with a wanted name.
-
-    Args:
-        wanted: names in lower case, or with `exact` as they are in the table.
-
-    Raises:
-        EdgeflError: names the columns that there are.
-    """
-    found = [at for at, name in enumerate(names) if (name if exact else name.lower()) in wanted]
-    if len(found) != 1:
-        many = f"{len(found)} columns" if found else "no column"
-        known = ", ".join(map(quoted, names[:20])) or "none"
-        raise error(path, 1, f"has {many} {' or '.join(map(quoted, wanted))}; its columns: {known}", place)
-    return found[0]
-
-
-def _csv(path: Path, place: Place) -> Rows:
-    try:
-        with foreign_files.reading(path, *place), foreign_files.opened(path) as raw:
-            # utf-8-sig: spreadsheets write a byte-order mark
-            text = foreign_files.lines(io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""))
-            head = next(text, "")
-            separator = max(",;\t", key=head.count)
-            columns = next(csv.reader([head], delimiter=separator), [])
-            yield 1, columns
-            lines = csv.reader(text, delimiter=separator)
-            for cells in lines:
-                if not cells:
-                    continue
-                line = 1 + lines.line_num
-                if len(cells) != len(columns):
-                    raise error(
-                        path, line, f"{len(cells)} cells but {len(columns)} columns: make them equal", place
-                    )
-                yield line, cells
-    except csv.Error as wrong:
-        raise EdgeflError(f"{path}: cannot be read as CSV ({wrong}); check the file", place) from wrong
-
-
-def _parquet(path: Path, place: Place) -> Rows:
-    with foreign_files.reading(path, *place):
-        if not path.exists():
-            raise FileNotFoundError(path)
-        with about(*place):
-            file = foreign_files.ForeignParquet(path)
-        yield 1, file.names
-        yield from enumerate(file.rows(file.names), start=2)

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from edgefl.config.component import Component
 from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._traces._samples import Recorded
 from edgefl.mobility._trips import Trips
 from edgefl.places.areas import Places
 from edgefl.rng import Streams
@@ -17,22 +18,6 @@ from edgefl.rng import Streams
 __all__ = ["Coordinate", "Leg", "Legs", "Mobility", "Movement", "Trips", "still_until_s", "trips"]
 
 Coordinate = Annotated[float, Field(ge=-1e9, le=1e9)]  # m
-
-
-class Recorded(Protocol):
-    """A device as a trace has it."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-    @property
-    def kind(self) -> str:
-        """The kind of its samples: vehicle or person of SUMO, row, track, ..."""
-
-    @property
-    def type(self) -> str:
-        """The type that its file gives it, or ''."""
 
 
 class Movement(Protocol):

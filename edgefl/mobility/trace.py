@@ -8,11 +8,11 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from edgefl.config import shipped
-from edgefl.config.clock import DateWords
+from edgefl.config.clock import DATE
 from edgefl.errors import EdgeflError, about, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import read
-from edgefl.mobility._traces._samples import LISTED, Device, Samples, Wanted
+from edgefl.mobility._traces._samples import LISTED, Samples, Wanted
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
@@ -60,8 +60,7 @@ class Trace(Mobility):
         description="a file, a folder, or a pattern such as taxis/*.csv; relative to the scenario's file"
     )
     columns: dict[Role, str | Annotated[int, Field(ge=1, le=10_000)]] = Field(
-        {},
-        description="columns of tables: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers",
+        {}, description="columns of tables: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers"
     )
     geo: bool | None = Field(
         None,
@@ -74,7 +73,7 @@ class Trace(Mobility):
         (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
     )
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per unit of length of the trace")
-    begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DateWords()] | None = Field(
+    begin_s: Annotated[float, Field(ge=-1e12, le=1e12), DATE] | None = Field(
         None,
         description="time of the trace, or date, at which the simulation begins; if left out, its first sample",
     )
@@ -212,7 +211,7 @@ class _Recorded:
     moves = True
 
     def __init__(
-        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Device]
+        self, samples: np.ndarray, counts: np.ndarray, limits_s: np.ndarray, recorded: Sequence[Recorded]
     ) -> None:
         devices = len(counts)
         owner = np.repeat(np.arange(devices), counts)
@@ -221,7 +220,7 @@ class _Recorded:
         same = owner[1:] == owner[:-1]
         present = same & (span_s <= limits_s[owner[1:]])
         absent_s = span_s[same & ~present]
-        self.recorded: Sequence[Recorded] = recorded
+        self.recorded = recorded
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from edgefl.channel.geometry import on_disc
 from edgefl.config.strict import Strict, one_of
-from edgefl.errors import EdgeflError, refused
+from edgefl.errors import EdgeflError, moved, refused
 from edgefl.places import sumo_files
 from edgefl.places.geojson_files import POLYGONS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
@@ -227,13 +227,9 @@ def places(
     earth = Places({}, LocalPlane(*origin_lon_lat) if origin_lon_lat else None)
     regions: dict[str, _Region] = {}
     for name, area in areas.items():
-        try:
+        with moved((), ("areas", name)):
             regions[name] = area.region(earth)
-        except EdgeflError as error:
-            raise EdgeflError(str(error), ("areas", name, *error.place)) from error
     if streets is None:
         return replace(earth, areas=regions)
-    try:
+    with moved((), ("streets",)):
         return replace(earth, areas=regions, streets=streets.read(earth))
-    except EdgeflError as error:
-        raise EdgeflError(str(error), ("streets", *error.place)) from error

@@ -20,21 +20,23 @@ LARGEST_FILE = 100_000_000  # bytes, unpacked
 MOST_VALUES = 8_000_000  # lists, numbers and keys of a file, 100 bytes each in memory
 MOST_NAMES = 10  # in an error
 Pair = tuple[float, float]
-# kinds of geometries, and the depth of a shape in their coordinates: a line, or the rings of a polygon
+# kinds of geometries, and the depth of a shape in their coordinates: a point, a line, or the rings of a polygon
+POINTS = {"Point": 0, "MultiPoint": 1}
 LINES = {"LineString": 0, "MultiLineString": 1}
 POLYGONS = {"Polygon": 0, "MultiPolygon": 1}
 OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A polygon, as its rings, or a line, as a single ring; and the properties of its feature.
+class _Shape:
+    """A polygon, as its rings, or a line or a point, as a single ring; and number and properties of its feature.
 
     rings: each [(longitude, latitude), ...].
     """
 
     rings: list[list[Pair]]
     properties: Mapping[str, Any]
+    feature: int
 
 
 class GeoJson(Strict):
@@ -61,12 +63,12 @@ class GeoJson(Strict):
         return value if value is None else str(value)
 
 
-def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shape]:
-    """Read the polygons or lines of a file, in degrees.
+def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Shape]:
+    """Read the polygons, lines or points of a file, in degrees.
 
     Args:
         source: a FeatureCollection, a Feature or a geometry.
-        kinds: kinds of geometries, LINES or POLYGONS; others are left out.
+        kinds: kinds of geometries, POLYGONS, LINES or POINTS; others are left out.
         nothing: remedy for a file without any.
 
     Raises:
@@ -85,11 +87,12 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[Shap
             raise EdgeflError(f"{path}: {error}", error.place or place) from error
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             raise EdgeflError(f"{path}: {_unreadable(content, error)}", place) from error
-        read: list[Shape] = []
+        read: list[_Shape] = []
         other = Counter[str]()
         for number in chosen:
             try:
-                read += _of_feature(features[number], kinds, convert, other)
+                for rings in _of_feature(features[number], kinds, convert, other):
+                    read.append(_Shape(rings, _properties(features[number]), number + 1))
             except EdgeflError as error:
                 raise EdgeflError(f"{path}: feature {number + 1}: {error}", place) from error
             except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
@@ -106,18 +109,18 @@ def _of_feature(
     kinds: Mapping[str, int],
     convert: Callable[[list[Pair]], list[Pair]],
     other: Counter[str],
-) -> Iterator[Shape]:
-    """Yield the shapes of a feature; count its geometries of other kinds."""
+) -> Iterator[list[list[Pair]]]:
+    """Yield the rings of each shape of a feature; count its geometries of other kinds."""
     for geometry in _geometries(feature.get("geometry") or {}):
         kind = str(geometry.get("type"))
         if kind not in kinds:
             other.update([kind] if "type" in geometry else [])
             continue
         for part in _within(geometry["coordinates"], kinds[kind]):
-            rings = [part] if kinds is LINES else part
+            rings = [part] if kinds is LINES else [[part]] if kinds is POINTS else part
             degrees = [convert([_pair(corner) for corner in ring]) if ring else [] for ring in rings]
             if degrees:
-                yield Shape(degrees, _properties(feature))
+                yield degrees
 
 
 def _properties(feature: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -165,7 +168,7 @@ def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from document["features"]
     elif document["type"] == "Feature":
         yield document
-    elif document["type"] in {*LINES, *POLYGONS, "Point", "MultiPoint", "GeometryCollection"}:
+    elif document["type"] in {*LINES, *POLYGONS, *POINTS, "GeometryCollection"}:
         yield {"geometry": document}
     else:
         raise ValueError(f"its type is {quoted(document['type'])}")

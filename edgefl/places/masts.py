@@ -1,8 +1,7 @@
 """Read masts from files: tables of cells, such as OpenCelliD's or an operator's, and GeoJSON points."""
 
-import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,12 +9,12 @@ from typing import Any, Self
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from edgefl.config import foreign_files, shipped, table_files
+from edgefl.config import shipped, table_files
 from edgefl.config.strict import Strict
-from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import EdgeflError, moved, quoted
+from edgefl.places.geojson_files import POINTS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
 
-LARGEST_FILE = 100_000_000  # bytes of GeoJSON, unpacked
 NEAR_DEG = 0.7  # of latitude, 78 km: farther masts are out of any world, and of the plane
 SAME_DIGITS = 5  # decimals of a degree, about 1 m, up to which two cells are at one mast
 # the first cells of a row of OpenCelliD's files, which have no line of names, and its columns
@@ -74,7 +73,7 @@ class SitesFile(Strict):
         """The key of the file in the scenario."""
         return ("layout", "sites", "geojson" if self.csv is None else "csv")
 
-    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "Masts":
+    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "_Masts":
         """Return the masts of the file, within a radius of the origin if it is given.
 
         Raises:
@@ -82,14 +81,14 @@ class SitesFile(Strict):
         """
         path = shipped.data(self.csv or self.geojson or Path())
         rows = _Rows(self, path)
-        with foreign_files.reading(path, *self.place):
-            for where, cells in _of_geojson(path, self.place) if self.csv is None else _of_table(self, path):
+        with moved(("geojson", "path"), self.place):
+            for where, cells in _of_geojson(path) if self.csv is None else _of_table(self, path):
                 rows.add(where, cells)
         return rows.masts(origin_lon_lat, radius_m)
 
 
 @dataclass(frozen=True)
-class Masts:
+class _Masts:
     """Masts of a file.
 
     sites_m: [x, y] of each. azimuth_deg: bearings of each one's sectors, counter-clockwise from x; None without a
@@ -137,43 +136,32 @@ def _is_place(value: Any) -> bool:
 
 
 def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
-    names, lines = table_files.table(path, file.place)
+    table = table_files.Table(path, *file.place)
+    names = table.names
     if len(names) == len(OPENCELLID) and names[0].upper() in RADIOS:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
-        names = list(OPENCELLID)
+        names = table.names = list(OPENCELLID)
     small, found = {name.lower() for name in names}, {}
     for key, usual in NAMES.items():
         given = getattr(file, key)
         if given is not None or key != "azimuth" or small & set(usual):
             wanted = usual if given is None else (given,)
-            found[key] = names[table_files.column(path, names, wanted, file.place, exact=given is not None)]
+            found[key] = names[table.column(wanted, exact=given is not None)]
     for name in file.where:
-        table_files.column(path, names, (name,), file.place, exact=True)
-    for line, cells in lines:
+        table.column((name,), exact=True)
+    for line, cells in table.rows:
         row = dict(zip(names, cells, strict=True))
         yield f"{path}:{line}", row | {key: row[name] for key, name in found.items()}
 
 
-def _of_geojson(path: Path, place: tuple[str, ...]) -> Iterator[Row]:
-    try:
-        document = json.loads(foreign_files.whole(path, LARGEST_FILE))
-        features = document["features"] if document["type"] == "FeatureCollection" else [document]
-        for number, feature in enumerate(features, start=1):
-            geometry = feature.get("geometry", feature) or {}
-            points: Iterable[Any] = ()
-            if geometry.get("type") in ("Point", "MultiPoint"):
-                at = geometry["coordinates"]
-                points = [at] if geometry["type"] == "Point" else at
-            cells = feature.get("properties") or {}
-            small = {str(name).lower(): value for name, value in cells.items()}
-            azimuths = [small[name] for name in NAMES["azimuth"] if name in small]
-            for point in points:
-                usual = {"azimuth": azimuths[0]} if azimuths else {}
-                yield f"{path}: feature {number}", {**usual, **cells, "lon": point[0], "lat": point[1]}
-    except EdgeflError:
-        raise
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-        raise EdgeflError(f"{path}: is not GeoJSON by RFC 7946 ({error}); check the file", place) from error
+def _of_geojson(path: Path) -> Iterator[Row]:
+    source = GeoJson(path=path, feature=None)
+    for one in shapes(source, POINTS, "masts are Points, one for each cell"):
+        small = {str(name).lower(): value for name, value in one.properties.items()}
+        azimuths = [small[name] for name in NAMES["azimuth"] if name in small]
+        usual = {"azimuth": azimuths[0]} if azimuths else {}
+        lon, lat = one.rings[0][0]
+        yield f"{path}: feature {one.feature}", {**usual, **one.properties, "lon": lon, "lat": lat}
 
 
 class _Rows:
@@ -206,7 +194,7 @@ class _Rows:
             if bearing not in bearings:
                 bearings.append(bearing)
 
-    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> Masts:
+    def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> _Masts:
         path, place = self._path, self._file.place
         if not self._azimuths:
             chosen = " that `where` chooses" if self._cells else ""
@@ -237,7 +225,7 @@ class _Rows:
                 place,
             )
         azimuths = list(self._azimuths.values())
-        return Masts(
+        return _Masts(
             places_m[kept].round(2).tolist(),
             [azimuths[at] for at in kept.tolist()] if self._with_azimuths else None,
             self._note(len(kept), sum(len(azimuths[at]) for at in kept.tolist())),

@@ -55,7 +55,7 @@ class Trapezoids:
         return np.stack([left + uniform[2] * width, y])
 
 
-class Union(NamedTuple):
+class _Union(NamedTuple):
     """Polygons that do not overlap, and the numbers of polygons that were repaired and left out to make them."""
 
     polygons: list[list[np.ndarray]]
@@ -63,7 +63,7 @@ class Union(NamedTuple):
     dropped: int
 
 
-def union(polygons: Sequence[Rings]) -> Union:
+def union(polygons: Sequence[Rings]) -> _Union:
     """Unite polygons.
 
     A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
@@ -86,7 +86,7 @@ def union(polygons: Sequence[Rings]) -> Union:
     if not parts:
         raise ValueError("the polygons have no area")
     outlines = [[shapely.get_coordinates(ring) for ring in (one.exterior, *one.interiors)] for one in parts]
-    return Union(outlines, len(invalid), dropped)
+    return _Union(outlines, len(invalid), dropped)
 
 
 def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":

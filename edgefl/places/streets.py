@@ -23,7 +23,7 @@ MOST_DRAWN = 5000
 MOST_KINDS = 5  # of closed streets in a note
 
 
-class Street(NamedTuple):
+class _Street(NamedTuple):
     """A street: its corners [points, 2] in m, its kind in the map's words, and the modes that may use it."""
 
     line_m: np.ndarray
@@ -31,7 +31,7 @@ class Street(NamedTuple):
     open_to: Collection[Mode] = MODES
 
 
-class StreetLines:
+class _StreetLines:
     """All streets of a map.
 
     Args:
@@ -40,7 +40,7 @@ class StreetLines:
         notes: list to which a note is appended about what is left out.
     """
 
-    def __init__(self, streets: Sequence[Street], source: tuple[str, str], notes: list[str]) -> None:
+    def __init__(self, streets: Sequence[_Street], source: tuple[str, str], notes: list[str]) -> None:
         self.streets = streets
         self._key, self._name = source
         self._notes = notes
@@ -109,10 +109,7 @@ class Streets(Strict):
     """
 
     lines_m: tuple[Line, ...] | None = Field(
-        None,
-        min_length=1,
-        max_length=1000,
-        description="[[[x, y], [x, y], ...], ...] corners of each street",
+        None, min_length=1, max_length=1000, description="[[[x, y], [x, y], ...], ...] corners of each street"
     )
     geojson: GeoJson | None = Field(
         None, description="{path, feature}: lines of a file, in degrees, e.g. exported from OpenStreetMap"
@@ -123,7 +120,7 @@ class Streets(Strict):
     def _one_source(self) -> Self:
         return one_of(self, "source of streets")
 
-    def read(self, places: Places) -> StreetLines:
+    def read(self, places: Places) -> _StreetLines:
         """Return the streets; reads map files.
 
         Raises:
@@ -132,24 +129,24 @@ class Streets(Strict):
         if self.geojson is not None:
             name = str(self.geojson.path)
             streets = _of_geojson(self.geojson, places)
-            return StreetLines(streets, ("geojson", name), places.notes)
+            return _StreetLines(streets, ("geojson", name), places.notes)
         if self.sumo_net is not None:
             streets = [
-                Street(np.array(line) - self.sumo_net.origin_m, kind, permissions.of_lanes(kind, edge.lanes))
+                _Street(np.array(line) - self.sumo_net.origin_m, kind, permissions.of_lanes(kind, edge.lanes))
                 for edge, line in sumo_files.edges(self.sumo_net.path)
                 for kind in [edge.attributes.get("type") or "edge without a type"]
             ]
-            return StreetLines(streets, ("sumo_net", str(self.sumo_net.path)), places.notes)
+            return _StreetLines(streets, ("sumo_net", str(self.sumo_net.path)), places.notes)
         # imported here since it loads SciPy
         from edgefl.places.street_map import cut_at_crossings
 
         assert self.lines_m is not None  # the schema requires one of them
         with refused("lines_m"):
             lines = cut_at_crossings([np.array(line, dtype=float) for line in self.lines_m])
-        return StreetLines([Street(line) for line in lines], ("lines_m", "lines_m"), places.notes)
+        return _StreetLines([_Street(line) for line in lines], ("lines_m", "lines_m"), places.notes)
 
 
-def _of_geojson(source: GeoJson, places: Places) -> list[Street]:
+def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
     plane = places.on_earth()
     nothing = "streets are LineStrings, such as the ways with `highway` of OpenStreetMap; polygons make areas"
     read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
@@ -162,6 +159,6 @@ def _of_geojson(source: GeoJson, places: Places) -> list[Street]:
     with refused("geojson", "path"):
         metres = plane.lines_to_m([line for _, line in lines])
         return [
-            Street(line, permissions.name_of(tags), permissions.of_tags(tags, highways_only))
+            _Street(line, permissions.name_of(tags), permissions.of_tags(tags, highways_only))
             for (tags, _), line in zip(lines, metres, strict=True)
         ]

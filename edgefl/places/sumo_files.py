@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from edgefl.config import foreign_files
-from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import EdgeflError, about, quoted
 from edgefl.places.plane import look_like_degrees
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
@@ -18,7 +18,7 @@ Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Edge:
+class _Edge:
     """A street of a network, from junction to junction; lanes: the attributes of each."""
 
     attributes: Mapping[str, str]
@@ -36,23 +36,22 @@ def boundary(path: Path) -> tuple[Pair, Pair]:
         found = next(locations, {}).get("convBoundary")
         if found is None:
             raise EdgeflError(
-                f"{path}: has no <location convBoundary=...>; give a network of netconvert or netgenerate",
-                PLACE,
+                f"{path}: has no <location convBoundary=...>; give a network of netconvert or netgenerate"
             )
         x0, y0, x1, y1 = (float(text) for text in found.split(","))
         if not (math.isfinite(x0 + y0 + x1 + y1) and x0 < x1 and y0 < y1):
-            raise EdgeflError(f"{path}: convBoundary {found} has no area", PLACE)
+            raise EdgeflError(f"{path}: convBoundary {found} has no area")
         _in_metres(path, [(x0, y0), (x1, y1)])
     return (x0, y0), (x1, y1)
 
 
-def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
+def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
     """Read the streets of a network and their corners, m: from junction to junction along each edge's shape.
 
     Raises:
         EdgeflError: names the file and the remedy.
     """
-    found: list[Edge] = []
+    found: list[_Edge] = []
     junctions: dict[str, Pair] = {}
     points, within = 0, False
     with _reading(path):
@@ -61,7 +60,7 @@ def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
                 # edges with a function lie within junctions or walking areas
                 within = "from" in attributes and "function" not in attributes
                 if within:
-                    found.append(Edge(attributes, []))
+                    found.append(_Edge(attributes, []))
                     points += 2 + attributes.get("shape", "").count(" ")
                     if points > MOST_POINTS:
                         raise _too_large(path, f"{MOST_POINTS:,} corners of streets")
@@ -71,8 +70,8 @@ def edges(path: Path) -> list[tuple[Edge, list[Pair]]]:
                 junctions[attributes["id"]] = _pair(attributes["x"], attributes["y"])
         streets = [(one, _line(one.attributes, junctions)) for one in found]
         _in_metres(path, list(junctions.values()))
-    if not streets:
-        raise EdgeflError(f"{path}: has no street; give a network of netconvert or netgenerate", PLACE)
+        if not streets:
+            raise EdgeflError(f"{path}: has no street; give a network of netconvert or netgenerate")
     return streets
 
 
@@ -86,27 +85,22 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     parser = expat.ParserCreate()
     parser.StartElementHandler = lambda name, attributes: read.append((name, attributes))
     first = True
-    with foreign_files.opened(path) as file:
-        for _ in foreign_files.parse_xml(parser, file):
-            if first and read and read[0][0] != "net":
-                how = {"osm": "convert it with netconvert --osm-files", "xodr": "convert it with netconvert"}
-                raise EdgeflError(
-                    f"{path}: <{read[0][0]}> is no SUMO network; "
-                    + how.get(read[0][0], "give a network of netconvert or netgenerate"),
-                    PLACE,
-                )
-            first &= not read
-            yield from read
-            read.clear()
-            if file.tell() > LARGEST_FILE:
-                raise _too_large(path, f"{LARGEST_FILE // 1_000_000} MB, unpacked")
+    for given in foreign_files.parse_xml(parser, path):
+        if first and read and read[0][0] != "net":
+            how = {"osm": "convert it with netconvert --osm-files", "xodr": "convert it with netconvert"}
+            remedy = how.get(read[0][0], "give a network of netconvert or netgenerate")
+            raise EdgeflError(f"{path}: <{read[0][0]}> is no SUMO network; {remedy}")
+        first &= not read
+        yield from read
+        read.clear()
+        if given > LARGEST_FILE:
+            raise _too_large(path, f"{LARGEST_FILE // 1_000_000} MB, unpacked")
 
 
 def _too_large(path: Path, most: str) -> EdgeflError:
     """Return the error about a network that exceeds a limit."""
     return EdgeflError(
-        f"{path}: has more than {most}; cut out a smaller network with netconvert --keep-edges.in-boundary",
-        PLACE,
+        f"{path}: has more than {most}; cut out a smaller network with netconvert --keep-edges.in-boundary"
     )
 
 
@@ -115,26 +109,21 @@ def _in_metres(path: Path, places: list[Pair]) -> None:
     if look_like_degrees(places):
         raise EdgeflError(
             f"{path}: ({places[0][0]:g}, {places[0][1]:g}) and the other places look like degrees; convert the"
-            " network to metres with netconvert -s FILE --proj.utm",
-            PLACE,
+            " network to metres with netconvert -s FILE --proj.utm"
         )
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     """Add file and remedy to errors."""
-    with foreign_files.reading(path, *PLACE):
+    with foreign_files.reading(path, *PLACE), about(*PLACE):
         try:
             yield
         except EdgeflError:
             raise
-        except expat.ExpatError as error:
-            raise EdgeflError(
-                f"{path}:{error.lineno}: not well-formed XML ({error}); check the file", PLACE
-            ) from error
         except (ValueError, KeyError) as error:
             reason = f"an element has no {error}" if isinstance(error, KeyError) else str(error)
-            raise EdgeflError(f"{path}: is not a SUMO network ({reason}); check the file", PLACE) from error
+            raise EdgeflError(f"{path}: is not a SUMO network ({reason}); check the file") from error
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:

@@ -43,7 +43,7 @@ def of_run(
     settings, kinds = scenario.radio, scenario.devices.kinds()
     each = [(name, one, counts.of[name]) for name, one in scenario.by_federation.items()]
     yield from radio.air.regime.notes
-    yield from of_gains(world.gains, counts)
+    yield from _of_gains(world.gains, counts)
     for name, one, own in each:
         yield from scenario.whose(name, _never_aggregated(one.rounds.min_updates, own))
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
@@ -52,18 +52,20 @@ def of_run(
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
         yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
-    yield from _background_beyond_its_trace(settings.background, simulated_s)
+    ends_s = settings.background.ends_s if settings.background else None
+    yield from _beyond_its_file(ends_s, simulated_s, "background: its trace ends", "load", "trace")
     for name, one, own in each:
         yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
     for name, one, own in each:
         yield from scenario.whose(name, _warm_start_that_never_acted(one.learning, one.sessions.count, own))
     for name, one, own in each:
         yield from scenario.whose(name, _rate_of_zero(one.learning, own))
-    yield from without_coverage(counts)
+    yield from _without_coverage(counts)
     yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
-        yield from _beyond_measured_rates(world.measured.ends_s, simulated_s)
+        ends_s = world.measured.ends_s
+        yield from _beyond_its_file(ends_s, simulated_s, "measured: a device's rates end", "rate", "table")
         return
     yield from _two_bands_at_once(settings)
     yield from _beyond_nr(radio.efficiency, settings.link.downlink_layers)
@@ -116,22 +118,14 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit)
 
 
-def _background_beyond_its_trace(background: Any, simulated_s: float) -> Iterator[str]:
-    """Note background traffic that was recorded for less time than the run covers."""
-    ends_s = background.ends_s if background else None
+def _beyond_its_file(
+    ends_s: float | None, simulated_s: float, of: str, last: str, file: str
+) -> Iterator[str]:
+    """Note a recording of less time than the run covers."""
     if ends_s is not None and ends_s < simulated_s:
         yield (
-            f"radio.background: its trace ends at {_seconds(ends_s)}, but the run covers "
-            f"{_seconds(simulated_s)}: the last load held from then on; add rows to the trace"
-        )
-
-
-def _beyond_measured_rates(ends_s: float, simulated_s: float) -> Iterator[str]:
-    """Note measured rates of less time than the run covers."""
-    if ends_s < simulated_s:
-        yield (
-            f"radio.measured: a device's rates end at {_seconds(ends_s)}, but the run covers"
-            f" {_seconds(simulated_s)}: the last rate held from then on; add rows to the table"
+            f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: the last {last} held"
+            f" from then on; add rows to the {file}"
         )
 
 
@@ -213,7 +207,7 @@ def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
         )
 
 
-def without_coverage(counts: Counts) -> Iterator[str]:
+def _without_coverage(counts: Counts) -> Iterator[str]:
     """Note devices without a link, and rounds that waited until timers expired."""
     rounds, out = counts.rounds.total(), counts.uncovered
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
@@ -270,7 +264,7 @@ def _seconds(value: float) -> str:
     return f"{round(value, decimals):g} s"
 
 
-def of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
+def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note distances shorter or longer than path loss is defined for."""
     if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (

@@ -23,7 +23,7 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.places.masts import SitesFile
-from edgefl.run import first_round, out_of_range, presence
+from edgefl.run import first_round, whereabouts
 from edgefl.scenario.world import World
 
 
@@ -48,7 +48,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
             asked = one.scenario.reports.bits > 0
             _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
-    return [*_of_masts(world), *out_of_range.check(world)]
+    return [*_of_masts(world), *whereabouts.in_range(world)]
 
 
 def _of_masts(world: World) -> Iterator[str]:
@@ -103,7 +103,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    notes = [*world.fleet.notes, *presence.check(world, simulation.network)]
+    notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
     for name, own in learners.items():
         with world.scenario.naming_federation(name):
             one = world.of_federation(name)

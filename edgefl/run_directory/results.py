@@ -96,7 +96,7 @@ class Described:
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
-class RunTables:
+class _RunTables:
     """The tables of a run directory, as a recorder.
 
     Args:
@@ -182,7 +182,7 @@ class RunDirectory:
         self, path: Path, scenario: Described, about: Mapping[str, Any], *, resume: bool = False
     ) -> None:
         self.path = path
-        self.tables: dict[str, RunTables] = {}
+        self.tables: dict[str, _RunTables] = {}
         try:
             with held():  # interrupted here, the run would stay marked as running
                 self._begin(scenario, about, resume=resume)
@@ -223,7 +223,7 @@ class RunDirectory:
                         (path / part / "scenario.yaml").write_text(text, encoding="utf-8")
                 if part or not scenario.parts:
                     score = scores.get(part) or about.get("score") or ACCURACY
-                    self.tables[part] = RunTables(path / part, scenario.record, score, self._status.beat)
+                    self.tables[part] = _RunTables(path / part, scenario.record, score, self._status.beat)
             self.flush()
         except EdgeflError as error:
             self.fail(str(error))

@@ -18,7 +18,7 @@ from edgefl.scenario.sections import Broken, Place, Row, Sections, fitting
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
 
 
-class Clash(EdgeflError):
+class _Clash(EdgeflError):
     """An error about two parts of a scenario that clash; code: names the row that refuses them."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
@@ -40,7 +40,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
     for row in ROWS:
         for who in asked[row.code] if not only or row.code in only else ():
             for place, what, remedy in row.broken(sections):
-                raise Clash(f"{who} needs {row.needs}, but {what}: {remedy}", place, row.code)
+                raise _Clash(f"{who} needs {row.needs}, but {what}: {remedy}", place, row.code)
     learning = sections.learning
     if learning is not None and not only:
         differences = learning.algorithm.sends_differences

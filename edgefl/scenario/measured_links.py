@@ -14,13 +14,7 @@ COMPUTED = {
     "cell": ("bs_height_m", "ut_height_m"),
     "layout": ("antenna_gain_dbi",),
     "handover": ("a3_offset_db", "hysteresis_db", "time_to_trigger_s", "l3_filter_k"),
-    "devices": (
-        "array_gain_db",
-        "coated_share",
-        "indoor_share",
-        "max_bandwidth_hz",
-        "vehicle_above_m_s",
-    ),
+    "devices": ("array_gain_db", "coated_share", "indoor_share", "max_bandwidth_hz", "vehicle_above_m_s"),
 }
 
 

@@ -46,7 +46,7 @@ def check(needs: Sequence[Need]) -> None:
 
 def of_world(scenario: Scenario) -> list[Need]:
     """Return what the devices, their measurements and generated data need."""
-    key, count = least_devices(scenario)
+    key, count = _least_devices(scenario)
     needs = [Need(("devices", key), DEVICE_BYTES * count, f"{count:,.0f} devices")]
     if scenario.layout.several:
         cells = scenario.layout.cells
@@ -54,7 +54,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
     for name, one in scenario.by_federation.items():
         own = (scenario.size_of(name, int(count)) or 1) if name else int(count)
-        place, together = least_participants(one, own)
+        place, together = _least_participants(one, own)
         if together > 1:
             links = _faded_links(one.radio, one.rounds, together)
             size = PARTICIPANT_BYTES * together + _fading_bytes(one.radio) * links
@@ -73,7 +73,7 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
         numbers: parameters and statistics of a model, 0 without training. bits: bits of a transfer. flops: FLOPs per
             sample.
     """
-    _, together = least_participants(scenario, devices)
+    _, together = _least_participants(scenario, devices)
     if isinstance(scenario.rounds.selector, CountedSelector):
         together = min(scenario.rounds.selector.count, devices)
     radio = scenario.radio
@@ -128,7 +128,7 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     learning = scenario.learning
     if learning is None:
         return []
-    place, training = least_participants(scenario, devices)
+    place, training = _least_participants(scenario, devices)
     # besides the local models: the module and the global model
     sent = len(scenario.layout.served) if scenario.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
@@ -145,7 +145,7 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     ]
 
 
-def least_devices(scenario: Scenario) -> tuple[str, float]:
+def _least_devices(scenario: Scenario) -> tuple[str, float]:
     """Return the key that sets the number of devices, and a number that it almost never falls below."""
     if scenario.devices.count is not None:
         return "count", scenario.devices.number or 1
@@ -155,7 +155,7 @@ def least_devices(scenario: Scenario) -> tuple[str, float]:
     return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # a Poisson number
 
 
-def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...], int]:
+def _least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...], int]:
     """Return the key that sets the number of devices in the first round, and that number, 1 if unknown."""
     settings, selector = scenario.devices, scenario.rounds.selector
     all_there = (
@@ -169,7 +169,7 @@ def least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...
         and not scenario.layout.several
     )
     if all_there and isinstance(selector, All):
-        return ("devices", least_devices(scenario)[0]), devices
+        return ("devices", _least_devices(scenario)[0]), devices
     if all_there and isinstance(selector, CountedSelector):
         return ("rounds", "selector", "count"), min(selector.count, devices)
     return (), 1

@@ -118,7 +118,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
 
 
 def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
-    for place, kind in kinds(devices):
+    for place, kind in _kinds(devices):
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
@@ -131,10 +131,10 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
 def of_world(scenario: Any) -> dict[tuple[str, ...], Section]:
     """Return a scenario's sections of the world besides the radio, and that of each kind of devices, by place."""
     sections = {(key,): getattr(scenario, key) for key in ("cell", "layout", "handover")}
-    return sections | dict(kinds(scenario.devices))
+    return sections | dict(_kinds(scenario.devices))
 
 
-def kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:
+def _kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:
     """Yield the devices' settings, and then those of each class, with their places."""
     names = [(), *(("classes", name) for name in devices.classes or {})]
     for name, kind in zip(names, [devices, *devices.kinds()], strict=False):
@@ -142,7 +142,7 @@ def kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSett
 
 
 def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
-    for place, kind in kinds(devices):
+    for place, kind in _kinds(devices):
         if kind.indoor_share and path_loss.indoor_depth_m is None:
             raise EdgeflError(
                 f"38.901 has no penetration loss of buildings in {type(path_loss).__name__}: set"

@@ -309,11 +309,7 @@ def load(
 
 
 def given(scenario: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
-    """Return the scenario, or load it from a file or a dict.
-
-    Raises:
-        EdgeflError: it is none of these, or not valid.
-    """
+    """Return the scenario, or load it from a file or a dict as `load` does."""
     return scenario if isinstance(scenario, Scenario) else load(scenario)
 
 

@@ -135,7 +135,7 @@ FAULTS = (
         "2 dB from Shannon",
         f"{UNIT}test_modulation.py::test_a_rate_is_carried_from_its_snr_on",
         "1e-12 of the SNR",
-        edited("edgefl.channel.modulation:snr_needed", "float(db_to_linear(gap_db)) *", "1.0 *"),
+        edited("edgefl.channel.modulation:_snr_needed", "float(db_to_linear(gap_db)) *", "1.0 *"),
     ),
     Fault(
         "channel.cqi_table",

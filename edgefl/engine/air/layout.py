@@ -19,7 +19,7 @@ Degrees = Annotated[float, Field(ge=-360, le=360)]
 CellNumber = Annotated[int, Field(ge=0, lt=MOST_CELLS)]
 
 
-class OrFile:
+class _OrFile:
     """Mark a field that may also be a file of masts, which is read before the field is checked."""
 
     def __get_pydantic_json_schema__(
@@ -50,7 +50,7 @@ class LayoutSettings(Section):
     isd_m: float = Field(
         200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons"
     )
-    sites: Annotated[tuple[tuple[Metres, Metres], ...], OrFile()] | None = Field(
+    sites: Annotated[tuple[tuple[Metres, Metres], ...], _OrFile()] | None = Field(
         None,
         description="[x, y] of each site, m, instead of rings, or a file of masts: {csv | geojson, ...}; null:"
         " hexagons",

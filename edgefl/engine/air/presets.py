@@ -174,7 +174,7 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
     """Return a preset's value for a scenario's path loss, carrier and band."""
     match key:
         case "server_power_dbm":
-            dbm_per_mhz = path_loss_of(given).site_dbm_per_mhz
+            dbm_per_mhz = _path_loss_of(given).site_dbm_per_mhz
             if dbm_per_mhz is None:
                 dbm_per_mhz = UMi.site_dbm_per_mhz
             return round(dbm_per_mhz + 10.0 * math.log10(_band_hz(given) / 1e6), 1)
@@ -199,7 +199,7 @@ def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
 def _spreads(given: Mapping[str, Any]) -> Spreads:
     """Return the spreads of a scenario's links; UMi's for a path loss without any."""
     carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
-    return path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
+    return _path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
 
 
 def _band_hz(given: Mapping[str, Any]) -> float:
@@ -212,7 +212,7 @@ def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
     return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
 
 
-def path_loss_of(given: Mapping[str, Any]) -> PathLoss:
+def _path_loss_of(given: Mapping[str, Any]) -> PathLoss:
     """Return the radio's path loss, which may be a name, a mapping or an object; UMi for one that is not shipped."""
     law = given.get("path_loss", "umi")
     if isinstance(law, PathLoss):

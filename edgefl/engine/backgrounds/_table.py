@@ -1,7 +1,6 @@
 """Read a table of loads from CSV or Parquet, checked row by row."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,59 +36,54 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
         EdgeflError: names file, line and remedy.
     """
     steps_of: dict[int | None, LoadSteps] = {}
-    names, rows = table_files.table(path, PLACE)
-    _check_names(path, names)
-    for line, cells in rows:
-        row = dict(zip(names, cells, strict=True))
-        cell = _cell(path, line, row.get("cell"))
+    table = table_files.Table(path, *PLACE)
+    _check_names(table)
+    for line, cells in table.rows:
+        row = dict(zip(table.names, cells, strict=True))
+        cell = _cell(table, line, row.get("cell"))
         steps = steps_of.setdefault(cell, LoadSteps())
-        time_s = _number(path, line, "time_s", row["time_s"])
+        time_s = _number(table, line, "time_s", row["time_s"])
         of = "all cells" if cell is None else f"cell {cell}"
         if not steps.times_s and time_s != 0:
-            raise _error(path, line, f"{of} begins at {time_s:g} s: its first row must be at 0")
+            raise table.error(line, f"{of} begins at {time_s:g} s: its first row must be at 0")
         if steps.times_s and time_s <= steps.times_s[-1]:
-            raise _error(
-                path, line, f"{of} has {time_s:g} s after {steps.times_s[-1]:g} s: sort its rows by time"
+            raise table.error(
+                line, f"{of} has {time_s:g} s after {steps.times_s[-1]:g} s: sort its rows by time"
             )
         steps.times_s.append(time_s)
         for name, direction in LOADS.items():
-            load = _number(path, line, name, row[name]) if name in row else 0.0
+            load = _number(table, line, name, row[name]) if name in row else 0.0
             if not 0 <= load <= 1:
-                raise _error(path, line, f"{name} is {load:g}: a load is a share of time, 0 to 1")
+                raise table.error(line, f"{name} is {load:g}: a load is a share of time, 0 to 1")
             steps.loads[direction].append(load)
     if not steps_of:
         raise EdgeflError(f"{path}: has no rows; write at least one", PLACE)
     return steps_of
 
 
-def _check_names(path: Path, names: Sequence[str]) -> None:
+def _check_names(table: table_files.Table) -> None:
+    names = table.names
     wrong = [name for name in names if name not in COLUMNS or names.count(name) > 1]
     if wrong or "time_s" not in names or not set(LOADS) & set(names):
         what = (
             f"has the column {quoted(wrong[0])}" if wrong else f"has the columns {', '.join(names) or 'none'}"
         )
-        raise _error(
-            path,
-            1,
-            f"{what}; write time_s, uplink_load or downlink_load or both, and optionally cell, each once",
+        raise table.error(
+            1, f"{what}; write time_s, uplink_load or downlink_load or both, and optionally cell, each once"
         )
 
 
-def _cell(path: Path, line: int, value: Any) -> int | None:
+def _cell(table: table_files.Table, line: int, value: Any) -> int | None:
     text = ALL if value is None else str(value).strip()
     if text in ("", ALL):
         return None
     if not (text.isascii() and text.isdigit()):
-        raise _error(path, line, f"cell is {quoted(value)}: write its number or {ALL}")
+        raise table.error(line, f"cell is {quoted(value)}: write its number or {ALL}")
     return int(text)
 
 
-def _number(path: Path, line: int, name: str, value: Any) -> float:
+def _number(table: table_files.Table, line: int, name: str, value: Any) -> float:
     number = table_files.number(value)
     if number is None:
-        raise _error(path, line, f"{name} is {quoted(value)}: write a number")
+        raise table.error(line, f"{name} is {quoted(value)}: write a number")
     return number
-
-
-def _error(path: Path, line: int, message: str) -> EdgeflError:
-    return table_files.error(path, line, message, PLACE)

@@ -10,7 +10,7 @@ from typing import ClassVar
 from pydantic import Field, field_validator
 
 from edgefl.channel.tdd import Direction
-from edgefl.config import scenario_files, shipped
+from edgefl.config import foreign_files, shipped
 from edgefl.engine.backgrounds import Background
 from edgefl.engine.backgrounds._table import PLACE, READABLE, LoadSteps, steps_of
 from edgefl.errors import EdgeflError
@@ -86,17 +86,11 @@ class LoadTrace(Background):
 
     @property
     def _steps(self) -> dict[int | None, LoadSteps]:
-        try:
-            status = shipped.data(self.path).stat()
-        except OSError as error:
-            raise EdgeflError(
-                f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}; {scenario_files.WHERE}",
-                PLACE,
-            ) from error
-        return _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
+        path = shipped.data(self.path)
+        return _read(path, foreign_files.stamp(path, *PLACE))
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, folder: Path, changed_ns: int, size: int) -> dict[int | None, LoadSteps]:
+def _read(path: Path, stamp: tuple[Path, int, int]) -> dict[int | None, LoadSteps]:
     """Read the steps of a file; a changed file is read again."""
     return steps_of(path)

@@ -11,7 +11,7 @@ from edgefl.engine.settings import HandoverSettings
 
 
 @dataclass(frozen=True)
-class Decision:
+class _Decision:
     """Devices [n] that hand over at the same time, and their target cells [n]."""
 
     time_s: float
@@ -101,7 +101,7 @@ class EventA3:
         self._power_db = np.zeros((devices, cells))  # the last measurement
         self._everybody = np.arange(devices)
 
-    def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[Decision]:
+    def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[_Decision]:
         """Measure all devices once, and decide the handovers until the next measurement.
 
         Args:
@@ -144,9 +144,9 @@ class EventA3:
         targets = np.where(earliest, gap_db[due], -np.inf).argmax(axis=1)
         due_s = ends_s[due]
         if due_s.min() == due_s.max():  # the usual case: all entered at the same measurement
-            return [Decision(float(due_s[0]), near[due], targets)]
+            return [_Decision(float(due_s[0]), near[due], targets)]
         return [
-            Decision(float(end_s), near[due[now]], targets[now])
+            _Decision(float(end_s), near[due[now]], targets[now])
             for end_s in np.unique(due_s)
             for now in [due_s == end_s]
         ]

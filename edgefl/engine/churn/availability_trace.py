@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pydantic import Field
 
-from edgefl.config import scenario_files, shipped
+from edgefl.config import foreign_files, shipped, table_files
 from edgefl.config.records import read_json, records
 from edgefl.engine.churn import Churn
 from edgefl.errors import EdgeflError, about, quoted
@@ -22,7 +22,7 @@ KNOWN = (*NEEDED, "duration", "model")
 COLUMNS = ("client", "on_s", "off_s")
 
 
-class Client(NamedTuple):
+class _Client(NamedTuple):
     """Times at which a client is on, in the units of its file: ascending (from, to), repeated with a period.
 
     The last one may end in the next period, before the first one of that period begins. No two touch, except a single
@@ -87,12 +87,8 @@ class AvailabilityTrace(Churn):
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
-        try:
-            status = shipped.data(self.path).stat()
-        except OSError as error:
-            why = f"{self.path}: cannot be read ({error.strerror}) in {Path.cwd()}"
-            raise EdgeflError(f"{why}; {scenario_files.WHERE}", PLACE) from error
-        clients = _read(shipped.data(self.path), Path.cwd(), status.st_mtime_ns, status.st_size)
+        path = shipped.data(self.path)
+        clients = _read(path, foreign_files.stamp(path, *PLACE))
         if device >= len(clients) and not self.reuse:
             raise EdgeflError(
                 f"{self.path} has {len(clients)} clients, but there are more devices: use at most as many "
@@ -112,7 +108,7 @@ class AvailabilityTrace(Churn):
             )
         return self._times_s(client)
 
-    def _times_s(self, client: Client) -> Iterator[float]:
+    def _times_s(self, client: _Client) -> Iterator[float]:
         if client.spells == ((0.0, client.period),):
             yield 0.0
             return
@@ -130,15 +126,13 @@ class AvailabilityTrace(Churn):
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, folder: Path, changed_ns: int, size: int) -> list[Client]:
+def _read(path: Path, stamp: tuple[Path, int, int]) -> list[_Client]:
     """Read the clients of a file in order; a changed file is read again."""
     with about(*PLACE):
         if path.suffix == ".csv":
             return _of_table(path)
-        try:
+        with foreign_files.reading(path):
             entries = read_json(path)
-        except OSError as error:
-            raise EdgeflError(f"{path}: cannot be read ({error.strerror})") from error
         if not isinstance(entries, dict | list) or not entries:
             raise EdgeflError(f"{path}: has no clients; write an object with an entry for each")
         named = entries.items() if isinstance(entries, dict) else enumerate(entries)
@@ -151,7 +145,7 @@ def _read(path: Path, folder: Path, changed_ns: int, size: int) -> list[Client]:
     return clients
 
 
-def _of_table(path: Path) -> list[Client]:
+def _of_table(path: Path) -> list[_Client]:
     """Read the clients of a CSV table, in order of appearance."""
     spells: dict[str, list[tuple[float, float]]] = {}
     for row in records(path):
@@ -172,18 +166,15 @@ def _of_table(path: Path) -> list[Client]:
             _ordered(own[-2:], "on_s {on:g} and off_s {off:g} do")
         except ValueError as error:
             raise EdgeflError(f"{row.where}: client {quoted(name)}: {error}") from error
-    return [Client(math.inf, _ordered(own, LISTED)) for own in spells.values()]
+    return [_Client(math.inf, _ordered(own, LISTED)) for own in spells.values()]
 
 
 def _number(name: str, text: str) -> float:
-    try:
-        number: Any = float(text)
-    except ValueError:
-        number = text
-    return _time(name, number)
+    number = table_files.number(text)
+    return _time(name, text if number is None else number)
 
 
-def _of_list(entry: Sequence[Any]) -> Client:
+def _of_list(entry: Sequence[Any]) -> _Client:
     """Return a client by pairs [on, off], or by times that are alternately on and off."""
     if entry and all(isinstance(pair, list) for pair in entry):
         for pair in entry:
@@ -194,10 +185,10 @@ def _of_list(entry: Sequence[Any]) -> Client:
         times = _times("", entry)
         pairs = [times[at : at + 2] for at in range(0, len(times), 2)]
     spells = [(pair[0], pair[1] if pair[1:] else math.inf) for pair in pairs]
-    return Client(math.inf, _ordered(spells, LISTED))
+    return _Client(math.inf, _ordered(spells, LISTED))
 
 
-def _repeated(client: Client, period: float, who: str) -> Client:
+def _repeated(client: _Client, period: float, who: str) -> _Client:
     """Repeat the times of a list or a table with a period."""
     if client.period < math.inf:
         raise EdgeflError(f"{who} has a finish_time, with which it repeats; leave period out")
@@ -206,12 +197,12 @@ def _repeated(client: Client, period: float, who: str) -> Client:
         last = ((last[0][0], period),)
     try:
         spells = _ordered([*client.spells[:-1], *last], LISTED, period, "period ")
-        return Client(period, _wrapped(spells, period))
+        return _Client(period, _wrapped(spells, period))
     except ValueError as error:
         raise EdgeflError(f"{who}: {error}") from error
 
 
-def _client(entry: Any) -> Client:
+def _client(entry: Any) -> _Client:
     if not isinstance(entry, dict):
         raise ValueError(f"is {quoted(entry)}; write a list of times, or an object with {', '.join(NEEDED)}")
     for name in entry:
@@ -227,7 +218,7 @@ def _client(entry: Any) -> Client:
     if len(begins) != len(ends):
         raise ValueError(f"has {len(begins)} times in active and {len(ends)} in inactive: give equally many")
     spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
-    return Client(period, _wrapped(spells, period))
+    return _Client(period, _wrapped(spells, period))
 
 
 FEDSCALE = "active[{i}] {on:g} and inactive[{i}] {off:g} do"

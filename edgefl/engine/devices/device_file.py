@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from edgefl.channel.units import FloatArray
-from edgefl.config import shipped
+from edgefl.config import shipped, table_files
 from edgefl.config.error_messages import flat
 from edgefl.config.records import READABLE, Record, records
 from edgefl.config.registry import nearest
@@ -19,19 +19,9 @@ from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, quoted
 
 KEYS = (
-    "clock_hz",
-    "flops_per_cycle",
-    "capacitance",
-    "compute_jitter",
-    "transmit_power_dbm",
-    "array_gain_db",
-    "circuit_power_w",
-    "uplink_circuit_power_w",
-    "pa_efficiency",
-    "idle_power_w",
-    "battery_j",
-    "recharge_w",
-    "return_share",
+    *("clock_hz", "flops_per_cycle", "capacitance", "compute_jitter", "transmit_power_dbm", "array_gain_db"),
+    *("circuit_power_w", "uplink_circuit_power_w", "pa_efficiency", "idle_power_w"),
+    *("battery_j", "recharge_w", "return_share"),
 )
 LATENCY, SCORE = "latency_s", "score"
 NAMES = ("name", "id", "device", "model")  # columns that tell rows apart
@@ -176,11 +166,8 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
         cell = row.values.get(column)
         if cell is None or cell == "":
             continue
-        try:
-            value = math.nan if isinstance(cell, bool) else float(cell)
-        except (TypeError, ValueError, OverflowError):
-            value = math.nan
-        if not math.isfinite(value):
+        value = table_files.number(cell)
+        if value is None:
             remedy = with_unit(column, cell) if isinstance(cell, str) else ""
             raise EdgeflError(
                 f"{row.where}: column {quoted(column)} has {quoted(cell)}, not a number"

@@ -37,18 +37,18 @@ class ByWeight(RecurringLabels):
         weights = self.weights(devices, rng)
         owner = np.empty(len(pool), np.int64)
         if self.labels_per_device is None:
-            owner[rng.permutation(len(pool))] = np.repeat(np.arange(devices), shared_out(len(pool), weights))
+            owner[rng.permutation(len(pool))] = np.repeat(np.arange(devices), _shared_out(len(pool), weights))
             return by_device(pool, owner, devices)
         present, label_of = np.unique(labels[pool], return_inverse=True)
         has = _holders(np.bincount(label_of), weights, self.labels_per_device, rng)
         for label in range(len(present)):
             holders = np.flatnonzero(has[label])
             samples = rng.permutation(np.flatnonzero(label_of == label))
-            owner[samples] = np.repeat(holders, shared_out(len(samples), weights[holders]))
+            owner[samples] = np.repeat(holders, _shared_out(len(samples), weights[holders]))
         return by_device(pool, owner, devices)
 
 
-def shared_out(total: int, weights: np.ndarray) -> np.ndarray:
+def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
     """Return whole numbers [n] that sum to `total`, in proportion to weights [n] but at least 1.
 
     Fractions go to the largest remainders.

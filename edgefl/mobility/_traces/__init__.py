@@ -8,55 +8,20 @@ Files with a leading underscore are helpers.
 import importlib
 import os
 import pkgutil
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Protocol, cast
+from types import ModuleType
 
 from edgefl.config import foreign_files, scenario_files
 from edgefl.errors import EdgeflError, quoted
+from edgefl.mobility._traces._head import HEAD, Head
 from edgefl.mobility._traces._samples import Samples, Wanted
 
-HEAD = 1 << 16  # bytes of a file that tell its form
 KNOWN = (
     "floating-car data or tables of SUMO, tables with a header (CSV, Parquet), GPX, GeoLife's .plt, Porto's POLYLINE,"
     " ns-2 (setdest), BonnMotion (.movements), ONE (external movement)"
 )
-
-
-class Head:
-    """The beginning of a file.
-
-    raw: its first bytes, unpacked. lines: its first lines that are not empty or comments. root: the root element of
-    XML, '' if it is not XML.
-    """
-
-    def __init__(self, raw: bytes) -> None:
-        self.raw = raw
-        wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
-        text = raw.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-        whole = text[: text.rfind("\n")] if len(raw) == HEAD and "\n" in text else text
-        stripped = (line.strip() for line in whole.splitlines())
-        self.lines = [line for line in stripped if line and line[0] != "#"]
-        self.is_xml = text.lstrip()[:1] == "<"
-        element = re.search(r"<([^\s/>?!]+)", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
-        self.root = element[1].rpartition(":")[2] if self.is_xml and element else ""
-        self.binary = not wide and b"\0" in raw
-
-
-class Form(Protocol):
-    """A form in which programs write paths."""
-
-    def begins(self, head: Head) -> bool:
-        """Return whether a file that begins so has this form."""
-
-    def read(self, path: Path, samples: Samples) -> None:
-        """Add the samples of a file.
-
-        Raises:
-            EdgeflError: names file, line and remedy.
-        """
 
 
 def read(path: Path, wanted: Wanted) -> Samples:
@@ -81,7 +46,7 @@ def read(path: Path, wanted: Wanted) -> Samples:
     return samples
 
 
-def _form(path: Path, wanted: Wanted) -> Form:
+def _form(path: Path, wanted: Wanted) -> ModuleType:
     with foreign_files.opened(path) as file:
         head = Head(file.read(HEAD))
     forms = _forms()
@@ -96,9 +61,9 @@ def _form(path: Path, wanted: Wanted) -> Form:
 
 
 @cache
-def _forms() -> dict[str, Form]:
+def _forms() -> dict[str, ModuleType]:
     names = [each.name for each in pkgutil.iter_modules(__path__) if not each.name.startswith("_")]
-    return {name: cast(Form, importlib.import_module(f"{__name__}.{name}")) for name in names}
+    return {name: importlib.import_module(f"{__name__}.{name}") for name in names}
 
 
 def _names(files: list[Path]) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """Read lines of text, and movements that are given as waypoints."""
 
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -12,12 +11,10 @@ Waypoint = tuple[int, float, float, float]  # line of the file, t, x, y
 
 def numbered(path: Path) -> Iterator[tuple[int, str]]:
     """Yield number and text of each line that is not empty or a comment."""
-    with foreign_files.opened(path) as file:
-        text = foreign_files.lines(io.TextIOWrapper(file, encoding="utf-8-sig"))
-        for number, line in enumerate(text, start=1):
-            line = line.strip()
-            if line and line[0] != "#":
-                yield number, line
+    for number, line in enumerate(foreign_files.text_lines(path), start=1):
+        line = line.strip()
+        if line and line[0] != "#":
+            yield number, line
 
 
 def are_numbers(words: Sequence[str]) -> bool:

@@ -34,8 +34,8 @@ class Wanted:
     skip: bool = False
 
 
-class Device(NamedTuple):
-    """A device of a trace: its id, its kind, and the type that its file gives it."""
+class Recorded(NamedTuple):
+    """A device of a trace: its id, its kind (vehicle or person of SUMO, row, track, ...), and its type or ''."""
 
     id: str
     kind: str
@@ -52,20 +52,20 @@ class Samples:
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
         self.degrees = wanted.degrees
-        self.devices: list[Device] = []  # in order of first appearance; the index is the device's number
+        self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # per device: samples that may be missing in a row
         self.skipped = 0  # rows
         self.first_skipped = ""
         self.nameless = False  # whether a table has no ids
         self._path = Path()
-        self._name = ""
+        self.name = ""  # id of the only device of a file that gives no ids
         self._numbers: dict[tuple[str, str], int] = {}
         self._dated: bool | None = None
 
     def begin(self, path: Path, name: str) -> None:
-        """Begin a file; name: id of its device if it gives none."""
-        self._path, self._name = path, name
+        """Begin a file; name: of its device."""
+        self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
         """Set whether this file's coordinates are degrees, as its form says.
@@ -78,11 +78,6 @@ class Samples:
                 f"{self._path}: is in {'degrees' if degrees else 'metres'}, unlike the files before it; use one unit"
             )
         self.degrees = degrees
-
-    @property
-    def name(self) -> str:
-        """The id of the only device of a file that gives no ids."""
-        return self._name
 
     def add(
         self,
@@ -114,7 +109,7 @@ class Samples:
             )
         if number < 0:
             number = self._numbers[kind, id_] = len(self.devices)
-            self.devices.append(Device(id_, kind, type_))
+            self.devices.append(Recorded(id_, kind, type_))
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)

@@ -4,16 +4,13 @@ Source: https://sys.cs.uos.de/bonnmotion/doc/README.pdf, "BonnMotion native trac
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._lines import Waypoint, add_node, are_numbers, numbered
 from edgefl.mobility._traces._samples import BadRow, Samples
 
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
-
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     words = [line.split() for line in head.lines[:3]]
     if not words or not all(map(are_numbers, words)) or _is_one(words):

@@ -3,21 +3,18 @@
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from edgefl.config import foreign_files
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, BadRow, Samples
-from edgefl.mobility._traces._xml import parse
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 DEEPEST = 100  # levels of nesting
 # SUMO's header of a file with degrees instead of metres
 _DEGREES = 'fcd-output.geo value="true"'
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return head.root == "fcd-export"
 
@@ -30,7 +27,8 @@ def read(path: Path, samples: Samples) -> None:
     parser.StartElementHandler = reader.begin
     parser.EndElementHandler = reader.end
     parser.CommentHandler = reader.comment
-    parse(parser, path, samples)
+    for _ in foreign_files.parse_xml(parser, path):
+        pass
 
 
 class _FcdReader:

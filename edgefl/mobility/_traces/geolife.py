@@ -6,19 +6,16 @@ Source: Zheng et al., GeoLife GPS Trajectories 1.3, User Guide, "Data format"; t
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from edgefl.mobility._traces._csv import rows
+from edgefl.config.table_files import rows
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 HEADER = 6  # lines
 EPOCH_DAYS = 25_569  # 1970-01-01
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return (
         bool(head.lines)
@@ -30,7 +27,7 @@ def read(path: Path, samples: Samples) -> None:
     """Add the samples of a file."""
     samples.in_degrees(True)
     id_ = samples.name
-    for line, cells in rows(path, samples, separator=","):
+    for line, cells in rows(path, ","):
         if line <= HEADER:
             continue
         try:

@@ -5,19 +5,16 @@ Source: https://www.topografix.com/GPX/1/1/
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 from xml.parsers import expat
 
+from edgefl.config import foreign_files
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
-from edgefl.mobility._traces._xml import parse
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 LONGEST = 10  # pieces of text in a <time>
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return head.root == "gpx"
 
@@ -31,7 +28,8 @@ def read(path: Path, samples: Samples) -> None:
     parser.StartElementHandler = reader.begin
     parser.EndElementHandler = reader.end
     parser.CharacterDataHandler = reader.text
-    parse(parser, path, samples)
+    for _ in foreign_files.parse_xml(parser, path):
+        pass
 
 
 class _GpxReader:

@@ -9,13 +9,10 @@ import math
 import re
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._lines import Waypoint, add_node, numbered
 from edgefl.mobility._traces._samples import BadRow, Samples
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 _NODE = r"\$\w+\((?P<id>[\w.:-]+)\)"
 _SET = re.compile(
@@ -27,7 +24,7 @@ _SETDEST = re.compile(
 SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed is that of the node at once
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return any(_SET.match(line) or _SETDEST.match(line) for line in head.lines[:500])
 

@@ -5,18 +5,15 @@ Source: https://github.com/akeranen/the-one, src/input/ExternalMovementReader.ja
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._lines import are_numbers, numbered
 from edgefl.mobility._traces._samples import WAYPOINTS, BadRow, Samples
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 _EVENT = re.compile(r"[\d.]+\s+(C|S|DE|DR|A|R|CONN)\s")  # StandardEventsReader.java
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form, or lists contacts."""
     words = [line.split() for line in head.lines[:3]]
     if not words:

@@ -1,18 +1,15 @@
 """Read tables in Parquet, with the columns of `table`; this needs pyarrow."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from edgefl.config import foreign_files
-from edgefl.errors import EdgeflError
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import Samples
 from edgefl.mobility._traces.table import Columns
 
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
-
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return head.raw[:4] == b"PAR1"
 
@@ -21,15 +18,13 @@ def read(path: Path, samples: Samples) -> None:
     """Add the samples of a file, batch by batch.
 
     Raises:
-        EdgeflError: pyarrow is not installed, or the file is not a Parquet table.
+        EdgeflError: pyarrow is not installed.
+        OSError: the file is not a Parquet table.
     """
-    try:
-        table = foreign_files.ForeignParquet(path)
-        columns = Columns.of(table.names, samples)
-        cells: list[Any] = [None] * len(table.names)
-        for line, values in enumerate(table.rows([table.names[at] for at in columns.read]), start=2):
-            for at, value in zip(columns.read, values, strict=True):
-                cells[at] = value
-            columns.add(line, cells)
-    except OSError as error:
-        raise EdgeflError(f"{path}: cannot be read as Parquet ({error}); check the file") from error
+    table = foreign_files.ForeignParquet(path)
+    columns = Columns.of(table.names, samples)
+    cells: list[Any] = [None] * len(table.names)
+    for line, values in enumerate(table.rows([table.names[at] for at in columns.read]), start=2):
+        for at, value in zip(columns.read, values, strict=True):
+            cells[at] = value
+        columns.add(line, cells)

@@ -6,19 +6,16 @@ PKDD 2015, https://archive.ics.uci.edu/dataset/339
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from edgefl.mobility._traces._csv import rows
+from edgefl.config.table_files import rows
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
-
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
 
 STEP_S = 15
 COLUMNS = ("TAXI_ID", "TIMESTAMP", "POLYLINE")
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so has this form."""
     return bool(head.lines) and "POLYLINE" in head.lines[0]
 
@@ -27,7 +24,7 @@ def read(path: Path, samples: Samples) -> None:
     """Add the samples of a file."""
     samples.in_degrees(True)
     names: list[str] = []
-    for line, cells in rows(path, samples):
+    for line, cells in rows(path, blanks=True):
         if not names:
             names = [cell.strip() for cell in cells]
             if missing := [name for name in COLUMNS if names.count(name) != 1]:

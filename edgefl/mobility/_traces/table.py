@@ -4,53 +4,26 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from edgefl.config import registry
+from edgefl.config.table_files import rows
 from edgefl.errors import EdgeflError, clipped
-from edgefl.mobility._traces._csv import rows
+from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
 
-if TYPE_CHECKING:
-    from edgefl.mobility._traces import Head
-
 # names by which a column is known, in lower case and without blanks, hyphens and underscores
-COMMON: Mapping[str, tuple[str, ...]] = {
-    "t": ("t", "time", "timestamp", "datetime", "utctime", "utc", "gpstime", "trackedat"),
-    "id": (
-        *(
-            "id",
-            "device",
-            "deviceid",
-            "user",
-            "userid",
-            "uid",
-            "vehicle",
-            "vehicleid",
-            "carid",
-            "taxi",
-            "taxiid",
-        ),
-        *(
-            "busid",
-            "bus",
-            "node",
-            "nodeid",
-            "track",
-            "trackid",
-            "trajid",
-            "trajectoryid",
-            "tripid",
-            "imei",
-            "mmsi",
-        ),
-    ),
-    "x": ("x", "xm", "posx", "xpos"),
-    "y": ("y", "ym", "posy", "ypos"),
-    "lon": ("lon", "lng", "long", "longitude", "gpslon", "gpslongitude"),
-    "lat": ("lat", "latitude", "gpslat", "gpslatitude"),
-    "type": ("type", "class", "mode"),
+_COMMON = {
+    "t": "t time timestamp datetime utctime utc gpstime trackedat",
+    "id": "id device deviceid user userid uid vehicle vehicleid carid taxi taxiid busid bus node nodeid track trackid"
+    " trajid trajectoryid tripid imei mmsi",
+    "x": "x xm posx xpos",
+    "y": "y ym posy ypos",
+    "lon": "lon lng long longitude gpslon gpslongitude",
+    "lat": "lat latitude gpslat gpslatitude",
+    "type": "type class mode",
 }
+COMMON = {role: names.split() for role, names in _COMMON.items()}
 WANTED = (
     "name the columns in the first line t,id,x,y (s and m) or t,id,lon,lat (degrees), or say which they are:"
     " columns: {t: NAME, id: NAME, lon: NAME, lat: NAME}, or their numbers from 1 if there is no header"
@@ -61,7 +34,7 @@ T_DRIVE: Mapping[str, str | int] = {"id": 1, "t": 2, "lon": 3, "lat": 4}
 REMEDY = "write a number, 12.5 for example"
 
 
-def begins(head: "Head") -> bool:
+def begins(head: Head) -> bool:
     """Return whether a file that begins so is a table with a header, or has T-Drive's columns."""
     if not head.lines or head.is_xml or head.binary:
         return False
@@ -72,7 +45,7 @@ def begins(head: "Head") -> bool:
 def read(path: Path, samples: Samples) -> None:
     """Add the samples of a file."""
     columns = None
-    for line, cells in rows(path, samples):
+    for line, cells in rows(path, blanks=True):
         if columns is None:
             names, columns = _header(cells, samples)
             if names:

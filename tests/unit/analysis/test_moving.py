@@ -12,12 +12,12 @@ import pytest
 import yaml
 from PIL import Image
 
-from edgefl.analysis.figures.moving import cells_of
+from edgefl.analysis.figures.moving import _cells_of
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.reports import moving
 from edgefl.analysis.reports.moving import draw_moving, frame_times_s
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import hexagonal_sites_m
+from edgefl.analysis.runs.places import _hexagonal_sites_m
 
 Write = Callable[..., Path]
 ISD_M = 500.0
@@ -76,7 +76,7 @@ def day_of(path: Path) -> MovingRun:
 
 
 def test_cells_share_the_map_and_each_is_nearest_to_its_site() -> None:
-    sites_m = hexagonal_sites_m(1, ISD_M)
+    sites_m = _hexagonal_sites_m(1, ISD_M)
     layout = {
         "shape": "hexagons",
         "sites": sites_m.tolist(),
@@ -84,7 +84,7 @@ def test_cells_share_the_map_and_each_is_nearest_to_its_site() -> None:
         "azimuth_deg": 30.0,
         "isd_m": ISD_M,
     }
-    cells = cells_of(layout)
+    cells = _cells_of(layout)
     assert list(cells) == list(range(21))
     areas = [
         abs(np.sum(x * np.roll(y, 1) - y * np.roll(x, 1))) / 2
@@ -96,7 +96,7 @@ def test_cells_share_the_map_and_each_is_nearest_to_its_site() -> None:
         assert np.hypot(*(sites_m - middle_m).T).argmin() == cell // 3
         off_deg = np.degrees(np.arctan2(*(middle_m - sites_m[cell // 3])[::-1])) - 30 - 120 * (cell % 3)
         assert (off_deg + 180) % 360 - 180 == pytest.approx(0, abs=1), "ahead of its panel"
-    assert cells_of({**layout, "shape": "open"}) == {}
+    assert _cells_of({**layout, "shape": "open"}) == {}
 
 
 def test_people_walk_between_records_and_change_cells_half_way(write_run: Write) -> None:

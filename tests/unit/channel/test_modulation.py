@@ -8,7 +8,7 @@ import pytest
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.changing_flow import ChangingFlow
 from edgefl.channel.fading import LinkFading
-from edgefl.channel.modulation import EFFICIENCIES, Steps, diversity_rate, snr_needed
+from edgefl.channel.modulation import EFFICIENCIES, Steps, _snr_needed, diversity_rate
 from edgefl.channel.share import ergodic_rate
 from edgefl.channel.transfer import Flow
 
@@ -24,7 +24,7 @@ def test_the_table_is_bits_per_symbol_times_code_rate() -> None:
 
 def test_a_rate_is_carried_from_its_snr_on() -> None:
     steps = Steps(gap_db=2.0)
-    needs = snr_needed(EFFICIENCIES, 2.0)
+    needs = _snr_needed(EFFICIENCIES, 2.0)
     assert needs == pytest.approx(10**0.2 * (2 ** np.array(EFFICIENCIES) - 1))
     assert steps.efficiency(needs * (1 + 1e-12)).tolist() == list(EFFICIENCIES)
     assert steps.efficiency(needs * (1 - 1e-12)).tolist() == [0.0, *EFFICIENCIES[:-1]]

@@ -31,8 +31,8 @@ def test_every_extra_of_a_user_is_looked_for() -> None:
 def test_a_package_that_is_missing_is_a_fault_with_its_command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = doctor.metadata_of
-    monkeypatch.setattr(doctor, "metadata_of", lambda name: None if name == "simpy" else there(name))
+    there = doctor._metadata_of
+    monkeypatch.setattr(doctor, "_metadata_of", lambda name: None if name == "simpy" else there(name))
     code, screen = run(capsys)
     assert code == 1
     assert "simpy missing" in screen

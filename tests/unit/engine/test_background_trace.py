@@ -116,7 +116,7 @@ HEAD = "time_s,cell,uplink_load\n"
         (HEAD + "0,all,nan\n", "load.csv:2: uplink_load is 'nan': write a number"),
         (HEAD + "noon,all,0.1\n", "load.csv:2: time_s is 'noon': write a number"),
         (HEAD + "0,north,0.1\n", "load.csv:2: cell is 'north': write its number or all"),
-        (HEAD + "0,all\n", "load.csv:2: 2 cells but 3 columns"),
+        (HEAD + "0,all\n", "load.csv:2: 2 cells in a table of 3 columns"),
     ],
 )
 def test_a_wrong_table_names_the_line(tmp_path: Path, text: str, message: str) -> None:

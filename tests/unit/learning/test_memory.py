@@ -156,12 +156,12 @@ def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
         *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
         f"devices.mobility={mobility}",
     )
-    key, least = memory_needs.least_devices(scenario)
+    key, least = memory_needs._least_devices(scenario)
     drawn = [World(scenario, Streams(seed)).count for seed in range(5)]
     assert key == "density_per_km2"
     assert 0.6 * np.mean(drawn) < least < min(drawn)
     few = loaded(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=1")
-    assert memory_needs.least_devices(few) == ("density_per_km2", 0.0)
+    assert memory_needs._least_devices(few) == ("density_per_km2", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_certain_participants(
 ) -> None:
     scenario = loaded(tmp_path, TRAINED, *sets)
     assert scenario.devices.count is not None
-    assert memory_needs.least_participants(scenario, scenario.devices.count) == (place, participants)
+    assert memory_needs._least_participants(scenario, scenario.devices.count) == (place, participants)
 
 
 def test_the_needs_of_training(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgefl.learning.partitions import Partition
-from edgefl.learning.partitions._by_weight import ByWeight, shared_out
+from edgefl.learning.partitions._by_weight import ByWeight, _shared_out
 from edgefl.learning.partitions.dirichlet import Dirichlet
 from edgefl.learning.partitions.dirichlet_mix import DirichletMix
 from edgefl.learning.partitions.iid import Iid
@@ -52,7 +52,7 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     ],
 )
 def test_samples_are_shared_out_by_hand(total: int, weights: list[float], counts: list[int]) -> None:
-    assert shared_out(total, np.array(weights, float)).tolist() == counts
+    assert _shared_out(total, np.array(weights, float)).tolist() == counts
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -62,7 +62,7 @@ def test_samples_are_shared_out_by_hand(total: int, weights: list[float], counts
 )
 def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[float], more: int) -> None:
     total, w = len(weights) + more, np.array(weights)
-    counts = shared_out(total, w)
+    counts = _shared_out(total, w)
     assert counts.sum() == total
     assert counts.min() >= 1
     # those above the least share the rest in proportion

@@ -10,7 +10,7 @@ from scipy import stats
 from edgefl.mobility import Movement
 from edgefl.mobility.itinerary import Itinerary
 from edgefl.places.areas import Disc, Places, Rectangle
-from edgefl.places.streets import Street, StreetLines, Streets
+from edgefl.places.streets import Streets, _Street, _StreetLines
 from edgefl.rng import Streams
 
 PEOPLE = 1_000
@@ -204,8 +204,8 @@ def test_the_mode_of_travel_follows_from_the_speed_or_is_given(
 def test_people_and_cars_take_the_streets_that_are_open_to_them() -> None:
     """From home to work 300 m by a footpath, or 100 + 300 + 100 m by a road that is closed on foot."""
     road = np.array([(0, 0), (0, 100), (300, 100), (300, 0)], dtype=float)
-    lines = [Street(road, "road", {"car"}), Street(road[[0, 3]], "path", {"foot"})]
-    streets = StreetLines(lines, ("geojson", "map"), [])
+    lines = [_Street(road, "road", {"car"}), _Street(road[[0, 3]], "path", {"foot"})]
+    streets = _StreetLines(lines, ("geojson", "map"), [])
     for speed_m_s, after_s, there_m in ((1, 100, (100, 0)), (10, 20, (100, 100))):
         movement = start(
             1,

@@ -136,7 +136,7 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
         ("layout.sites.csv", "id,lon\n1,2\n", (":1:", "lat", "'id', 'lon'"), {}),
         ("layout.sites.csv", "lon,lat\n11.12,north\n", (":2:", "lat is 'north'", "degrees"), {}),
         ("layout.sites.csv", "lon,lat\n11.12,46.06\n5113000,46\n", (":3:", "lon is '5113000'", "180"), {}),
-        ("layout.sites.csv", "lon,lat\n11.12\n", (":2:", "1 cells but 2 columns"), {}),
+        ("layout.sites.csv", "lon,lat\n11.12\n", (":2:", "1 cells in a table of 2 columns"), {}),
         ("layout.sites.csv", "lon,lat\n", ("no cell",), {}),
         ("layout.sites.csv", "lon,lat,azimuth\n11.12,46.06,\n", (":2:", "azimuth is ''", "where"), {}),
         (
@@ -162,7 +162,7 @@ def test_other_wrong_files(tmp_path: Path) -> None:
         loaded(tmp_path, "lon,lat\n11.12,46.06\n", origin_lon_lat=None)
     with refused_at("layout.sites.geojson", "RFC 7946"):
         loaded(tmp_path, '{"type": "FeatureCollection"}', "masts.geojson")
-    with refused_at("layout.sites.geojson", "no cell"):
+    with refused_at("layout.sites.geojson", "masts are Points"):
         loaded(tmp_path, '{"type": "FeatureCollection", "features": []}', "masts.geojson")
     with refused_at("layout.sites", "one file"):
         loaded(tmp_path, "", file={"geojson": "other.geojson"})

@@ -17,8 +17,8 @@ from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
     Counts,
-    of_gains,
-    without_coverage,
+    _of_gains,
+    _without_coverage,
 )
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
@@ -363,13 +363,13 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
 
 def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
     few, more = (Counts(participants=1000, uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (2, 3))
-    assert list(without_coverage(few)) == []
-    assert_matches(list(without_coverage(more)), "out of coverage: on average 3 devices")
+    assert list(_without_coverage(few)) == []
+    assert_matches(list(_without_coverage(more)), "out of coverage: on average 3 devices")
     many = Counts(participants=1000, uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
-    assert_matches(list(without_coverage(many)), "out of coverage: on average 19,978 devices")
+    assert_matches(list(_without_coverage(many)), "out of coverage: on average 19,978 devices")
     near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (20, 21)]
-    assert list(of_gains(near[0], few)) == []  # type: ignore[arg-type]
-    assert_matches(list(of_gains(near[1], few)), "21 times a device was closer")  # type: ignore[arg-type]
+    assert list(_of_gains(near[0], few)) == []  # type: ignore[arg-type]
+    assert_matches(list(_of_gains(near[1], few)), "21 times a device was closer")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

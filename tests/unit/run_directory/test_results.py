@@ -18,7 +18,7 @@ import pytest
 from edgefl.engine.records import Event
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted, interruptible
-from edgefl.run_directory.results import Described, RunDirectory, RunTables, free_directory, fresh_directory
+from edgefl.run_directory.results import Described, RunDirectory, _RunTables, free_directory, fresh_directory
 from edgefl.run_directory.status import SILENT_S, RunStatus, is_there, resumable, this_process
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
@@ -146,12 +146,12 @@ def test_a_run_that_is_asked_to_end_while_it_begins_is_left_in_order(
 ) -> None:
     """Or its run.json would say that it is running."""
 
-    def table(self: RunTables, row_type: type) -> Any:
+    def table(self: _RunTables, row_type: type) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
         monkeypatch.undo()
         return self._table(row_type)
 
-    monkeypatch.setattr(RunTables, "_table", table)
+    monkeypatch.setattr(_RunTables, "_table", table)
     with pytest.raises(Interrupted) as error, interruptible():
         RunDirectory(tmp_path, described(), {})
     assert error.value.args == (signal.SIGTERM, tmp_path)

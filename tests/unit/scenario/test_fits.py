@@ -11,7 +11,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.fedavgm import FedAvgM
-from edgefl.scenario.fits import ROWS, Clash
+from edgefl.scenario.fits import ROWS, _Clash
 
 BASE: dict[str, Any] = {
     "name": "fits",
@@ -273,9 +273,9 @@ CASES = [
 ]
 
 
-def clash_of(error: BaseException | None) -> Clash:
+def clash_of(error: BaseException | None) -> _Clash:
     """The clash that an error of a scenario comes from."""
-    while error is not None and not isinstance(error, Clash):
+    while error is not None and not isinstance(error, _Clash):
         inner = error.errors()[0].get("ctx", {}).get("error") if hasattr(error, "errors") else None
         error = inner or error.__cause__
     assert error is not None, "refused by something else"

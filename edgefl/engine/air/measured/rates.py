@@ -12,7 +12,7 @@ import numpy as np
 
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
-from edgefl.config import table_files
+from edgefl.config import foreign_files, table_files
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.settings import OTHERS, RATES, MeasuredSettings
 from edgefl.errors import EdgeflError, quoted
@@ -111,22 +111,21 @@ def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise EdgeflError(f"{path}: cannot be read ({error.strerror}) in {Path.cwd()}", PLACE) from error
-    return _read(path, tuple(settings.columns.items()), settings.begin_s, status.st_mtime_ns, status.st_size)
+    stamp = foreign_files.stamp(path, *PLACE)
+    return _read(path, tuple(settings.columns.items()), settings.begin_s, stamp)
 
 
 @lru_cache(maxsize=4)
 def _read(
-    path: Path, columns: tuple[tuple[str, str], ...], begin_s: float | None, changed_ns: int, size: int
+    path: Path, columns: tuple[tuple[str, str], ...], begin_s: float | None, stamp: tuple[Path, int, int]
 ) -> MeasuredRates:
     """Read a table; a changed file is read again."""
-    names, lines = table_files.table(path, PLACE)
-    rows = _Rows(path, names, dict(columns))
-    for line, cells in lines:
+    table = table_files.Table(path, *PLACE)
+    rows = _Rows(table, dict(columns))
+    for line, cells in table.rows:
         rows.add(line, cells)
+    if not rows.devices:
+        raise EdgeflError(f"{path}: has no rows; write at least one", PLACE)
     return rows.rates(begin_s)
 
 
@@ -143,14 +142,13 @@ class _Recorded:
 class _Rows:
     """The rows of a table while they are read."""
 
-    def __init__(self, path: Path, names: Sequence[str], columns: dict[str, str]) -> None:
-        self._path = path
-        self._names = names
-        small = [name.lower() for name in names]
+    def __init__(self, table: table_files.Table, columns: dict[str, str]) -> None:
+        self._table = table
+        small = [name.lower() for name in table.names]
 
         def place(key: str, wanted: Sequence[str]) -> int:
             given = [columns[each] for each in wanted if each in columns]
-            return table_files.column(path, names, given or wanted, PLACE, exact=bool(given))
+            return table.column(given or wanted, exact=bool(given))
 
         self._time = place("time_s", OTHERS["time_s"])
         self._rates: dict[Direction, tuple[int, float]] = {}
@@ -160,11 +158,11 @@ class _Rows:
             self._rates[direction] = at, units[given[0] if given else small[at]]
         some = {key: key in columns or bool(set(OTHERS[key]) & set(small)) for key in ("device", "cell")}
         self._device, self._cell = (place(key, OTHERS[key]) if some[key] else None for key in some)
-        self._devices: dict[str, _Recorded] = {}
+        self.devices: dict[str, _Recorded] = {}
         self._cells: dict[str, int] = {}
 
     def add(self, line: int, cells: Sequence[Any]) -> None:
-        device = self._devices.setdefault(self._name(line, cells, self._device), _Recorded())
+        device = self.devices.setdefault(self._name(line, cells, self._device), _Recorded())
         time_s = table_files.seconds(cells[self._time])
         if time_s is None or abs(time_s) >= MOST_S:
             raise self._error(
@@ -187,22 +185,18 @@ class _Rows:
         device.cells.append(self._cells.setdefault(self._name(line, cells, self._cell), len(self._cells)))
 
     def rates(self, begin_s: float | None) -> MeasuredRates:
-        if not self._devices:
-            raise EdgeflError(f"{self._path}: has no rows; write at least one", PLACE)
-        for name, one in self._devices.items():
+        for name, one in self.devices.items():
             for direction, (at, _) in self._rates.items():
                 if not one.bit_s[direction][-1]:
                     of = f" of device {quoted(name)}" if self._device is not None else ""
-                    raise table_files.error(
-                        self._path,
+                    raise self._table.error(
                         one.last_line,
-                        f"{self._names[at]} is 0 in the last row{of}, and would be to the end of the run: no transfer"
-                        " would end; end with a row above 0, or without these last rows",
-                        PLACE,
+                        f"{self._table.names[at]} is 0 in the last row{of}, and would be to the end of the run: no"
+                        " transfer would end; end with a row above 0, or without these last rows",
                     )
-        first_s = min(one.times_s[0] for one in self._devices.values()) if begin_s is None else begin_s
+        first_s = min(one.times_s[0] for one in self.devices.values()) if begin_s is None else begin_s
         return MeasuredRates(
-            [_steps(one, first_s) for one in self._devices.values()], list(self._devices), list(self._cells)
+            [_steps(one, first_s) for one in self.devices.values()], list(self.devices), list(self._cells)
         )
 
     def _name(self, line: int, cells: Sequence[Any], at: int | None) -> str:
@@ -214,8 +208,7 @@ class _Rows:
         return name
 
     def _error(self, line: int, at: int, cells: Sequence[Any], remedy: str) -> EdgeflError:
-        message = f"{self._names[at]} is {quoted(cells[at])}: {remedy}"
-        return table_files.error(self._path, line, message, PLACE)
+        return self._table.error(line, f"{self._table.names[at]} is {quoted(cells[at])}: {remedy}")
 
 
 def _steps(recorded: _Recorded, first_s: float) -> Steps:

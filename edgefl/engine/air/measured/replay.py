@@ -17,13 +17,13 @@ from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
-from edgefl.engine.air.measurements import Measurements, Survey
+from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.progressive import ProgressiveTransfer
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_round import Link, RadioRound
 
 
-class Steady:
+class _Steady:
     """Fading of a link that does not fade: measured rates contain it."""
 
     static, correlation, renews, mean_power = True, 1.0, False, 1.0
@@ -40,11 +40,11 @@ class Steady:
         pass
 
 
-STEADY = Steady()
+_STEADY = _Steady()
 
 
 @dataclass(frozen=True)
-class ReplayedTransfer:
+class _ReplayedTransfer:
     """A transfer at a device's measured rates; it ends at the first slot boundary by which all bits have moved."""
 
     air: AirInterface
@@ -71,25 +71,25 @@ class ReplayedTransfer:
 
 
 @dataclass(frozen=True, slots=True)
-class ReplayedLink(Link):
+class _ReplayedLink(Link):
     """A link that moves bits at measured rates."""
 
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
     ) -> tuple[ProgressiveTransfer, None]:
-        assert isinstance(self.round, ReplayedRound)
+        assert isinstance(self.round, _ReplayedRound)
         steps = self.round.rates.steps[self.device]
-        return ReplayedTransfer(self.round.air, steps, direction, payload_bits, first_slot), None
+        return _ReplayedTransfer(self.round.air, steps, direction, payload_bits, first_slot), None
 
 
 @dataclass(frozen=True)
-class ReplayedRound(RadioRound):
+class _ReplayedRound(RadioRound):
     """A round of links with measured rates."""
 
     rates: MeasuredRates = field(kw_only=True)
 
     def __iter__(self) -> Iterator[Link]:
-        return (ReplayedLink(self, row) for row in range(len(self.links)))
+        return (_ReplayedLink(self, row) for row in range(len(self.links)))
 
     @property
     def predictable(self) -> bool:
@@ -100,7 +100,7 @@ class ReplayedRound(RadioRound):
         return np.flatnonzero(slowest > 0).tolist()
 
 
-class MeasuredBudget(Budget):
+class _MeasuredBudget(Budget):
     """The SNR at which Shannon's rate on the whole band is the rate measured now, for estimates before a round."""
 
     def __init__(self, rates: MeasuredRates, air: AirInterface, device_power_w: FloatArray) -> None:
@@ -120,8 +120,8 @@ class MeasuredRadio(Radio):
     ) -> None:
         super().__init__(env, device_power_w=device_power_w, **others)
         self._rates = rates
-        self.fading = lru_cache(maxsize=1)(lambda device, cell: STEADY)
-        self.budget = MeasuredBudget(rates, self.air, device_power_w)
+        self.fading = lru_cache(maxsize=1)(lambda device, cell: _STEADY)
+        self.budget = _MeasuredBudget(rates, self.air, device_power_w)
 
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
         return np.ones(len(ids), dtype=bool), np.ones(len(ids))
@@ -142,14 +142,14 @@ class MeasuredRadio(Radio):
         links = Links(
             state.ids,
             [cell] * many,
-            [STEADY] * many,
+            [_STEADY] * many,
             self.budget.snr(state),
             shares,
             none,
             full,
             full * math.inf,
         )
-        return ReplayedRound(self.air, links, cell, rates=self._rates)
+        return _ReplayedRound(self.air, links, cell, rates=self._rates)
 
 
 @dataclass
@@ -173,14 +173,10 @@ class MeasuredGains:
         distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
         return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
 
-    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
+    def power_db(self, *places: Any, **named: Any) -> Any:
         raise NotImplementedError("measured rates are no function of the place")
 
-    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("measured rates are no function of the place")
-
-    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("measured rates are no function of the place")
+    of_survey = of_links = power_db
 
 
 class MeasuredCells(Measurements):

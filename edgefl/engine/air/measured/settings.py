@@ -10,16 +10,8 @@ from edgefl.config import table_files
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import quoted
 
-UNITS = {
-    "bit_s": 1.0,
-    "bps": 1.0,
-    "kbit_s": 1e3,
-    "kbps": 1e3,
-    "mbit_s": 1e6,
-    "mbps": 1e6,
-    "gbit_s": 1e9,
-    "gbps": 1e9,
-}
+PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
+UNITS = {prefix + unit: times for prefix, times in PREFIXES.items() for unit in ("bit_s", "bps")}
 WORDS: dict[Direction, tuple[str, ...]] = {
     "downlink": ("downlink", "download", "dl"),
     "uplink": ("uplink", "upload", "ul"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgefl.analysis.runs.places import hexagonal_sites_m, images_m, layout_of, map_of, streets_of
+from edgefl.analysis.runs.places import _hexagonal_sites_m, _images_m, _streets_of, layout_of, map_of
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan
@@ -21,11 +21,11 @@ PLAIN = {"sectors": 1, "azimuth_deg": 30.0, "rings": 0, "isd_m": 200.0}
 @pytest.mark.parametrize("rings", [1, 2])
 def test_sites_and_their_copies_are_those_of_the_channel(rings: int) -> None:
     sites_m = hexagonal_sites(rings, 200.0)
-    np.testing.assert_allclose(hexagonal_sites_m(rings, 200.0), sites_m, atol=1e-9)
+    np.testing.assert_allclose(_hexagonal_sites_m(rings, 200.0), sites_m, atol=1e-9)
     world = Wraparound(rings, 200.0)
     points_m = np.random.default_rng(1).uniform(-400, 400, (200, 2))
     nearest_m = np.linalg.norm(world.displacement_m(points_m, sites_m), axis=-1)
-    copies_m = sites_m[None] + images_m(rings, 200.0)[:, None]
+    copies_m = sites_m[None] + _images_m(rings, 200.0)[:, None]
     mine_m = np.linalg.norm(points_m[:, None, None] - copies_m, axis=-1).min(axis=1)
     inside = np.linalg.norm(points_m, axis=1) < (rings + 0.5) * 200.0
     assert inside.sum() > 50
@@ -95,7 +95,7 @@ def test_areas_and_streets_are_those_of_the_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", [Manhattan(block_m=70.0), Highway(lanes=2)], ids=["manhattan", "highway"])
 def test_whoever_drives_is_on_a_street_of_the_drawing(model: Manhattan | Highway) -> None:
     written = {"devices": {"mobility": {"name": type(model).__name__.lower(), **model.model_dump()}}}
-    streets_m = np.array(streets_of(written, 200.0))  # [streets, 2 ends, 2]: along an axis
+    streets_m = np.array(_streets_of(written, 200.0))  # [streets, 2 ends, 2]: along an axis
     places_m = np.random.default_rng(0).uniform(-100, 100, (200, 2))
     movement = model.start(places_m, cell_radius_m=200.0, min_distance_m=10.0, streams=Streams(1))
     low_m, high_m = streets_m.min(axis=1), streets_m.max(axis=1)

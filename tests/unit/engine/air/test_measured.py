@@ -158,7 +158,7 @@ HEAD = "time_s,device,downlink_mbit_s,uplink_mbit_s\n"
         (HEAD, ("no rows",)),
         ("time_s,device,downlink,uplink_mbps\n0,a,1,1\n", (":1:", "downlink_bit_s", "'downlink'")),
         ("time_s,device,dl_mbps,downlink_kbps,ul_bps\n0,a,1,1,1\n", (":1:", "2 columns")),
-        (HEAD + "0,a,1\n", (":2:", "3 cells but 4 columns")),
+        (HEAD + "0,a,1\n", (":2:", "3 cells in a table of 4 columns")),
         (HEAD + "0,a,fast,1\n", (":2:", "downlink_mbit_s is 'fast'", "bit/s")),
         (HEAD + "0,a,1,-1\n", (":2:", "uplink_mbit_s is '-1'")),
         (HEAD + "0,a,1,nan\n", (":2:", "uplink_mbit_s is 'nan'")),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import simpy
 
-from edgefl.engine.cells.handover import Decision, EventA3, Layer3Filter
+from edgefl.engine.cells.handover import EventA3, Layer3Filter, _Decision
 from edgefl.engine.cells.network import Network
 from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
@@ -30,7 +30,7 @@ class One(NamedTuple):
     target: int
 
 
-def singles(found: list[Decision]) -> list[One]:
+def singles(found: list[_Decision]) -> list[One]:
     return [One(d.time_s, int(d.devices[0]), int(d.targets[0])) for d in found if len(d.devices) == 1]
 
 

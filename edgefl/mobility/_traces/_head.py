@@ -1,0 +1,25 @@
+"""Look at the beginning of a file, which tells its form."""
+
+import re
+
+HEAD = 1 << 16  # bytes
+
+
+class Head:
+    """The beginning of a file.
+
+    raw: its first bytes, unpacked. lines: its first lines that are not empty or comments. root: the root element of
+    XML, '' if it is not XML.
+    """
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        wide = raw[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = raw.decode("utf-16" if wide else "utf-8-sig", errors="replace")
+        whole = text[: text.rfind("\n")] if len(raw) == HEAD and "\n" in text else text
+        stripped = (line.strip() for line in whole.splitlines())
+        self.lines = [line for line in stripped if line and line[0] != "#"]
+        self.is_xml = text.lstrip()[:1] == "<"
+        element = re.search(r"<([^\s/>?!]+)", re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL))
+        self.root = element[1].rpartition(":")[2] if self.is_xml and element else ""
+        self.binary = not wide and b"\0" in raw
