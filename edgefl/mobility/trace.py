@@ -260,17 +260,6 @@ class _Recorded:
     def doppler_speeds_m_s(self) -> np.ndarray:
         return self._speeds_m_s
 
-    def nearest_m(self) -> float:
-        """Return the smallest distance of any device from [0, 0], m."""
-        from_m, way_m = self._places_m[:, :-1], np.diff(self._places_m)
-        square = (way_m**2).sum(axis=0)
-        # a row without a place separates devices and absences, and ends a segment
-        along = np.divide(-(from_m * way_m).sum(axis=0), square, out=np.zeros_like(square), where=square > 0)
-        foot_m = from_m + np.clip(along, 0.0, 1.0) * way_m
-        return float(
-            min(np.nanmin(np.hypot(*places_m), initial=np.inf) for places_m in (foot_m, self._places_m))
-        )
-
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
         """Find the segments of these devices at a time, by bisection: usually the current or the next one."""
         row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
