@@ -224,6 +224,16 @@ def test_a_table_without_ids_is_one_device_and_says_so(write: Write) -> None:
     assert "no column has ids" in notes[0]
 
 
+def test_people_without_ids_are_not_skipped_as_bad_rows_of_one(write: Write) -> None:
+    """Of three people at each of two times, the two after the first would be skipped."""
+    rows = [f"{t},{name},{x},0" for t in (0, 1) for x, name in enumerate(("anna", "ben", "cleo"))]
+    path = write("t,person,x,y\n" + "\n".join(rows) + "\n")
+    with refused_at("devices.mobility.columns", "no column has ids", "4 of 6 rows"):
+        started(path, bad_rows="skip")
+    moved, _ = started(path, bad_rows="skip", columns={"id": "person"})
+    assert [device.id for device in moved.recorded] == ["anna", "ben", "cleo"]
+
+
 def test_columns_that_are_not_there(write: Write) -> None:
     path = write("t,name,x,y\n0,a,1,1\n")
     with refused_at("devices.mobility.path", ":1: has no column 'nam'", "did you mean 'name'"):
