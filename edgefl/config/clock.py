@@ -1,7 +1,7 @@
 """Hours of the day and dates in settings: a number, or a clock time or date."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -59,7 +59,7 @@ def _seconds(value: Any) -> Any:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return 0.0 if value == 0 else value  # -0.0 is a 0
     try:
-        return epoch_s(value)
+        return epoch_s(str(value) if isinstance(value, date) else value)  # a date: by another reader of YAML
     except (ValueError, OverflowError, AttributeError) as error:
         raise _slip(
             f"must be a number of seconds or a date, such as 2026-01-05T07:30:00Z, got {quoted(value)}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from edgefl.errors import EdgeflError
 from edgefl.mobility.trace import Trace
@@ -191,9 +192,10 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, firs
 
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:
-    """By three zones; without one it is UTC, as in the table."""
+    """By three zones; without one it is UTC, as in the table, also if a reader of YAML has made a date of it."""
     path = write("id,time,x,y\na,2026-01-05 07:30:00,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
-    for date in ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00", 1767598204):
+    texts = ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00")
+    for date in (*texts, *map(yaml.safe_load, texts), 1767598204):
         assert started(path, begin_s=date)[0].positions_m(2.0).tolist() == [[30, 0]]
 
 
