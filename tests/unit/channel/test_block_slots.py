@@ -171,7 +171,7 @@ def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
     given = Given(monkeypatch)
     band, link = band_of(scheduler, "per_resource_block"), LinkFading(1, 1.0)
     for id_, widest in enumerate((0.25, 1.0)):
-        band.add(id_, 1e6, snr_whole_band=1e6, widest=widest, fading=link, slot=0)
+        band.add(id_, 1e8, snr_whole_band=1e6, widest=widest, fading=link, slot=0)
     band.next_end(band.slot + 25)
     _, blocks, _ = given.slots[-1]
     assert (blocks[0] <= 6).all()

@@ -56,7 +56,7 @@ section forgotten | sessions: {name: schedule, count: 2, rounds: 2}\n |  | 1 | s
 reversed range |   count: 4\n |   count: 4\n  mobility: {name: random_waypoint, speed_min_m_s: 5, speed_max_m_s: 1}\n | 5 | speed_min_m_s 5.0 must not exceed speed_max_m_s 1.0
 negative | count: 4 | count: -4 | 4 | must be >= 1, got -4 (number of devices
 fraction | count: 4 | count: 4.5 | 4 | must be a whole number, got 4.5
-text for a number | count: 4 | count: four | 4 | must be a whole number, got 'four'
+text for a number | count: 4 | count: four | 4 | must be a whole number or 'all', got 'four'
 number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
 yes for true | mu: 0.1}\n | mu: 0.1}\n  local: {one_pass: yes}\n | 12 | must be true or false, got 'yes'
 missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 

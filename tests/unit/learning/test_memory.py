@@ -75,34 +75,38 @@ def test_the_world_s_needs(tmp_path: Path) -> None:
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
+PAGES, POWERS = (
+    400 * 2 * 2 * 8,
+    256 * 2 * 8,
+)  # two pages: of complex numbers, or of the power of several parts
+
+
 @pytest.mark.parametrize(
-    ("sets", "links"),
+    ("sets", "links", "each"),
     [
-        ([HELD], 0),  # long transfers are drawn by renewal
-        ([HELD, "radio.fidelity=slot"], 1100),  # with 11 taps each
-        ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=4"], 400),
-        ([], 1100),
-        (
-            [HELD, "radio.fidelity=slot", "devices.count=100000"],
-            LINKS_AT_ONCE,
-        ),  # some devices after the others
-        ([HELD, "radio.fidelity=slot", "devices.count=100000", "rounds.deadline_s=9"], 1_100_000),
-        (["devices.count=100000"], 1_100_000),
+        ([HELD], 0, 0),  # long transfers are drawn by renewal
+        ([HELD, "radio.fidelity=slot"], 100, POWERS),
+        ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=4"], 100, POWERS),
+        ([HELD, "radio.fidelity=slot", "radio.link.frequency_taps=1"], 100, PAGES),
+        ([], 100, POWERS),
+        # some devices after the others
+        ([HELD, "radio.fidelity=slot", "devices.count=100000"], LINKS_AT_ONCE, POWERS),
+        ([HELD, "radio.fidelity=slot", "devices.count=100000", "rounds.deadline_s=9"], 100_000, POWERS),
+        (["devices.count=100000"], 100_000, POWERS),
     ],
 )
-def test_a_round_s_links_need_their_fading(tmp_path: Path, sets: list[str], links: int) -> None:
-    """Two pages a link and tap, of 400 complex numbers."""
+def test_a_round_s_links_need_their_fading(tmp_path: Path, sets: list[str], links: int, each: int) -> None:
     scenario = loaded(tmp_path, UNTRAINED, *sets)
     together = memory_needs.of_world(scenario)[1]
-    assert together.size == 2_500 * scenario.devices.count + 12_800 * links
+    assert together.size == 2_500 * scenario.devices.count + each * links
 
 
 def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = loaded(tmp_path, UNTRAINED, "devices.count=1000000")
-    monkeypatch.setattr(memory_needs, "available_bytes", lambda: 24e9)
-    with refused_at("devices.count", "needs at least 1", "1,000,000 devices"):
+    monkeypatch.setattr(memory_needs, "available_bytes", lambda: 6e9)
+    with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
         memory_needs.check(memory_needs.of_world(scenario))
     # some of a million are no large round
     some = scenario.with_(rounds__selector={"name": "uniform", "count": 100})

@@ -36,6 +36,7 @@ def test_one_cell_hexagons_and_open_sites() -> None:
     assert layout_of({"cell": CELL, "layout": PLAIN}) == {
         "sectors": 1,
         "azimuth_deg": 30.0,
+        "cells": 1,
         "images": [[0.0, 0.0]],
         "shape": "disc",
         "sites": [[0.0, 0.0]],
