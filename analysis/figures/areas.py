@@ -8,7 +8,7 @@ from matplotlib.path import Path
 
 
 def area_patch(area: Mapping[str, Any], **look: Any) -> Patch:
-    """Return the shape of an area of map.json: a disc, or rings, of which clockwise ones are holes."""
+    """Return the shape of an area of map.json: a disc, or rings, where clockwise ones are holes."""
     if "radius" in area:
         return Circle(area["centre"], area["radius"], **look)
     rings = [Path([*ring, ring[0]], closed=True) for ring in area["points"]]
