@@ -1,6 +1,7 @@
 """Draw every shipped scenario into docs/gallery/, and write docs/gallery.md and a page per topic: `make gallery`.
 
-python docs/gallery.py [NAME ...]   draws only these; the pages always show all.
+python docs/gallery.py [NAME ...]   draws only these; the pages always show all. `riverside` names the pictures of the
+lesson in docs/authoring.md, one after each of its steps.
 """
 
 import json
@@ -8,6 +9,8 @@ import math
 import re
 import sys
 from pathlib import Path
+
+import yaml
 
 from edgefl.commands.preview_data import Preview, make_preview
 from edgefl.commands.preview_picture import draw
@@ -27,6 +30,7 @@ with the signal strength, devices at the start (dots), their tracks (lines) and 
 right is the number of devices in each cell or, where it never changes, the quality of their links; below are the
 labels that devices hold. Click a picture for a description and the command that runs the scenario.
 """
+LESSON = re.compile(r'title="riverside.yaml"\n(.*?)^```.*?--out (\S+)$', re.DOTALL | re.MULTILINE)
 COLUMNS = 3  # pictures per row on the first page
 TOPICS = {
     "First scenarios": ["quickstart", "handover_hexagonal", "city_day"],
@@ -74,6 +78,10 @@ def main(names: list[str]) -> None:
             measured(preview) if known else "Its data set was not installed when the picture was drawn."
         )
         FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
+    for step, picture in LESSON.findall((HERE / "authoring.md").read_text()):
+        if not names or "riverside" in names:
+            print(picture, flush=True)
+            draw(drawn(load(yaml.safe_load(step))), HERE / picture, dpi=110)
     topics = by_topic(files)
     (HERE / "gallery.md").write_text(first_page(topics))
     for topic, mine in topics.items():

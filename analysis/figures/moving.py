@@ -9,9 +9,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, Polygon
+from matplotlib.patches import Polygon
 from matplotlib.patheffects import withStroke
 
+from edgefl.analysis.figures.areas import area_patch
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
 from edgefl.analysis.measures.moving_run import MovingRun
@@ -134,13 +135,11 @@ class MovingDrawing:
     def _area(self, area: dict[str, Any], named: list[tuple[float, float]]) -> tuple[float, float]:
         """Draw an area with its name below it, or above if another name is close; return the name's position."""
         look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.18), "linewidth": 0.7}
+        self._map.add_patch(area_patch(area, zorder=1.5, **look))
         if "radius" in area:
             (x, y), radius_m = area["centre"], area["radius"]
-            self._map.add_patch(Circle((x, y), radius_m, zorder=1.5, **look))
             low, high = y - radius_m, y + radius_m
         else:
-            for ring in area["points"]:
-                self._map.add_patch(Polygon(np.array(ring), zorder=1.5, **look))
             corners = np.concatenate([np.array(ring) for ring in area["points"]])
             x, low, high = corners[:, 0].mean(), corners[:, 1].min(), corners[:, 1].max()
         close_m = 0.1 * self._day.layout["radius_m"]

@@ -123,11 +123,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     on = _switched_on(world, times_s)
     tracks_m, population = _tracks(world, times_s, on)
     handovers_m, borders, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
-    reach_m = max(world.extent.radius_m, 1.02 * float(np.nanmax(np.abs(tracks_m), initial=0.0)))
-    if scenario.layout.sites is not None:
-        reach_m = max(
-            np.abs(world.sites_m).max() + 60.0, 1.05 * float(np.nanmax(np.abs(tracks_m), initial=1.0))
-        )
+    reach_m = _reach_m(world, tracks_m)
     limits = {
         f"a round's time and joules are those of the first {seen.rounds} to end, and quick rounds end first; more"
         " would have taken too long: `edgefl validate FILE --plan` includes them": seen.cut_short,
@@ -158,6 +154,17 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
             *(note for note, holds in limits.items() if holds),
         ],
     )
+
+
+def _reach_m(world: World, tracks_m: np.ndarray) -> float:
+    """Return half the side of a map with the cells, tracks, sites and areas, m."""
+    shown_m = [float(np.nanmax(np.abs(tracks_m), initial=1.0))]
+    for area in world.places.drawing().get("areas", ()):
+        corners_m = np.concatenate(area["points"]) if "points" in area else np.array([area["centre"]])
+        shown_m.append(float(np.abs(corners_m).max()) + area.get("radius", 0.0))
+    if world.scenario.layout.sites is None:
+        return max(world.extent.radius_m, 1.02 * max(shown_m))
+    return max(float(np.abs(world.sites_m).max()) + 60.0, 1.05 * max(shown_m))
 
 
 def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:

@@ -8,11 +8,12 @@ import numpy as np
 from matplotlib import colormaps, rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.patches import Circle, PathPatch, RegularPolygon
-from matplotlib.path import Path as Outline
+from matplotlib.patches import Circle, RegularPolygon
 from matplotlib.ticker import MaxNLocator
 
+from edgefl.analysis.figures.areas import area_patch
 from edgefl.analysis.figures.style import DASHES, INK, PALETTE, SOFT
 from edgefl.commands.preview_data import Preview
 
@@ -60,8 +61,10 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 def _map(figure: Figure, axes: Axes, preview: Preview) -> None:
     if np.isfinite(preview.snr_db).any():
         _signal(figure, axes, preview)
-    for area in preview.world.places.drawing().get("areas", ()):
+    places = preview.world.places.drawing()
+    for area in places.get("areas", ()):
         _area(axes, area)
+    axes.add_collection(LineCollection(places.get("streets", ()), color=INK, alpha=0.45, linewidth=1.1))
     _cells(axes, preview)
     tracks_m, reach_m = preview.tracks_m, preview.reach_m
     # fmax and fmin ignore the times at which a device is absent
@@ -133,14 +136,12 @@ def _cells(axes: Axes, preview: Preview) -> None:
 def _area(axes: Axes, area: Mapping[str, Any]) -> None:
     """Draw an area as `Places.drawing` describes it, with its name above it."""
     look: dict[str, Any] = {"facecolor": "white", "alpha": 0.28, "edgecolor": "black", "linewidth": 0.8}
+    axes.add_patch(area_patch(area, **look))
     if "radius" in area:
-        axes.add_patch(Circle(area["centre"], area["radius"], **look))
         x_m, y_m = area["centre"][0], area["centre"][1] + area["radius"]
     else:
-        rings = [Outline([*ring, ring[0]], closed=True) for ring in area["points"]]
-        axes.add_patch(PathPatch(Outline.make_compound_path(*rings), **look))
-        corners = np.concatenate(area["points"])
-        x_m, y_m = corners[:, 0].mean(), corners[:, 1].max()
+        highest = np.array(max(area["points"], key=lambda ring: max(y_m for _, y_m in ring)))
+        x_m, y_m = highest[:, 0].mean(), highest[:, 1].max()
     axes.annotate(
         area["name"], (x_m, y_m), xytext=(0, 3), textcoords="offset points", fontsize=8.5, ha="center"
     )

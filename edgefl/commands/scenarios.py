@@ -43,7 +43,7 @@ def examples(
     copy: Annotated[bool, typer.Option("--copy", help="Copy them to a folder.")] = False,
     folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("examples"),
 ) -> None:
-    """List the shipped examples, or copy them: a component of every kind, and notebooks.
+    """List the shipped examples, or copy them: a component of every kind, notebooks, and files of a small town.
 
     Examples:
 
@@ -57,7 +57,8 @@ def examples(
         print(f"{len(shipped.copy(folder, shipped.EXAMPLES))} files in {folder}")
         return
     tell(f"{file.name:<20}  {_docstring(file)}" for file in sorted(shipped.EXAMPLES.glob("*.py")))
-    tell(f"notebooks/{file.name}" for file in sorted(shipped.EXAMPLES.glob("notebooks/*.ipynb")))
+    for pattern in ("notebooks/*.ipynb", "riverside/*"):
+        tell(str(file.relative_to(shipped.EXAMPLES)) for file in sorted(shipped.EXAMPLES.glob(pattern)))
 
 
 def _docstring(file: Path) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -57,7 +57,7 @@ def epoch_s(text: str) -> float:
 
 def _seconds(value: Any) -> float:
     try:
-        return epoch_s(value)
+        return epoch_s(str(value) if isinstance(value, date) else value)  # a date: by another reader of YAML
     except (ValueError, OverflowError, AttributeError) as error:
         raise _slip(
             f"must be a number of seconds or a date, such as 2026-01-05T07:30:00Z, got {quoted(value)}"

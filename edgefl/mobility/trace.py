@@ -130,6 +130,14 @@ class Trace(Mobility):
         wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
+        kept = sum(map(len, samples.rows)) // 3
+        if samples.nameless and samples.skipped > kept:
+            raise EdgeflError(
+                f"{self.path}: no column has ids, so each file is one device, and {samples.skipped:,} of"
+                f" {samples.skipped + kept:,} rows would be skipped (the first is {samples.first_skipped}); name the"
+                " column of ids in devices.mobility.columns",
+                ("devices", "mobility", "columns"),
+            )
         if samples.skipped:
             self.places.notes.append(
                 f"{self.path}: bad rows skipped: {samples.skipped:,}; the first is {samples.first_skipped}"
@@ -163,8 +171,8 @@ class Trace(Mobility):
         counts = np.array([len(row) // 3 for row in samples.rows])
         self._check_units(rows, degrees=bool(samples.degrees))
         if samples.degrees:
-            with refused(*PLACE):
-                rows[:, 1:] = self.places.on_earth().to_m(rows[:, 1:])
+            with about(*PLACE), refused(*PLACE):
+                rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
         begin_s = rows[:, 0].min() if self.begin_s is None else self.begin_s
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
@@ -176,7 +184,7 @@ class Trace(Mobility):
         return rows, counts
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
-        """Raise if times or coordinates seem to have another unit, or degrees no origin."""
+        """Raise if times or coordinates seem to have another unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
             raise EdgeflError(
                 f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 if"
@@ -187,13 +195,6 @@ class Trace(Mobility):
             raise EdgeflError(
                 f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees; set geo: true and the"
                 " scenario's origin_lon_lat, or geo: false if they are metres",
-                PLACE,
-            )
-        if degrees and self.places.plane is None:
-            lon, lat = np.median(rows[:, 1:], axis=0).round(4).tolist()
-            raise EdgeflError(
-                f"{self.path}: longitudes and latitudes need the place on Earth of [0, 0] m: set origin_lon_lat:"
-                f" [LON, LAT], in degrees; the middle of this trace is [{lon}, {lat}]",
                 PLACE,
             )
 

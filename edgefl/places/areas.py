@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
 
 import numpy as np
+import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from edgefl.channel.geometry import on_disc
@@ -84,16 +85,20 @@ class Places:
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
         return {"areas": areas, "streets": self.streets.drawn() if self.streets else []}
 
-    def on_earth(self) -> LocalPlane:
+    def on_earth(self, path: Path, lines: Sequence[npt.ArrayLike]) -> LocalPlane:
         """Return the local plane.
 
+        Args:
+            path, lines: the file that needs it, and the file's places, each [n, 2] longitudes and latitudes.
+
         Raises:
-            EdgeflError: the scenario does not give the origin's place on Earth.
+            EdgeflError: the scenario does not give the origin's place on Earth; proposes one.
         """
         if self.plane is None:
+            middle = np.median(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]), axis=0)
             raise EdgeflError(
-                "longitudes and latitudes need the place on Earth of [0, 0] m: set "
-                "origin_lon_lat: [LON, LAT], in degrees"
+                f"{path}: longitudes and latitudes need the place on Earth of [0, 0] m: set origin_lon_lat:"
+                f" [LON, LAT], in degrees; the middle of this file is {middle.round(4).tolist()}"
             )
         self.used.add("plane")
         return self.plane
@@ -192,11 +197,12 @@ class Area(Strict):
 
 def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     """Return the union of a file's polygons."""
-    plane = places.on_earth()
     nothing = "an area needs polygons: lines make streets, and a disc makes an area around a point"
     read = shapes(source, POLYGONS, nothing)
+    lines = [ring for one in read for ring in one.rings]
+    plane = places.on_earth(source.path, lines)
     with refused("geojson", "path"):
-        rings = iter(plane.lines_to_m([ring for one in read for ring in one.rings]))
+        rings = iter(plane.lines_to_m(lines))
         made = union([[next(rings) for _ in one.rings] for one in read])
         region = trapezoids(made.polygons)
     if made.repaired:

@@ -68,12 +68,13 @@ def union(polygons: Sequence[Rings]) -> _Union:
 
     A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
     inside the union if it is inside any polygon. Rings of fewer than three corners are dropped, and with an outline
-    its holes.
+    its holes. Outlines run counter-clockwise and holes clockwise, as a picture needs them to leave holes empty.
 
     Raises:
         ValueError: nothing is left.
     """
     import shapely
+    from shapely.geometry.polygon import orient
 
     kept = [rings for each in polygons if (rings := _with_three_corners(each))]
     dropped = sum(map(len, polygons)) - sum(map(len, kept))
@@ -82,7 +83,7 @@ def union(polygons: Sequence[Rings]) -> _Union:
     for number in invalid:
         shapes[number] = _even_odd(kept[number])
     united = shapes if len(shapes) == 1 else [shapely.union_all(shapes)]
-    parts = [one for one in shapely.get_parts(shapely.get_parts(united)) if one.area > 0]
+    parts = [orient(one) for one in shapely.get_parts(shapely.get_parts(united)) if one.area > 0]
     if not parts:
         raise ValueError("the polygons have no area")
     outlines = [[shapely.get_coordinates(ring) for ring in (one.exterior, *one.interiors)] for one in parts]

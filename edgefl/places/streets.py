@@ -147,7 +147,6 @@ class Streets(Strict):
 
 
 def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
-    plane = places.on_earth()
     nothing = "streets are LineStrings, such as the ways with `highway` of OpenStreetMap; polygons make areas"
     read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
     lines = [(tags, line) for tags, line in read if len(line) > 1]
@@ -156,6 +155,7 @@ def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
     highways_only = any("highway" in tags for tags, _ in lines)
     if not lines:
         raise EdgeflError(f"{source.path}: {nothing}", ("geojson", "path"))
+    plane = places.on_earth(source.path, [line for _, line in lines])
     with refused("geojson", "path"):
         metres = plane.lines_to_m([line for _, line in lines])
         return [

@@ -1,5 +1,6 @@
 """A scenario's picture and figures before it runs are those of the run."""
 
+import json
 import math
 import os
 import resource
@@ -13,9 +14,11 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import LineCollection
 from PIL import Image
 
 from edgefl.commands.preview_data import Preview, make_preview
+from edgefl.commands.preview_picture import draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.simulation import simulate
@@ -162,6 +165,35 @@ def test_the_map_is_strong_at_the_sites(preview: Preview) -> None:
         preview.snr_db[np.abs(axis - y).argmin(), np.abs(axis - x).argmin()] for x, y in preview.world.sites_m
     ]
     assert min(near) > np.nanmedian(preview.snr_db)
+
+
+def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousandth of a degree of latitude is 111.2 m; the area ends 700 m from the origin, the sites at 100 m."""
+    way = {"type": "LineString", "coordinates": [[11.57, 48.13], [11.57, 48.131]]}
+    (tmp_path / "ways.json").write_text(json.dumps(way))
+    scenario = load(
+        {
+            "name": "map",
+            "origin_lon_lat": [11.57, 48.13],
+            "layout": {"sites": [[0, 0], [100, 0]], "radius_m": 150},
+            "areas": {"far": {"rectangle": {"from_m": [600, 0], "to_m": [700, 10]}}},
+            "streets": {"geojson": {"path": str(tmp_path / "ways.json")}},
+            "devices": {"count": 2},
+            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
+        }
+    )
+    preview = make_preview(scenario, "cpu", most_s=0.0)
+    assert preview.reach_m == pytest.approx(1.05 * 700)
+    drawn: list[Any] = []
+
+    def lines_of(streets: Any, **look: Any) -> LineCollection:
+        drawn.extend(streets)
+        return LineCollection(streets, **look)
+
+    monkeypatch.setattr("edgefl.commands.preview_picture.LineCollection", lines_of)
+    draw(preview, tmp_path / "map.png", dpi=20)
+    assert drawn == [[[0.0, 0.0], [0.0, pytest.approx(111.2, abs=0.05)]]]
 
 
 def test_the_command_draws_a_picture(

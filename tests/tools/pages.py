@@ -39,6 +39,7 @@ NEEDS_A_SHELL = re.compile(r"[|<>;&$`#\\]")
 # whole they are in `make demo` and in README's study, and test_scenarios.py tries each of them.
 SMALLER = {
     "quickstart": ("learning.dataset=digits",),
+    "riverside": ("duration_s=300",),
     "handover_hexagonal": ("learning.dataset=digits", "duration_s=60"),
     "drift_by_cell": (
         "learning.dataset=digits",

@@ -292,7 +292,7 @@ CSV_FAULTS = {
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
     "t,id,lon\n0,a,1\n": ":1: no column is lat among t, id, lon",
-    "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the middle of this trace is \[1.0, 1.0\]",
+    "t,id,lon,lat\n0,a,1,1\n": r": .* set origin_lon_lat: .* the middle of this file is \[1.0, 1.0\]",
     "t,id,x,y,x\n0,a,1,1,1\n": ":1: column 'x' occurs 2 times",
     "": ":1: is empty; name the columns in the first line t,id,x,y",
     "t,id,x,y\n": ": has no vehicle or person of SUMO, no row and no track point; a trace needs one",

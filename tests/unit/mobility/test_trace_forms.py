@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from edgefl.errors import EdgeflError
 from edgefl.mobility.trace import Trace
@@ -191,9 +192,10 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: int, firs
 
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:
-    """By three zones; without one it is UTC, as in the table."""
+    """By three zones; without one it is UTC, as in the table, also if a reader of YAML has made a date of it."""
     path = write("id,time,x,y\na,2026-01-05 07:30:00,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
-    for date in ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00", 1767598204):
+    texts = ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00")
+    for date in (*texts, *map(yaml.safe_load, texts), 1767598204):
         assert started(path, begin_s=date)[0].positions_m(2.0).tolist() == [[30, 0]]
 
 
@@ -222,6 +224,16 @@ def test_a_table_without_ids_is_one_device_and_says_so(write: Write) -> None:
     moved, notes = started(write("t,x,y\n0,1,2\n2,3,2\n", "anna.csv"))
     assert [device.id for device in moved.recorded] == ["anna"]
     assert "no column has ids" in notes[0]
+
+
+def test_people_without_ids_are_not_skipped_as_bad_rows_of_one(write: Write) -> None:
+    """Of three people at each of two times, the two after the first would be skipped."""
+    rows = [f"{t},{name},{x},0" for t in (0, 1) for x, name in enumerate(("anna", "ben", "cleo"))]
+    path = write("t,person,x,y\n" + "\n".join(rows) + "\n")
+    with refused_at("devices.mobility.columns", "no column has ids", "4 of 6 rows"):
+        started(path, bad_rows="skip")
+    moved, _ = started(path, bad_rows="skip", columns={"id": "person"})
+    assert [device.id for device in moved.recorded] == ["anna", "ben", "cleo"]
 
 
 def test_columns_that_are_not_there(write: Write) -> None:

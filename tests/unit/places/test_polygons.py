@@ -33,6 +33,12 @@ def shoelace(ring: list[tuple[float, float]]) -> float:
     return abs(float(x @ np.roll(y, -1) - y @ np.roll(x, -1))) / 2
 
 
+def turning_area(ring: np.ndarray) -> float:
+    """The area within a ring, negative if it runs clockwise (Green's theorem)."""
+    after = np.roll(ring, -1, axis=0)
+    return float((ring[:, 0] * after[:, 1] - after[:, 0] * ring[:, 1]).sum() / 2)
+
+
 def draw(shape: Trapezoids, count: int = DRAWS) -> np.ndarray:
     return shape.points_m(np.random.default_rng(4).random((3, count)))
 
@@ -160,6 +166,7 @@ def test_the_union_is_what_any_polygon_encloses_an_odd_number_of_times(seed: int
 @pytest.mark.parametrize(
     ("shapes", "area", "repaired", "dropped"),
     [
+        ([[SQUARE, HOLE]], 36.0 - 10, 0, 0),  # both counter-clockwise
         ([[SQUARE], [SQUARE]], 36.0, 0, 0),  # one feature twice
         ([[SQUARE], [[(0, 0), (2, 0), (2, 2), (0, 2)]]], 36.0, 0, 0),  # a park within a district
         ([[SQUARE], [[(2, 2), (5, 2), (5, 5), (2, 5)]]], 36.0 + 9 - 1, 0, 0),  # two that overlap
@@ -181,6 +188,7 @@ def test_unions_by_hand(shapes: list[Any], area: float, repaired: int, dropped: 
     made = union(shapes)
     assert (made.repaired, made.dropped) == (repaired, dropped)
     assert trapezoids(made.polygons).areas_m2.sum() == pytest.approx(area)
+    assert sum(turning_area(ring) for rings in made.polygons for ring in rings) == pytest.approx(area)
     draws = trapezoids(made.polygons).points_m(np.random.default_rng(7).random((3, 2000)))
     assert np.any([even_odd(rings, draws.T) for rings in shapes], axis=0).mean() > 0.998
 

@@ -154,7 +154,9 @@ def test_lines_of_geojson(tmp_path: Path) -> None:
     assert only.ends.shape == (2, 1)
     with refused_at("", "'C'", "'A', 'B', 'stop'"):
         Streets.model_validate({"geojson": {**source, "feature": "C"}}).read(EARTH).map_for("foot")
-    with pytest.raises(EdgeflError, match="origin_lon_lat"):
+    with pytest.raises(
+        EdgeflError, match=r"set origin_lon_lat: .* the middle of this file is \[11.58, 48.13\]"
+    ):
         Streets.model_validate({"geojson": source}).read(Places()).map_for("foot")
     with refused_at("", "LineString"):
         Streets.model_validate({"geojson": {**source, "feature": "stop"}}).read(EARTH).map_for("foot")
