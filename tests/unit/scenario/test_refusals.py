@@ -132,7 +132,7 @@ areas.mill.disc.radius_m | 0 | areas.mill.disc.radius_m=0
 areas.mill.disc.radios_m | radius_m | areas.mill.disc.radios_m=2
 areas.mill.rectangle | from_m | areas.mill={rectangle: {from_m: [1, 0], to_m: [1, 2]}}
 areas.mill.polygon | three | areas.mill={polygon: {points_m: [[0, 0], [1, 0]]}}
-areas.mill | origin_lon_lat | areas.mill={geojson: {path: no.json}}; ATTRACTION.homes=mill
+areas.mill.geojson.path | no.json: no such file | areas.mill={geojson: {path: no.json}}; ATTRACTION.homes=mill
 areas.mill.sumo_net.path | no.xml | areas.mill={sumo_net: {path: no.xml}}; ATTRACTION.homes=mill
 radio.tdd | write {pattern: DDDSU} | radio.tdd=DDDSU
 radio.tdd.patern | did you mean 'pattern' | radio.tdd={patern: DDDSU}
