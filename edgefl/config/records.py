@@ -22,7 +22,7 @@ class Record(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The begin of an error about this record."""
+        """The start of an error about this record."""
         if isinstance(self.place, int):
             return f"{self.path}:{self.place}"
         return f"{self.path}: entry {quoted(self.place)}"
