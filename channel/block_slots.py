@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.band_slots import BandFlow, BandRules, BandState
-from edgefl.channel.interference import draw_all_ahead, power_of_all
+from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
 from edgefl.channel.units import FloatArray
@@ -197,7 +197,6 @@ def _powers(flows: Sequence[BandFlow], first_slot: int, count: int) -> FloatArra
     new = [flow for flow in flows if block not in flow.powers]
     if new:
         links = [flow.fading for flow in new]
-        draw_all_ahead(links, first_slot)
         drawn = power_of_all(links, block * MOST_AT_ONCE, MOST_AT_ONCE)
         for flow, power in zip(new, drawn, strict=True):
             # plans look a block ahead, and may be discarded
