@@ -57,7 +57,7 @@ def main() -> None:
     mean = float(steps.mean_efficiency(snr))
 
     def coded(process: Powers) -> Callable[[np.random.Generator], FloatArray]:
-        """Return the rates of one code over parts, of which each has fading of its own."""
+        """Return the rates of one code over parts that fade independently."""
 
         def rates(rng: np.random.Generator) -> FloatArray:
             informed = np.zeros((steps.layers, len(ORDERS), LINKS, SLOTS), dtype=np.float32)

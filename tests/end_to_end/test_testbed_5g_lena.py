@@ -1,4 +1,4 @@
-"""The setup of FedSched-5G: who can upload in time follows from sight and distance, and the published results."""
+"""Uploads in time in the setup of FedSched-5G, by sight and distance, beside the published results."""
 
 import csv
 import math

@@ -239,7 +239,7 @@ def test_people_who_never_come_home_are_noted() -> None:
 
 
 def test_a_smaller_share_of_the_way_home_strands_the_others() -> None:
-    """Of those who go, everyone, a share of 0.8 comes back: 0.2 of the people are stranded."""
+    """All people leave and a share of 0.8 comes back: 0.2 of them are stranded."""
     (note,) = notes_of(plan=[TO_WORK, {**BACK, "share": 0.8}])
     stranded = int(note.split(" of ")[0].split()[-1])
     assert abs(stranded - 0.2 * PEOPLE) < STANDARD_ERRORS * math.sqrt(0.2 * 0.8 * PEOPLE)
