@@ -94,9 +94,7 @@ def of_places(world: World) -> list[Need]:
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
-    fields = {
-        id(one.fields): one.fields for one in gains.large_scales
-    }.values()  # devices of equal height share them
+    fields = {one.fields.layers: one.fields for one in gains.large_scales}.values()  # all heights share them
     sites, devices = len(world.sites_m), len(world.fleet)
     what = (
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"

@@ -170,7 +170,6 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
     assert set(both_ways(tmp_path, variants).values()) == {None}
 
 
-@pytest.mark.usefixtures("fields_once")
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
     """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
     base = BASE.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
