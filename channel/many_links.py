@@ -37,6 +37,12 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
     return _power_of_many(plain, first_slots, count)
 
 
+def static_power(links: Sequence[Fading]) -> tuple[npt.NDArray[np.bool_], FloatArray]:
+    """Return [links] whether each is static, and the power that it then keeps; 1 for a link that fades."""
+    static = np.array([link.static for link in links], dtype=bool)
+    return static, np.array([link.mean_power if link.static else 1.0 for link in links])
+
+
 def draw_ahead(links: Sequence[Fading], first_slot: int) -> None:
     """Draw a slot's block for all links that lack it, so that later reads of a few links find it."""
     plain = [link for link in links if isinstance(link, LinkFading) and not link.static]

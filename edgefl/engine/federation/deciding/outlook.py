@@ -14,7 +14,7 @@ from edgefl.engine.federation.deciding.history import History
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Candidates
-from edgefl.engine.selectors._resources import joules, seconds
+from edgefl.engine.selectors._resources import joules
 
 
 class _Access(NamedTuple):
@@ -106,8 +106,8 @@ class Outlook:
         compute_s, compute_j = np.array(costs).reshape(-1, 2).T
         down_bits, up_bits = past.down_bits[ids], past.up_bits[ids]
         snr_down, snr_up = snr["downlink"] * held, snr["uplink"] * held
-        down_s = seconds(carriers["downlink"], down_bits, share, snr_down, static)
-        up_s = seconds(carriers["uplink"], up_bits, share, snr_up * radiated, static)
+        down_s = carriers["downlink"].seconds(down_bits, share, snr_down, static)
+        up_s = carriers["uplink"].seconds(up_bits, share, snr_up * radiated, static)
         tails = simulation.network.power.tails
         since_s = [tails.since_s(id_, radio.env.now) for id_ in ids.tolist()]
         first = self._access("downlink", ids, down_bits, down_s, since_s)
