@@ -1,7 +1,7 @@
 """The radio, the gains and the serving cells of a run with measured rates."""
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +15,7 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleState, RoundKey
-from edgefl.engine.air.links import DIRECTIONS, Links
+from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
 from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.progressive import ProgressiveTransfer
@@ -126,29 +126,9 @@ class MeasuredRadio(Radio):
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
         return np.ones(len(ids), dtype=bool), np.ones(len(ids))
 
-    def open_round(
-        self,
-        state: LargeScaleState,
-        cell: int,
-        payload_bits: dict[Direction, Sequence[int]],
-        *,
-        decided: Mapping[Direction, FloatArray] | None = None,
-        power: FloatArray | None = None,
-        lead_slots: int = 0,
-    ) -> RadioRound:
-        many = len(state.ids)
-        none, full = np.zeros(many), np.ones(many)
-        shares = dict.fromkeys(DIRECTIONS, full)
-        links = Links(
-            state.ids,
-            [cell] * many,
-            [_STEADY] * many,
-            self.budget.snr(state),
-            shares,
-            none,
-            full,
-            full * math.inf,
-        )
+    def open_round(self, state: LargeScaleState, cell: int, *_: Any, **__: Any) -> RadioRound:
+        whole, cells = dict.fromkeys(DIRECTIONS, np.ones(len(state.ids))), [cell] * len(state.ids)
+        links = self.given(state, cells, self.budget.snr(state), whole).links
         return _ReplayedRound(self.air, links, cell, rates=self._rates)
 
 
