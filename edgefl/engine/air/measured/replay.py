@@ -14,7 +14,7 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.budget import Budget
-from edgefl.engine.air.gains import LargeScaleState, RoundKey
+from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
 from edgefl.engine.air.measurements import Measurements
@@ -133,7 +133,7 @@ class MeasuredRadio(Radio):
 
 
 @dataclass
-class MeasuredGains:
+class MeasuredGains(LargeScaleGains):
     """Gains that order devices by their downlink rates, for selectors.
 
     cells_m: [cells, 2] a point of each cell, for distances. now_s: returns the time at which rounds open.
@@ -142,8 +142,6 @@ class MeasuredGains:
     rates: MeasuredRates
     cells_m: FloatArray
     now_s: Callable[[], float] = lambda: 0.0
-    clamped: int = 0
-    beyond: int = 0
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -152,11 +150,6 @@ class MeasuredGains:
         gains_db = 10.0 * np.log10(np.maximum(bit_s, 1.0)) - 120.0  # over 1 Tbit/s
         distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
         return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
-
-    def power_db(self, *places: Any, **named: Any) -> Any:
-        raise NotImplementedError("measured rates are no function of the place")
-
-    of_survey = of_links = power_db
 
 
 class MeasuredCells(Measurements):
