@@ -146,15 +146,16 @@ class Carrier:
         Args:
             static: True for a link that does not fade, whose SNR is constant; broadcasts with snr.
         """
+        some = static is not False and bool(np.any(static))
+        if some and np.all(static):  # SciPy is not needed
+            return self.efficiency(snr)
         if self.steps is not None:
             rate = self.steps.mean_efficiency(snr, self.taps)
         elif self.taps > 1:
             rate = diversity_rate(snr, self.taps, self.cap)
         else:
             rate = ergodic_rate(snr, self.cap)
-        if static is False or not np.any(static):
-            return rate
-        return np.where(static, self.efficiency(snr), rate)
+        return np.where(static, self.efficiency(snr), rate) if some else rate
 
     def share_snr(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
         """Compute the SNR on a share of this band from that on the whole band with full power."""
