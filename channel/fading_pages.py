@@ -1,6 +1,5 @@
 """Pages of fading: drawn for many links together, kept while they are read, and drawn again with the same numbers."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
@@ -68,7 +67,7 @@ class LinkDraws:
         return reused
 
 
-class PagedFading(LinkDraws, ABC):
+class PagedFading(LinkDraws):
     """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
 
     A page depends on the link's key, its level and its index alone; the newest ones are kept. Single draws cost more
@@ -89,19 +88,19 @@ class PagedFading(LinkDraws, ABC):
         self.slots, self._points = slots, points
         self._pages: list[dict[int, npt.NDArray[Any]]] = [{} for _ in range(levels)]
 
-    @abstractmethod
     def _alike(self, level: int) -> tuple[Hashable, int]:
         """Return what pages must have in common to be drawn together, and the number of pages drawn at once."""
+        raise NotImplementedError
 
     @staticmethod
-    @abstractmethod
     def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
         """Return pages [n, ...] of links, given by their indices; links and level agree in `_alike`."""
+        raise NotImplementedError
 
     @staticmethod
-    @abstractmethod
     def powers(numbers: FloatArray) -> FloatArray:
         """Return the power [links, slots] of the numbers [links, *parts, slots] of pages."""
+        raise NotImplementedError
 
     @property
     def mean_power(self) -> float:
@@ -149,22 +148,21 @@ class PagedFading(LinkDraws, ABC):
     def _point(self, level: int, index: int) -> npt.NDArray[Any]:
         """Return [parts] one point of a coarser grid."""
         page, offset = divmod(index, self._points)
-        return np.asarray(self._page(level, page)[..., offset])
+        point: npt.NDArray[Any] = self._page(level, page)[..., offset]
+        return point
 
 
 def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
     """Draw the missing pages of links, given by their indices, those that are alike together."""
-    missing: dict[Hashable, dict[tuple[int, int], tuple[PagedFading, int]]] = {}
-    for link, index in places:
-        if index not in link._pages[level]:
-            alike = type(link), *link._alike(level)
-            missing.setdefault(alike, {})[id(link), index] = link, index
-    for some in missing.values():
-        each = list(some.values())
-        one = each[0][0]
+    missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
+    together: dict[Hashable, list[tuple[PagedFading, int]]] = {}
+    for place in missing.values():
+        together.setdefault((type(place[0]), place[0]._alike(level)), []).append(place)
+    for some in together.values():
+        one = some[0][0]
         _, at_once = one._alike(level)
-        for first in range(0, len(each), at_once):
-            batch = each[first : first + at_once]
+        for first in range(0, len(some), at_once):
+            batch = some[first : first + at_once]
             for (link, index), page in zip(batch, one._drawn(level, batch), strict=True):
                 link._keep(level, index, page)
 

@@ -99,15 +99,16 @@ class ChannelReports:
         return rows[np.isfinite(positions_m[self.ids[rows], 0])]
 
     def take(
-        self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: npt.NDArray[np.intp]
+        self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
         """Store what `GainReader.measured` returns at some places `at` as measurements of the links in these rows."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
             links = self.interfered("downlink")
-            for row, place in zip(rows.tolist(), at.tolist(), strict=True):
-                links[row].heard = heard[place]
+            some = heard[at] if isinstance(at, slice) else [heard[place] for place in at.tolist()]
+            for row, hears in zip(rows.tolist(), some, strict=True):
+                links[row].heard = hears
 
     def _is_now(self, measured_s: Values) -> Any:
         # a clock that adds up waits may reach the same time by different sums, which round differently
@@ -167,7 +168,7 @@ class GainReader:
             return
         values, begin = self.measured(rounds, due, survey or positions_m), 0
         for one, rows in zip(rounds, due, strict=True):
-            one.take(rows, *values, np.arange(begin, begin + len(rows)))
+            one.take(rows, *values, slice(begin, begin + len(rows)))
             begin += len(rows)
 
     def measured(

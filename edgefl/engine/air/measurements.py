@@ -41,7 +41,7 @@ class Measurements:
 
     def survey(self, positions_m: np.ndarray) -> Survey:
         """Return a survey of all devices at positions_m [devices, 2]; recomputes those that have moved."""
-        known, moved = self._known, np.arange(len(positions_m))
+        known = self._known
         if known is not None:
             if positions_m is known.positions_m:
                 return known
