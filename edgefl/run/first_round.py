@@ -42,20 +42,20 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     Returns:
         Notes.
     """
-    scenario, members, network = world.scenario, world.members, simulation.network
+    own, members, network = world.sections, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     lengths: list[tuple[float, float]] = []
     if network.still:
         present_in = {cell: network.present(cell) for cell in learners}
-        _check_somebody_is_there(scenario.devices, scenario.sessions.count, present_in, members)
+        _check_somebody_is_there(world.devices, own.sessions.count, present_in, members)
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
         if present:
             processors = Processors(simulation.fleet, learner.flops_per_sample)
-            rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.reports)
-            tasks = scenario.learning, scenario.workload
+            rounds = Rounds(simulation, Seat(cell), own.rounds, processors, own.reports)
+            tasks = own.learning, own.workload
             lengths += [_check_first_round(*tasks, rounds, present, learner.payload_bits)]
-    notes = _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
+    notes = _notes_of_lengths(own.rounds, own.sessions, own.latest_end_s, lengths)
     if empty:
         cells = ", ".join(map(str, empty))
         notes.append(f"no device is in cell {cells}, and none will ever come, because devices do not move")

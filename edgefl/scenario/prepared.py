@@ -17,7 +17,7 @@ from edgefl.run_directory.circumstances import leaves
 from edgefl.run_directory.results import Described
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LENGTH, Identity, LearningIdentity, hash_of
-from edgefl.scenario.scenario import Scenario, dump, written
+from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
@@ -38,11 +38,6 @@ class Prepared:
         self.scenario, self._load, self._learner = scenario, load, learner
 
     @cached_property
-    def parts(self) -> Mapping[str, Scenario]:
-        """The scenario of each federation, by its label, which is empty for a single one."""
-        return self.scenario.by_federation
-
-    @cached_property
     def values(self) -> dict[str, Any]:
         """The complete scenario as plain values, defaults filled in."""
         return written(self.scenario)
@@ -51,7 +46,7 @@ class Prepared:
     def described(self) -> Described:
         """What a run directory keeps of the scenario."""
         one = self.scenario
-        parts = {part: dump(own) for part, own in self.parts.items() if part}
+        parts = {name: write(written(one.of_federation(name))) for name in one.federations or ()}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
 
     @cached_property
@@ -61,10 +56,9 @@ class Prepared:
         Raises:
             EdgeflError: one is unavailable.
         """
-        place_in = self.scenario.place_in
         return {
-            ".".join(place_in(part, "learning", "dataset")): self._load.checksum(one.learning.dataset)
-            for part, one in self.parts.items()
+            ".".join(one.place("learning", "dataset")): self._load.checksum(one.learning.dataset)
+            for one in self.scenario.by_federation.values()
             if one.learning is not None
         }
 
@@ -109,32 +103,32 @@ class Prepared:
         Returns:
             None if nothing is trained, or training cannot be shared.
         """
-        scenario = self.parts.get("")  # of a federation on its own
-        if scenario is None or scenario.learning is None or scenario.rounds.overlap:
+        own = world.federations.get("")  # of a federation on its own
+        if own is None or own.learning is None or own.rounds.overlap:
             return None
         settings = self.values["learning"]
         told: list[Any] = [
             self.checksums["learning.dataset"],
             RESULTS_VERSION,
-            scenario.seed,
+            world.streams.seed,
             world.count,
             world.served,
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        if scenario.cloud is not None:  # a lender's state contains the cloud's models
+        if own.cloud is not None:  # a lender's state contains the cloud's models
             told.append("cloud")
         if code := own_code.named_in([settings]):
             told.append(code)
-        if scenario.learning.initial is not None:
-            told.append(_of_file("learning.initial.path", scenario.learning.initial.path))
-        warm_start = scenario.learning.warm_start
-        one_model = len(world.served) == 1 and scenario.cloud is None and scenario.learning.drift is None
+        if own.learning.initial is not None:
+            told.append(_of_file("learning.initial.path", own.learning.initial.path))
+        warm_start = own.learning.warm_start
+        one_model = len(world.served) == 1 and own.cloud is None and own.learning.drift is None
         as_previous = one_model and _trains_two_as_previous(warm_start)
         return LearningIdentity(
             whole=hash_of([settings, *told]),
             pilot=hash_of([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
-            pilot_sessions=scenario.learning.pilot_sessions,
+            pilot_sessions=own.learning.pilot_sessions,
             plain=registry.name_of("warm_starts", warm_start)
             if as_previous and not warm_start.probes
             else "",

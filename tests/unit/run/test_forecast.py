@@ -109,8 +109,8 @@ def test_sessions_that_may_end_early() -> None:
 
 def test_sessions_by_time_end_a_run_by_the_clock() -> None:
     intervals = {"name": "interval", "count": 4, "length_s": 50.0}
-    assert scenario(sessions=intervals).latest_end_s == 200.0
-    assert scenario(sessions=intervals, duration_s=120.0).latest_end_s == 120.0
+    assert scenario(sessions=intervals).sections.latest_end_s == 200.0
+    assert scenario(sessions=intervals, duration_s=120.0).sections.latest_end_s == 120.0
     assert expected(scenario(sessions=intervals)).rounds == Range(50, 50)
 
 
