@@ -9,6 +9,8 @@ from pathlib import Path
 from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
 
@@ -70,6 +72,10 @@ class StudyPlan:
     question: QuestionSettings | None = None
     choose: ChoiceSettings | None = None
     base: Source | None = None
+
+    def prepared(self, load: Loaded) -> dict[Path, Prepared]:
+        """Return each run's scenario with what follows from it, by the run's path."""
+        return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
         """Return label and scenario of the first run of each case; `like` limits the cases to those of these runs."""

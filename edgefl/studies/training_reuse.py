@@ -9,11 +9,9 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run.study_membership import AS_PREVIOUS, Lending, TrainingReuse
 from edgefl.run_directory.journal import LENT
-from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LearningIdentity
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.world import World
-from edgefl.studies.planning import Run
 from edgefl.studies.states import State
 
 
@@ -41,7 +39,7 @@ class ReusePlan:
 
 
 def plan_reuse(
-    runs: Sequence[Run], load: Loaded, states: Mapping[Path, State] | None = None
+    prepared: Mapping[Path, Prepared], states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
     """Return for each run, by its path, the training that it takes and leaves.
 
@@ -50,15 +48,16 @@ def plan_reuse(
     those whose warm start trains these as `previous` does.
 
     Args:
+        prepared: the scenarios of the runs, by path.
         states: states of the runs, by path; completed ones need not run.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
-    plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
-    for candidates in _candidates(runs, load):
+    plans = {path: ReusePlan(family=[path]) for path in prepared}
+    for candidates in _candidates(prepared):
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
         told: dict[Path, LearningIdentity] = {}
-        for path, prepared in candidates.items():
-            if own := _told(prepared):
+        for path, one in candidates.items():
+            if own := _told(one):
                 told[path] = own
                 families[own.pilot][own.whole].append(path)
         for groups in families.values():
@@ -100,17 +99,17 @@ def lent_after(run: Path) -> int:
     return sum(1 for _ in (run / LENT).glob("*.json"))
 
 
-def _candidates(runs: Sequence[Run], load: Loaded) -> Iterator[dict[Path, Prepared]]:
+def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepared]]:
     """Yield groups of runs that may share training, by a quick comparison of seed and learning settings."""
     alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
-    for run in runs:
-        prepared, learning = Prepared(run.scenario, load), run.scenario.learning
+    for path, one in prepared.items():
+        learning = one.scenario.learning
         if learning is None:
             continue
         if id(learning) not in settings:  # the seeds of a case share it
-            settings[id(learning)] = str({**prepared.values["learning"], "warm_start": None})
-        alike[f"{run.scenario.seed} {settings[id(learning)]}"][run.path] = prepared
+            settings[id(learning)] = str({**one.values["learning"], "warm_start": None})
+        alike[f"{one.scenario.seed} {settings[id(learning)]}"][path] = one
     yield from (group for group in alike.values() if len(group) > 1)
 
 
