@@ -16,7 +16,7 @@ from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
-from edgefl.studies.states import State, state_of, states_of
+from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 from edgefl.studies.validation import check_build
 
@@ -82,7 +82,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     directory = Path(out) if out is not None else Path("runs", plan.name)
     prepared = plan.prepared(load)
     records = check_unchanged(directory, prepared) if (directory / FILE).is_file() else {}
-    states = states_of(directory, prepared, records)
+    states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     reuse = plan_reuse(prepared, states)
     for run in plan.runs:
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
