@@ -76,7 +76,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     """Yield lines on what a study is about to do; two rounds of some cases run in a scratch directory.
 
     Raises:
-        EdgeflError: the directory holds something else, or runs would fail at their start; the last line then.
+        EdgeflError: the directory holds something else, or, after the last line, names the runs that would fail at their start.
     """
     load = Loaded(download=True)
     directory = Path(out) if out is not None else Path("runs", plan.name)
@@ -98,14 +98,16 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
             f"takes from another; {_disk(costs)} on disk; "
             f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
-    if plan.question is not None:
+    if plan.question is not None and (costs or not failing):
         yield _of_question(plan, directory, load, forecasts, costs)
     if failing:
-        listed = "".join(f"\n  {label}: {error}" for label, error in failing.items())
+        alike = dict.fromkeys(failing.values())
+        told = [(", ".join(one for one in failing if failing[one] == error), error) for error in alike]
+        listed = "".join(f"\n  {labels}: {error}" for labels, error in told)
         raise EdgeflError(f"{len(failing)} of {len(to_do)} runs would fail at their start:{listed}")
 
 
-def _failing(runs: Sequence[Run], device: str, load: Loaded) -> Generator[str, None, dict[str, EdgeflError]]:
+def _failing(runs: Sequence[Run], device: str, load: Loaded) -> Generator[str, None, dict[str, str]]:
     """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
 
     Yields:
@@ -119,7 +121,7 @@ def _failing(runs: Sequence[Run], device: str, load: Loaded) -> Generator[str, N
         try:
             check_build(run.scenario, device, load)
         except EdgeflError as error:
-            failing[run.label] = error
+            failing[run.label] = str(error)
     return failing
 
 
