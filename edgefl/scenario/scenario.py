@@ -193,7 +193,9 @@ class Scenario(Section):
         metres.check(self.layout, self.areas, self.streets, devices, self.origin_lon_lat)
         needs.check_places(self.extent, devices, self.areas)
         own = self.by_federation
-        trained = [one.settings and one.settings.classes for one in own.values() if one.learning is not None]
+        trained = [
+            one.settings.classes if one.settings else None for one in own.values() if one.learning is not None
+        ]
         needs.check_samples(devices.classes or {}, trained)
         count = devices.number
         if several:
