@@ -216,8 +216,7 @@ class Scenario(Section):
 
     def fitting(self, own: OwnSections) -> Sections:
         """Return the sections that must fit together in one federation."""
-        of_run = (own.cloud, self.record.energy_excess, bool(own.name), needs.of_world(self))
-        return Sections(self.radio, own.rounds, own.sessions, own.learning, *of_run)
+        return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
 def load(
