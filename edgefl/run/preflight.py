@@ -23,6 +23,7 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.places.masts import SitesFile
 from edgefl.run import first_round, whereabouts
+from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
@@ -42,9 +43,9 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
     for name, one in world.by_federation.items():
         with one.sections.naming_places():
             if one.only is not None:
-                one.sections.numbers(world.devices).check_part(len(one.only), name)
+                Numbers(world.devices, one.sections).check_part(len(one.only), name)
             _check_task(one.sections, reports=reports)
-    world.sections.numbers(world.devices).check(world.count)
+    Numbers(world.devices, world.sections).check(world.count)
     return [*_of_masts(world), *whereabouts.in_range(world)]
 
 

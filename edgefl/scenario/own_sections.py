@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from edgefl.engine.federation.cloud import CloudSettings
 from edgefl.engine.federation.deciding.choice import Reports
 from edgefl.engine.sessions import SessionPolicy
-from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
+from edgefl.engine.settings import RoundSettings, WorkloadSettings
 from edgefl.errors import moved
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings
-from edgefl.scenario.numbers import Numbers
 
 
 @dataclass(frozen=True)
@@ -48,10 +47,6 @@ class OwnSections:
             if end_s >= until_s:
                 break
         return min(until_s, end_s if self.sessions.count else math.inf)
-
-    def numbers(self, devices: DeviceSettings) -> Numbers:
-        """Return the sections with numbers that must fit together."""
-        return Numbers(devices, self.rounds, self.sessions, self.learning)
 
     def place(self, section: str, *keys: str) -> tuple[str, ...]:
         """Return the place of a section in the scenario: the federation's own, or the common one."""

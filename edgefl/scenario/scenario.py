@@ -45,6 +45,7 @@ from edgefl.scenario.federation_settings import (
     merged,
     size_of,
 )
+from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
 from edgefl.scenario.sections import Sections
@@ -206,12 +207,13 @@ class Scenario(Section):
                     needs.check_task(one, devices)
                 members = size_of(one.settings, several, devices, count)
                 fits.check(self.fitting(one))
-                one.numbers(devices).check_server(members)
+                numbers = Numbers(devices, one)
+                numbers.check_server(members)
                 rates.check(one.learning, one.sessions, one.duration_s)
                 if several and members is not None:
-                    one.numbers(devices).check_part(members, name)
+                    numbers.check_part(members, name)
         if count is not None:
-            shared.numbers(devices).check(count)
+            Numbers(devices, shared).check(count)
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
