@@ -161,7 +161,8 @@ def _probes_of_sessions(own: OwnSections) -> int:
 def forecast_of(run: RunPlan) -> Forecast:
     """Return the forecast of a run that has been built."""
     scenario, learner = run.world.scenario, run.learner
-    added = sum(_added(one, run.learner_of(name)) for name, one in run.world.by_federation.items())
+    worlds = run.world.by_federation.items()
+    added = sum(memory_needs.of_first_round(one, run.learner_of(name)) for name, one in worlds)
     loads = scenario.trains and "torch" not in sys.modules
     return Forecast(
         scenario,
@@ -189,16 +190,6 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
     lines.append(_transfers(own.learning, learner))
     samples = _samples(run.world, learner)
     return [*lines, f"samples per device: {samples}"] if samples else lines
-
-
-def _added(world: World, learner: Any) -> float:
-    """Estimate the bytes that a federation's round adds to the memory of a run that begins."""
-    return memory_needs.of_first_round(
-        world,
-        numbers=learner.parameters if world.sections.learning else 0,
-        bits=learner.payload_bits,
-        flops=learner.flops_per_sample,
-    )
 
 
 def _samples(world: World, learner: Any) -> str:

@@ -6,6 +6,7 @@ several times as much.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from edgefl.channel.diversity import PAGE
 from edgefl.channel.transfer import AUTO_SLOTS
@@ -68,23 +69,20 @@ def of_world(scenario: Scenario) -> list[Need]:
     return needs
 
 
-def of_first_round(world: World, *, numbers: int, bits: float, flops: float) -> float:
-    """Estimate the bytes that a federation's round adds to the memory of a run that begins.
-
-    Args:
-        numbers: parameters and statistics of a model, 0 without training. bits: bits of a transfer. flops: FLOPs per
-            sample.
-    """
+def of_first_round(world: World, learner: Any) -> float:
+    """Estimate the bytes that a round of a federation and its learner adds to the memory of a run that begins."""
+    numbers = learner.parameters if world.sections.learning else 0
     rounds, devices, radio = world.sections.rounds, world.members_count, world.extent.radio
     _, together = _least_participants(rounds, world.devices, world.layout, devices)
     if isinstance(rounds.selector, CountedSelector):
         together = min(rounds.selector.count, devices)
-    slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
+    slots = together * learner.payload_bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
     read = drawn and radio.fidelity != "renewal"
     fading = faded_at_once(together) * (2 * _fading_bytes(radio) if read else RENEWAL_BYTES)
     training = sum(need.size for need in of_training(world, numbers)) if numbers else 0.0
-    kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
+    reused = numbers and learner.flops_per_sample > REUSED_WEIGHTS * numbers
+    kept = KEPT_FREE + LARGEST_REUSED if reused else 0
     return ROUND_BYTES * together + fading + training + kept
 
 

@@ -12,12 +12,11 @@ import numpy as np
 from edgefl.config import own_code, registry, scenario_files, shipped
 from edgefl.config.yaml_source import write
 from edgefl.errors import EdgeflError
-from edgefl.learning.warm_starts import WarmStart
 from edgefl.run_directory.circumstances import leaves
 from edgefl.run_directory.results import Described
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LENGTH, Identity, LearningIdentity, hash_of
-from edgefl.scenario.scenario import Scenario, written
+from edgefl.scenario.scenario import Scenario, dump, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
@@ -46,7 +45,7 @@ class Prepared:
     def described(self) -> Described:
         """What a run directory keeps of the scenario."""
         one = self.scenario
-        parts = {name: write(written(one.of_federation(name))) for name in one.federations or ()}
+        parts = {name: dump(one.of_federation(name)) for name in one.federations or ()}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
 
     @cached_property
@@ -124,7 +123,9 @@ class Prepared:
             told.append(_of_file("learning.initial.path", own.learning.initial.path))
         warm_start = own.learning.warm_start
         one_model = len(world.served) == 1 and own.cloud is None and own.learning.drift is None
-        as_previous = one_model and _trains_two_as_previous(warm_start)
+        # whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds, which take time and
+        # reorder the cells' questions; declared by the class itself, since a subclass may open differently
+        as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)
         return LearningIdentity(
             whole=hash_of([settings, *told]),
             pilot=hash_of([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
@@ -134,17 +135,6 @@ class Prepared:
             else "",
             leads=as_previous and warm_start.keeps_first_two,
         )
-
-
-def _trains_two_as_previous(warm_start: WarmStart) -> bool:
-    """Return whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds.
-
-    Probes cost time, which matters if data drift by the clock, and they reorder the cells' questions. With accounted
-    privacy there are no probes.
-    """
-    # declared by the class itself: a subclass may open differently
-    says: bool = vars(type(warm_start)).get("first_two_as_previous", False)
-    return says
 
 
 def _array(values: np.ndarray | None) -> str | None:

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,9 +58,10 @@ def plan_reuse(
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
         told: dict[Path, LearningIdentity] = {}
         for path, one in candidates.items():
-            if own := _told(one):
-                told[path] = own
-                families[own.pilot][own.whole].append(path)
+            with suppress(EdgeflError):  # the run itself will raise it
+                if own := one.learning_identity(World(one.scenario, Streams(one.scenario.seed))):
+                    told[path] = own
+                    families[own.pilot][own.whole].append(path)
         for groups in families.values():
             family = [path for members in groups.values() for path in members]
             heads = []
@@ -111,10 +113,3 @@ def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepar
             settings[id(learning)] = str({**one.values["learning"], "warm_start": None})
         alike[f"{one.scenario.seed} {settings[id(learning)]}"][path] = one
     yield from (group for group in alike.values() if len(group) > 1)
-
-
-def _told(prepared: Prepared) -> LearningIdentity | None:
-    try:
-        return prepared.learning_identity(World(prepared.scenario, Streams(prepared.scenario.seed)))
-    except EdgeflError:  # the run itself will raise it
-        return None
