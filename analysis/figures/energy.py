@@ -58,17 +58,16 @@ def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
     ax.set_xlim(0, float((table["total_j"] / size / rooms).max()) or 1.0)
     ax.set_xticks([tick for tick in ax.get_xticks() if tick <= 1.05 * longest])
     ax.spines["bottom"].set_bounds(0, longest)
+    texts: tuple[dict[str, Any], ...] = ({"fontsize": 9.5, "color": INK}, {"fontsize": 7, "color": SOFT})
     for place, of in zip(places, bars.values(), strict=True):
-        for text, up, look in (
-            (with_unit(of["energy_j"], ENERGY_UNITS), 5.5, {"fontsize": 9.5, "color": INK}),
-            (battery_words(of), -5.5, {"fontsize": 7, "color": SOFT}),
-        ):
+        lines = with_unit(of["energy_j"], ENERGY_UNITS), battery_words(of)
+        for text, up, look in zip(lines, (5.5, -5.5), texts, strict=True):
             at = (of["total_j"] / size, place)
             ax.annotate(text, at, xytext=(5, up), textcoords="offset points", va="center", **look)
     ax.set_yticks(places, list(bars))
     ax.tick_params(axis="y", length=0, labelsize=9)
     ax.set_xlabel(f"energy of the devices ({unit}); mAh at {NOMINAL_V} V")
     handles, labels = ax.get_legend_handles_labels()
-    place = {"loc": "outside upper left", "ncols": 3, "frameon": False, "fontsize": 8, "labelcolor": INK}
-    figure.legend(handles, labels, **place)
+    frame: dict[str, Any] = {"loc": "outside upper left", "ncols": 3, "frameon": False}
+    figure.legend(handles, labels, fontsize=8, labelcolor=INK, **frame)
     return figure
