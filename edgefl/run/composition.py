@@ -10,12 +10,13 @@ from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
+from edgefl.engine.federation.attendance import Attendance
 from edgefl.engine.federation.by_federation import ByFederation
 from edgefl.engine.federation.cloud import Cloud, CloudLink
 from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
-from edgefl.engine.federation.made import Columns, Observer
+from edgefl.engine.federation.made import Observer
 from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
@@ -91,9 +92,10 @@ def _server(
     only = None if world.only is None else sorted(world.only)
     rounds = Rounds(simulation, seat, scenario.rounds, processors, scenario.reports, only)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
+    attendance = Attendance(simulation, seat, world.members)
     observers: list[Observer] = [
         *[versions] * scenario.rounds.overlap,
-        lambda made: Columns(made.absent),
+        attendance.without_link,
         *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,
         *([link.columns] if link else []),
         lambda made: rounds.choice.note(made),  # made on the first call: it looks at all devices
@@ -103,7 +105,7 @@ def _server(
         rounds,
         learner=learner,
         policy=scenario.sessions,
-        members=world.members,
+        attendance=attendance,
         observers=observers,
         exchange=link.after_round if link else None,
     )

@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Generator
 
 import simpy
 
-from edgefl.engine.federation.books import Books
-from edgefl.engine.federation.federations import Federation
+from edgefl.engine.federation.made import Columns, Made
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
-from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, EventName
+from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, Event, EventName
 from edgefl.errors import EdgeflError
 
 
@@ -25,7 +25,6 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        federation: of the server.
         members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
@@ -35,25 +34,27 @@ class Attendance:
     def __init__(
         self,
         simulation: Simulation,
-        cell: int,
-        federation: Federation,
-        members: Callable[[int], Collection[int] | None],
-        books: Books,
+        seat: Seat,
+        members: Callable[[int], Collection[int] | None] = lambda session: None,
     ) -> None:
-        self._simulation, self._cell, self._federation = simulation, cell, federation
-        self._members, self._books = members, books
+        self._simulation, self._cell, self._label, self._members = simulation, seat.cell, seat.label, members
         self._waited_for = frozenset[int]()  # since the last row
+        self._without_link = Columns()  # of the round under way
         self.session = 0
 
     def present(self) -> list[int]:
         """Return the devices that may take part now, sorted."""
         return self._allowed(self._simulation.network.present(self._cell))
 
-    def link_columns(self) -> dict[str, int]:
-        """Return extra columns of rounds.csv about devices that would be present but have no link now.
+    def without_link(self, made: Made) -> Columns:
+        """Return the counts of the last `count_links`: an observer of rounds."""
+        return self._without_link
 
-        The columns count devices out of coverage, if the scenario has coverage, and devices that are connecting,
-        including those waited for, if links can fail.
+    def count_links(self) -> None:
+        """Count the devices that would be present at the start of a round, which is now, but have no link.
+
+        These are devices out of coverage, if the scenario has coverage, and devices that are connecting, including
+        those waited for, if links can fail.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()
@@ -63,7 +64,7 @@ class Attendance:
             now = self._allowed(list(network.connecting(self._cell)))
             columns[CONNECTING] = len(self._waited_for.union(now))
             self._waited_for = frozenset()
-        return columns
+        self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
         """Wait until the devices that are connecting now are present: one interruption at most, not beyond until_s.
@@ -87,27 +88,28 @@ class Attendance:
             Deserted: no device came in time, and another federation is done.
             EdgeflError: no device came in time, and the run has neither a result nor a duration.
         """
-        federation, env = self._federation, self._simulation.env
+        federations, env = self._simulation.federations, self._simulation.env
         began_s = env.now
-        self._books.event(EventName.WAITING_FOR_DEVICES)
-        given_up = federation.waits()
+        event = Event(began_s, EventName.WAITING_FOR_DEVICES, None, self.session, self._cell)
+        self._simulation.recorder.write(event)
+        given_up = federations.waits(self._label)
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
             yield env.any_of([self._simulation.network.arrival(self._cell), given_up, *over])
             if given_up.processed and not self.present():
-                if federation.all.done:
+                if federations.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federation.waits()  # the run has an end: a device may come before
+                    given_up = federations.waits(self._label)  # the run has an end: a device may come before
                     continue
                 raise EdgeflError(
-                    f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s, since "
+                    f"cell {self._label} has had no device{self._why()} for {env.now - began_s:g} s, since "
                     f"simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or "
                     "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():
-            federation.works()
+            federations.works(self._label)
 
     def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self.session)

@@ -36,16 +36,12 @@ class Books:
 
     Args:
         observers: return further columns of each round, in the order of the columns.
-
-    Attributes:
-        session: number of the session under way.
     """
 
     def __init__(
         self, simulation: Simulation, cell: int, rules: RoundSettings, observers: Sequence[Observer]
     ) -> None:
         self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
-        self.session = 0
         self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
 
     def write(self, done: Made) -> None:
@@ -142,10 +138,9 @@ class Books:
         )
         self._simulation.recorder.write(row)
 
-    def event(self, name: EventName, detail: str = "") -> None:
-        """Write an event of the cell's session."""
-        now_s = self._simulation.env.now
-        row = Event(now_s, name, None, self.session, self._cell, detail=detail)
+    def event(self, session: int, name: EventName, detail: str) -> None:
+        """Write an event of a session of the cell."""
+        row = Event(self._simulation.env.now, name, None, session, self._cell, detail=detail)
         self._simulation.recorder.write(row)
 
     def _server_energy_j(self, done: Made) -> float:

@@ -39,8 +39,8 @@ class Made:
 
     key: session, phase and number. facts: those of its stage. turn: rounds of the global model begun so far.
     version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
-    working: devices still at work. absent: further columns about devices without a link at its start. exchanged:
-    None without an exchange. billed: the time of sending billed so far if rounds overlap, otherwise None.
+    working: devices still at work. exchanged: None without an exchange. billed: the time of sending billed so far if
+    rounds overlap, otherwise None.
     """
 
     key: RoundKey
@@ -53,7 +53,6 @@ class Made:
     working: int
     evaluation: Evaluation | None
     aggregated: bool
-    absent: Mapping[str, int]
     exchanged: Exchanged | None
     billed: SentTime | None
 

@@ -46,7 +46,7 @@ class StageRun:
         self._billed = None if self._policy.learning is None else SentTime()
         self._work = WorkUnderWay(self._env)
         self._done, self._wanted = 0, 0
-        self._since_s, self._absent = self._env.now, dict[str, int]()
+        self._since_s = self._env.now
         self._uncounted = list[Part]()
 
     def run(self) -> Generator[simpy.Event, None, str]:
@@ -138,7 +138,8 @@ class StageRun:
         if facts.evaluates:  # a probe does not count: the training round after it begins at once
             server.timetable.begun(now_s)
         if work.is_over:
-            self._since_s, self._absent = now_s, server.attendance.link_columns()
+            self._since_s = now_s
+            server.attendance.count_links()
         for room, idle in begin:
             self._session.dispatches[facts.phase] += 1
             number = self._session.dispatches[facts.phase]
@@ -218,7 +219,6 @@ class StageRun:
             working=len(self._work.working),
             evaluation=evaluation,
             aggregated=aggregated,
-            absent=self._absent,
             exchanged=exchanged,
             billed=self._billed,
         )
@@ -236,8 +236,8 @@ class StageRun:
         """Aggregate updates, or give up all that wait if they are too few; return whether they were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
-            where = f"{phase} round {self._session.rounds[phase]}"
-            server.books.event(EventName.NO_UPDATES, f"{where}: {len(self._work.arrived)} arrived")
+            detail = f"{phase} round {self._session.rounds[phase]}: {len(self._work.arrived)} arrived"
+            server.books.event(self._session.number, EventName.NO_UPDATES, detail)
             self._work.give_up()
             return False
         if self._rules.server_s:
@@ -257,4 +257,5 @@ class StageRun:
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
             self._uncounted = []
         else:
-            self._since_s, self._absent = self._env.now, server.attendance.link_columns()
+            self._since_s = self._env.now
+            server.attendance.count_links()
