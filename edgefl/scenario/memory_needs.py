@@ -7,15 +7,11 @@ several times as much.
 import math
 from collections.abc import Sequence
 
-from edgefl.channel.diversity import PAGE
-from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.gains import SpatialGains
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
-from edgefl.engine.federation.plan import faded_at_once
+from edgefl.engine.federation import round_memory
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
-from edgefl.engine.settings import RoundSettings
 from edgefl.learning.memory import KEPT_FREE, LARGEST_REUSED, Need, available_bytes, require
 from edgefl.mobility.static import Static
 from edgefl.scenario.scenario import Scenario
@@ -23,14 +19,7 @@ from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
 CELL_BYTES = 12  # per device and cell: time since a neighbour is better (8), and the measured power (4)
-PARTICIPANT_BYTES = 2_500  # in a round: a link, a part, a row of devices.csv; measured 3,400
-# estimates of what a run holds: measured
-ROUND_BYTES = 3_400  # of a round, per participant
-RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn
-EFFICIENCY = 3.0  # bit/s/Hz of a mean link
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
-PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
-POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
 
@@ -56,8 +45,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         own = (scenario.size_of(name, int(count)) or 1) if name else int(count)
         place, together = _least_participants(one, own)
         if together > 1:
-            links = _faded_links(one.radio, one.rounds, together)
-            size = PARTICIPANT_BYTES * together + _fading_bytes(one.radio) * links
+            size = round_memory.least_bytes(one.radio, one.rounds, together)
             needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             where = scenario.place_in(name, "learning", "dataset")
@@ -76,14 +64,10 @@ def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: floa
     _, together = _least_participants(scenario, devices)
     if isinstance(scenario.rounds.selector, CountedSelector):
         together = min(scenario.rounds.selector.count, devices)
-    radio = scenario.radio
-    slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
-    drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
-    read = drawn and radio.fidelity != "renewal"
-    fading = faded_at_once(together) * (2 * _fading_bytes(radio) if read else RENEWAL_BYTES)
+    of_round = round_memory.expected_bytes(scenario.radio, together, bits)
     training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
     kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
-    return ROUND_BYTES * together + fading + training + kept
+    return of_round + training + kept
 
 
 def of_places(world: World) -> list[Need]:
@@ -102,20 +86,6 @@ def of_places(world: World) -> list[Need]:
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
     )
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
-
-
-def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:
-    """Return the least number of links with fading in memory at a time; transfers by renewal draw none."""
-    if radio.sharing == "dynamic":
-        return together
-    if radio.fidelity != "slot":
-        return 0
-    return together if rounds.deadline_s is not None else faded_at_once(together)
-
-
-def _fading_bytes(radio: RadioSettings) -> int:
-    """Return the bytes of a link's fading that has been read."""
-    return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES
 
 
 def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:

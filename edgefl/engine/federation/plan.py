@@ -25,11 +25,6 @@ from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome
 LINKS_AT_ONCE = 16_384
 
 
-def faded_at_once(links: int) -> int:
-    """Return how many of a planned round's links have their fading in memory at the same time."""
-    return min(links, LINKS_AT_ONCE)
-
-
 @dataclass(frozen=True)
 class PlannedRound:
     """Parts of a round that has just begun, and the end of the last one."""
