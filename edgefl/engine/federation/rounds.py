@@ -44,7 +44,7 @@ class Rounds:
     def choice(self) -> Choice:
         """The choice of participants."""
         rules, bits = self.rules, self.reports.bits
-        return Choice.of(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
+        return Choice(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
 
     @cached_property
     def tiers(self) -> tuple[int, ...]:
