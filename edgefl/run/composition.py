@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from edgefl.contract import Learner
@@ -17,6 +18,7 @@ from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.made import Observer
+from edgefl.engine.federation.observers import access, classes, stalls
 from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
@@ -92,12 +94,17 @@ def _server(
     only = None if world.only is None else sorted(world.only)
     rounds = Rounds(simulation, seat, scenario.rounds, processors, scenario.reports, only)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
-    attendance = Attendance(simulation, seat, world.members)
+    federation = simulation.federations.of(seat.label)
+    attendance = Attendance(simulation, seat.cell, federation, world.members)
+    fleet, radio = simulation.fleet, simulation.radio
     observers: list[Observer] = [
+        *[partial(classes, simulation)] * bool(fleet.names),
         *[versions] * scenario.rounds.overlap,
         attendance.without_link,
         *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,
         *([link.columns] if link else []),
+        *[access] * (radio.air.settings.access is not None),
+        *[partial(stalls, simulation)] * radio.may_fail,
         lambda made: rounds.choice.note(made),  # made on the first call: it looks at all devices
     ]
     return Server(

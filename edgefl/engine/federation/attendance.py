@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Generator
 
 import simpy
 
+from edgefl.engine.federation.federations import Federation
 from edgefl.engine.federation.made import Columns, Made
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, Event, EventName
@@ -25,6 +25,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
+        federation: of the cell's server.
         members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
@@ -34,10 +35,12 @@ class Attendance:
     def __init__(
         self,
         simulation: Simulation,
-        seat: Seat,
+        cell: int,
+        federation: Federation,
         members: Callable[[int], Collection[int] | None] = lambda session: None,
     ) -> None:
-        self._simulation, self._cell, self._label, self._members = simulation, seat.cell, seat.label, members
+        self._simulation, self._cell, self._members = simulation, cell, members
+        self.federation = federation
         self._waited_for = frozenset[int]()  # since the last row
         self._without_link = Columns()  # of the round under way
         self.session = 0
@@ -88,28 +91,28 @@ class Attendance:
             Deserted: no device came in time, and another federation is done.
             EdgeflError: no device came in time, and the run has neither a result nor a duration.
         """
-        federations, env = self._simulation.federations, self._simulation.env
+        federation, env = self.federation, self._simulation.env
         began_s = env.now
         event = Event(began_s, EventName.WAITING_FOR_DEVICES, None, self.session, self._cell)
         self._simulation.recorder.write(event)
-        given_up = federations.waits(self._label)
+        given_up = federation.waits()
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
             yield env.any_of([self._simulation.network.arrival(self._cell), given_up, *over])
             if given_up.processed and not self.present():
-                if federations.done:
+                if federation.all.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federations.waits(self._label)  # the run has an end: a device may come before
+                    given_up = federation.waits()  # the run has an end: a device may come before
                     continue
                 raise EdgeflError(
-                    f"cell {self._label} has had no device{self._why()} for {env.now - began_s:g} s, since "
+                    f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s, since "
                     f"simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or "
                     "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():
-            federations.works(self._label)
+            federation.works()
 
     def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self.session)

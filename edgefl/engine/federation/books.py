@@ -9,7 +9,7 @@ from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.open_tails import PartTails
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import NO_ACCESS, Access, Part, total
+from edgefl.engine.parts import total
 from edgefl.engine.records import (
     ENERGIES,
     DeviceRound,
@@ -24,7 +24,6 @@ from edgefl.engine.records import (
     learner_columns,
     round_columns,
     round_energies,
-    stall_columns,
 )
 from edgefl.engine.settings import RoundSettings
 
@@ -84,10 +83,10 @@ class Books:
         def settled(tails: list[PartTails]) -> None:
             of_devices, final = paid(tails)
             lasts_s = [of.lasts_s for of in tails]
-            listened_s = [(down.listened_s, up.listened_s) for down, up in _accesses(done.parts)]
+            listened_s = [(down.listened_s, up.listened_s) for down, up in done.accesses]
             simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
             simulation.recorder.write(final, further=further)
-            self._write_devices(done, final, of_devices, beside, scalars)
+            self._write_devices(done, final, of_devices, {**beside, **scalars})
 
         until_now = simulation.open_tails.add(done.parts, now_s, settled)
         simulation.announce(paid(until_now)[1])
@@ -98,24 +97,17 @@ class Books:
         done: Made,
         row: Round,
         columns: Mapping[str, Any],
-        beside: Mapping[str, Any],
-        scalars: Mapping[str, Any],
+        further: Mapping[str, Any],
     ) -> None:
         """Write the device rows of a round."""
         simulation, evaluation = self._simulation, done.evaluation
         key = {"session": row.session, "round": row.round, "phase": row.phase, "cell": row.cell}
-        stalls = stall_columns(done.parts) if simulation.radio.may_fail else {}
-        access = {}
-        if simulation.radio.air.settings.access is not None:
-            access = {"access_s": [down.time_s + up.time_s for down, up in _accesses(done.parts)]}
-        if stalls:
-            simulation.ledger.book_stalls(columns["device"], stalls)
         simulation.recorder.write_columns(
             DeviceRound,
             **key,
             distance_m=[job.dispatch.distances_m[job.position] for job in done.jobs],
             **columns,
-            further={**self._classes(columns["device"]), **beside, **access, **stalls, **scalars},
+            further=further,
         )
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
@@ -149,13 +141,3 @@ class Books:
         sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)
         self._billed_slots = done.opened.sent_slots
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)
-
-    def _classes(self, ids: list[int]) -> dict[str, list[str]]:
-        """Return the column `class` of devices.csv, if there are classes."""
-        names = self._simulation.fleet.class_names(ids)
-        return {"class": names} if names else {}
-
-
-def _accesses(parts: Sequence[Part]) -> list[tuple[Access, Access]]:
-    """Return the access before each part's downlink and uplink."""
-    return [(part.downlink.access, part.uplink.access if part.uplink else NO_ACCESS) for part in parts]

@@ -12,7 +12,7 @@ from edgefl.engine.air.gains import RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.work import JobDone
-from edgefl.engine.parts import Part
+from edgefl.engine.parts import NO_ACCESS, Access, Part
 
 
 class Columns(NamedTuple):
@@ -65,6 +65,13 @@ class Made:
     def parts(self) -> list[Part]:
         """Part of each device, from radio and processor."""
         return [job.part for job in self.jobs]
+
+    @cached_property
+    def accesses(self) -> list[tuple[Access, Access]]:
+        """Access before each part's downlink and uplink."""
+        return [
+            (part.downlink.access, part.uplink.access if part.uplink else NO_ACCESS) for part in self.parts
+        ]
 
     @cached_property
     def taken(self) -> list[bool]:

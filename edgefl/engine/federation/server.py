@@ -10,7 +10,6 @@ from edgefl.contract import Learner, SessionStart
 from edgefl.engine.federation.attendance import Attendance, Deserted
 from edgefl.engine.federation.books import Books
 from edgefl.engine.federation.ending import Ending
-from edgefl.engine.federation.federations import Stop
 from edgefl.engine.federation.made import Exchange, Observer
 from edgefl.engine.federation.open_session import Counts, OpenSession
 from edgefl.engine.federation.rounds import Rounds
@@ -55,8 +54,8 @@ class Server:
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run the sessions in turn, until the duration is over, or no device is left and other servers are done."""
-        federations, label = self._context.simulation.federations, self._context.rounds.seat.label
-        federations.works(label)
+        federation = self._context.attendance.federation
+        federation.works()
         reason = "start"
         for number in itertools.count(1):
             if number > (self._policy.count or math.inf):
@@ -67,9 +66,9 @@ class Server:
                     break
                 reason = yield from self._run_session(number, reason)
             except Deserted as deserted:
-                federations.stopped.append(Stop(label, number, deserted.since_s))
+                federation.stops(number, deserted.since_s)
                 return
-        federations.finishes(label)
+        federation.finishes()
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         its, ended = self._context, ""
