@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from edgefl.contract import Opening
+from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.open_tails import PartTails
@@ -42,6 +43,7 @@ class Books:
     ) -> None:
         self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
         self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
+        self._billed = SentTime()  # the same in times, of overlapping rounds
 
     def write(self, done: Made) -> None:
         """Write a round's rows once its devices' tails are over; announce the round at once."""
@@ -138,6 +140,8 @@ class Books:
     def _server_energy_j(self, done: Made) -> float:
         """Return the joules of the base station in a round, plus the server's if it aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
-        sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)
+        billed = self._billed if done.overlaps else None
+        sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, billed)
         self._billed_slots = done.opened.sent_slots
+        self._billed.forget(done.unbooked_s)
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import simpy
 
 from edgefl.contract import Now, Stage
-from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.made import Made
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.rounds import Selection
@@ -43,7 +42,8 @@ class StageRun:
         self._server, self._stage, self._session = server, stage, session
         self._facts, self._env, self._rules = stage.facts, server.simulation.env, server.rounds.rules
         self._policy: ServerPolicy = self._rules.server if self._facts.rounds is None else Synchronous()
-        self._billed = None if self._policy.learning is None else SentTime()
+        # whether devices may be dispatched while others work
+        self._overlaps = self._policy.learning is not None
         self._work = WorkUnderWay(self._env)
         self._done, self._wanted = 0, 0
         self._since_s = self._env.now
@@ -67,11 +67,6 @@ class StageRun:
             else:
                 yield from self._wait()
         return ""
-
-    @property
-    def _overlaps(self) -> bool:
-        """Whether devices may be dispatched while others work."""
-        return self._billed is not None
 
     @property
     def _until_s(self) -> float:
@@ -217,10 +212,11 @@ class StageRun:
             jobs=jobs,
             local=with_account(stage, local_of(jobs), [job.part for job in jobs]),
             working=len(self._work.working),
+            overlaps=self._overlaps,
+            unbooked_s=self._work.earliest_s(),
             evaluation=evaluation,
             aggregated=aggregated,
             exchanged=exchanged,
-            billed=self._billed,
         )
         self._book(made)
         return ended
@@ -250,8 +246,6 @@ class StageRun:
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts
-        if self._billed is not None:
-            self._billed.forget(work.earliest_s())
         server.timetable.ended(self._env.now)
         if work.is_over:  # count transfers that share a band together
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
