@@ -18,7 +18,7 @@ from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.made import Observer
-from edgefl.engine.federation.observers import access, classes, stalls
+from edgefl.engine.federation.observers import access, classes, learning, stalls
 from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
@@ -105,6 +105,7 @@ def _server(
         *([link.columns] if link else []),
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,
+        learning,
         lambda made: rounds.choice.note(made),  # made on the first call: it looks at all devices
     ]
     return Server(

@@ -19,10 +19,8 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
-    average_columns,
     device_columns,
     energy_columns,
-    learner_columns,
     round_columns,
     round_energies,
 )
@@ -66,13 +64,8 @@ class Books:
             energy_server_j=self._server_energy_j(done),
             cell=self._cell,
         )
-        scalars = learner_columns(done.local, done.parts, done.taken)
-        beside = {name: values for one in observed for name, values in one.of_devices.items()}
-        further = {
-            **{name: value for one in observed for name, value in one.of_round.items()},
-            **(evaluation.scalars if evaluation else {}),
-            **average_columns(done.local.averaged, scalars),
-        }
+        of_round = {name: value for one in observed for name, value in one.of_round.items()}
+        of_jobs = {name: values for one in observed for name, values in one.of_devices.items()}
 
         def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
             """Return the device columns and the row of the round, with their joules."""
@@ -87,8 +80,8 @@ class Books:
             lasts_s = [of.lasts_s for of in tails]
             listened_s = [(down.listened_s, up.listened_s) for down, up in done.accesses]
             simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
-            simulation.recorder.write(final, further=further)
-            self._write_devices(done, final, of_devices, {**beside, **scalars})
+            simulation.recorder.write(final, further=of_round)
+            self._write_devices(done, final, of_devices, of_jobs)
 
         until_now = simulation.open_tails.add(done.parts, now_s, settled)
         simulation.announce(paid(until_now)[1])

@@ -1,10 +1,12 @@
-"""Observers of rounds: further columns of devices.csv for classes, access and links that fail."""
+"""Observers of rounds: further columns about classes, access, links that fail, and learning."""
 
 from typing import Any
 
+from edgefl.contract import AGGREGATION, TRAINING, UPLOAD
 from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import NO_STALL
+from edgefl.engine.records import average_columns
 
 
 def classes(simulation: Simulation, made: Made) -> Columns:
@@ -27,5 +29,23 @@ def stalls(simulation: Simulation, made: Made) -> Columns:
         "stalled_j": [down.energy_j + up.energy_j for down, up in both],
         "link_failures": [down.failures + up.failures for down, up in both],
     }
-    simulation.ledger.book_stalls(made.local.ids, columns["stalled_s"], columns["stalled_j"])
+    simulation.ledger.book_stalls(list(made.local.ids), columns["stalled_s"], columns["stalled_j"])
     return Columns(of_devices=columns)
+
+
+def learning(made: Made) -> Columns:
+    """Return the learner's scalars, and their averages; a scalar is empty without the step that fills it."""
+    local, parts = made.local, made.parts
+    done = {
+        TRAINING: [part.has_trained for part in parts],
+        AGGREGATION: made.taken,
+        UPLOAD: [part.has_uploaded for part in parts],
+    }
+    of_devices = {
+        name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
+        if name in local.after
+        else values
+        for name, values in local.scalars.items()
+    }
+    of_round = made.evaluation.scalars if made.evaluation else {}
+    return Columns({**of_round, **average_columns(local.averaged, of_devices)}, of_devices)
