@@ -12,8 +12,14 @@ from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.rounds import Selection
 from edgefl.engine.federation.server_context import ServerContext
 from edgefl.engine.federation.timetable import wait_until
-from edgefl.engine.federation.uploads import with_account
-from edgefl.engine.federation.work import Dispatch, JobDone, WorkUnderWay, local_of, mean_reported_loss
+from edgefl.engine.federation.work import (
+    Dispatch,
+    JobDone,
+    WorkUnderWay,
+    local_of,
+    mean_reported_loss,
+    with_account,
+)
 from edgefl.engine.parts import Part
 from edgefl.engine.records import EventName
 from edgefl.engine.servers import ServerPolicy, ServerState
