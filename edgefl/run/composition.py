@@ -17,8 +17,8 @@ from edgefl.engine.federation.cloud import Cloud, CloudLink
 from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
-from edgefl.engine.federation.made import Observer
-from edgefl.engine.federation.observers import access, classes, learning, stalls
+from edgefl.engine.federation.made import Columns, Observer
+from edgefl.engine.federation.observers import access, learning, stalls
 from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
@@ -98,7 +98,7 @@ def _server(
     attendance = Attendance(simulation, seat.cell, federation, world.members)
     fleet, radio = simulation.fleet, simulation.radio
     observers: list[Observer] = [
-        *[partial(classes, simulation)] * bool(fleet.names),
+        *[lambda made: Columns(of_devices={"class": fleet.class_names(made.local.ids)})] * bool(fleet.names),
         *[versions] * scenario.rounds.overlap,
         attendance.without_link,
         *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,

@@ -1,4 +1,4 @@
-"""Observers of rounds: further columns about classes, access, links that fail, and learning."""
+"""Observers of rounds: further columns about access, links that fail, and learning."""
 
 from typing import Any
 
@@ -7,11 +7,6 @@ from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import NO_STALL
 from edgefl.engine.records import average_columns
-
-
-def classes(simulation: Simulation, made: Made) -> Columns:
-    """Return the class of each device."""
-    return Columns(of_devices={"class": simulation.fleet.class_names(made.local.ids)})
 
 
 def access(made: Made) -> Columns:

@@ -26,14 +26,6 @@ LINKS_AT_ONCE = 16_384
 
 
 @dataclass(frozen=True)
-class PlannedRound:
-    """Parts of a round that has just begun, and the end of the last one."""
-
-    parts: list[Part]
-    end_s: float
-
-
-@dataclass(frozen=True)
 class _Moved:
     """Transfers [n] that have ended, the times from which radios were on, and the access before each, if any."""
 
@@ -44,8 +36,8 @@ class _Moved:
 
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
-) -> PlannedRound:
-    """Compute the parts of devices that begin now, in the order of their links.
+) -> tuple[list[Part], float]:
+    """Compute the parts of devices that begin now, in the order of their links, and the end of the last one.
 
     A large round goes batch by batch, dropping each batch's fading.
     """
@@ -53,18 +45,18 @@ def planned_parts(
     for begin in range(0, many, LINKS_AT_ONCE):
         rows = range(begin, min(begin + LINKS_AT_ONCE, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
-        planned = _planned(simulation, some, tasks[begin : rows.stop], processors)
-        parts, end_s = parts + planned.parts, max(end_s, planned.end_s)
+        own, own_end_s = _planned(simulation, some, tasks[begin : rows.stop], processors)
+        parts, end_s = parts + own, max(end_s, own_end_s)
         if many > LINKS_AT_ONCE:
             for fading in some.links.fading:
                 fading.forget()
-    return PlannedRound(parts, end_s)
+    return parts, end_s
 
 
 def _planned(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
-) -> PlannedRound:
-    """Compute the parts of devices whose fading fits into memory."""
+) -> tuple[list[Part], float]:
+    """Compute the parts of a batch of devices."""
     links = opened.links
     devices = [simulation.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
@@ -98,7 +90,7 @@ def _planned(
         received = [
             _received(link, part, task) for link, part, task in zip(opened, received, tasks, strict=True)
         ]
-    return PlannedRound(received, float(up.done.clock_s.max()))
+    return received, float(up.done.clock_s.max())
 
 
 def _received(link: Link, part: Part, task: DeviceTask) -> Part:

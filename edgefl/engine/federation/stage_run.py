@@ -18,7 +18,6 @@ from edgefl.engine.federation.work import (
     WorkUnderWay,
     local_of,
     mean_reported_loss,
-    with_account,
 )
 from edgefl.engine.parts import Part
 from edgefl.engine.records import EventName
@@ -154,8 +153,9 @@ class StageRun:
             if plan is None:
                 work.begin(dispatch, server.rounds.start(opened, tasks))
             else:  # the fast path of an undisturbed round
-                yield from wait_until(self._env, plan.end_s)
-                work.end(dispatch, plan.parts)
+                parts, end_s = plan
+                yield from wait_until(self._env, end_s)
+                work.end(dispatch, parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
         """Select the devices to dispatch: by the selector, or in a phase without evaluation those sampled for it."""
@@ -216,7 +216,7 @@ class StageRun:
             version=server.counts.version,
             start_s=self._since_s,
             jobs=jobs,
-            local=with_account(stage, local_of(jobs), [job.part for job in jobs]),
+            local=local_of(jobs, stage),
             working=len(self._work.working),
             overlaps=self._overlaps,
             unbooked_s=self._work.earliest_s(),

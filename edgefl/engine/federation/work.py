@@ -183,8 +183,13 @@ class WorkUnderWay:
             self._next.succeed()
 
 
-def local_of(done: Sequence[JobDone]) -> LocalRound:
-    """Return the work of these jobs as one local round, in this order."""
+def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
+    """Return the work of these jobs as one local round, in this order, with the stage's account of their uploads."""
+    return _with_account(stage, _joined(done), [one.part for one in done])
+
+
+def _joined(done: Sequence[JobDone]) -> LocalRound:
+    """Return the work of these jobs as one local round."""
     dispatch, first = done[0].dispatch, done[0].dispatch.local
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first
@@ -195,7 +200,7 @@ def local_of(done: Sequence[JobDone]) -> LocalRound:
     return LocalRound(ids, iterations, samples, down_bits, up_bits, scalars, first.after, first.averaged)
 
 
-def with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> LocalRound:
+def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> LocalRound:
     """Return a round's local work, with the columns that its stage fills once it knows which uploads began.
 
     Args:
