@@ -59,3 +59,10 @@ def plain(ax: Axes, grid: bool = False) -> None:
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     ax.xaxis.label.set_fontsize(9)
     ax.yaxis.label.set_fontsize(9)
+
+
+def whole(ax: Axes, *, from_zero: bool = True) -> None:
+    """Give an axis of counts ticks at whole numbers only."""
+    ax.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
+    if from_zero:
+        ax.set_ylim(bottom=0, top=max(1.0, ax.get_ylim()[1]))
