@@ -72,7 +72,7 @@ class MapDrawing:
         self,
         places_m: np.ndarray,
         serving: np.ndarray,
-        trails_m: Sequence[np.ndarray],
+        trails_m: Sequence[np.ndarray] | np.ndarray,
         trail_cells: np.ndarray,
         handovers_m: np.ndarray,
         *,

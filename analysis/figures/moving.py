@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.map import MapDrawing, points_of
-from edgefl.analysis.figures.style import DPI, INK, SOFT, plain
+from edgefl.analysis.figures.style import DPI, INK, SOFT, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun
 
 WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
@@ -144,6 +144,7 @@ class MovingDrawing:
                 ink = INK if number else "white"
                 axes.text(hours[middle], at, name, fontsize=9.5, color=ink, ha="center", va="center")
         axes.set_ylim(0, 1.08 * float(below.max()))
+        whole(axes)
 
 
 def _middle_of_longest(holds: np.ndarray) -> int:

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.runs.clock import Clock, own_clock
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import Ground, map_of
 from edgefl.analysis.runs.vocabulary import HANDOVER
 
+ANY = "devices"  # the class of devices without classes
 JUST_NOW = 0.5  # share of the trail in which handovers are marked
 TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of the drawn trail: of a day, and as a share of shorter runs
 
@@ -101,7 +103,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         raise ValueError("the run recorded positions only once: run it with a smaller record.positions_s")
     x_m, y_m, serving = (track(positions, name, ids, times_s).T for name in ("x_m", "y_m", "cell"))
     serving[serving < 0] = np.nan
-    of = np.full(len(ids), "devices")
+    of = np.full(len(ids), ANY)
     if "class" in ledger:
         of = ledger.set_index("device")["class"].reindex(ids).to_numpy(str)
     classes = {str(name): of == name for name in pd.unique(of)}
@@ -142,6 +144,7 @@ def _most(devices: str, ids: np.ndarray, of: np.ndarray) -> str:
     """Name the largest class of a session: `45 workers`."""
     some = np.array([int(device) for device in devices.split() if device.isdigit()], int)
     if not len(some):
-        return "nobody"
+        return "no devices"
     names, counts = np.unique(of[np.searchsorted(ids, some)], return_counts=True)
-    return f"{counts.max()} {names[counts.argmax()]}"
+    name = names[counts.argmax()]
+    return count_of(int(counts.max()), "device") if name == ANY else f"{counts.max()} {name}"

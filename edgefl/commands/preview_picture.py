@@ -138,7 +138,7 @@ def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
         return
     title = "Devices in each cell" if cells > 1 else "Devices in the cell"
     for cell in range(cells):
-        look = {"color": drawn.colour(cell), "label": f"cell {cell}", "linewidth": 1.6}
+        look: dict[str, Any] = {"color": drawn.colour(cell), "label": f"cell {cell}", "linewidth": 1.6}
         axes.step(times, population[:, cell], where="post", **look)
     if cells > 1:
         axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.05))
