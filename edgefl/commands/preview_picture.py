@@ -22,7 +22,7 @@ SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # 
 SHADES = "Blues"
 MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
 MOST_LABELS = 20  # named
-MANY = 0.25  # opacity of trails
+FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the ways of MANY devices, and of a few
 
 
 def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
@@ -62,8 +62,9 @@ def _map(figure: Figure, preview: Preview) -> MapDrawing:
         _signal(figure, axes, preview)
     drawn = MapDrawing(axes, preview.ground, preview.world.served, (0.0, 0.0), preview.reach_m, numbered=True)
     ways_m = _ways(preview)
-    nowhere = np.full(len(ways_m), np.nan)
-    drawn.show(preview.tracks_m[0], preview.serving, ways_m, nowhere, preview.handovers_m, strength=MANY)
+    nowhere, count = np.full(len(ways_m), np.nan), preview.tracks_m.shape[1]
+    strength = float(np.clip(FAINT * np.sqrt(MANY / count), FAINT, STRONG))
+    drawn.show(preview.tracks_m[0], preview.serving, ways_m, nowhere, preview.handovers_m, strength=strength)
     return drawn
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgefl.analysis.page.formatting import count_of
 from edgefl.engine.sessions import BoundedPolicy
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
@@ -75,7 +74,7 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """Return a few lines that describe the run."""
-        devices = f"{count_of(self.devices, 'device')} in {self.where}"
+        devices = f"{self.devices} devices in {self.where}"
         return [devices, *self.about, *(f"note: {note}" for note in self.notes)]
 
     @property

@@ -62,7 +62,10 @@ def test_links_and_pictures_of_the_readme_work_on_a_package_index() -> None:
 
 @pytest.mark.skipif("date-released" in CITED, reason="edgefl is published")
 def test_no_page_installs_what_is_not_published() -> None:
-    pages = [ROOT / "README.md", *(page for page in (ROOT / "docs").glob("*.md") if page.name != "history.md")]
+    pages = [
+        ROOT / "README.md",
+        *(page for page in (ROOT / "docs").glob("*.md") if page.name != "history.md"),
+    ]
     bare = re.compile(r"pip install (-U )?edgefl-cosim\b(?!\[)")
     assert not [page.name for page in pages if bare.search(page.read_text())]
 
