@@ -1,4 +1,4 @@
-"""The figures of a comparison: accuracy over rounds and what a target costs, or latency and energy alone."""
+"""The figures of a comparison: accuracy over time and what a target costs, or latency and energy alone."""
 
 import math
 

@@ -87,18 +87,20 @@ def _row(
         look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
         ax.plot(values, np.full(len(values), row), "o", markersize=3.6, zorder=4, linestyle="none", **look)
     words = f"{'> ' if of_seeds['missed'].any() else ''}{text(mean)}"
-    place = (float(max(values.max(), mean)), row)
-    inside = column == "accuracy_start" and place[0] > 80
-    at: dict[str, Any] = {
-        "xytext": (5, 0),
-        "textcoords": "offset points",
-        "va": "center",
-        "annotation_clip": False,
-    }
-    colours = {"color": "white" if inside else INK}
-    if inside:
-        place, at = (begin, row), at | {"xytext": (6, 0)}
-    ax.annotate(words, place, fontsize=10.5, fontweight="bold", zorder=5, **at, **colours)
+    end = float(max(values.max(), mean))
+    inside = column == "accuracy_start" and end > 80
+    ax.annotate(
+        words,
+        (begin if inside else end, row),
+        xytext=(5, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=10.5,
+        fontweight="bold",
+        color="white" if inside else INK,
+        annotation_clip=False,
+        zorder=5,
+    )
 
 
 def duration(seconds: float) -> str:

@@ -38,7 +38,7 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     names = list(dict.fromkeys(points["series"]))
     ax.set_xlim(left=0, right=float(np.nanmax(x)) * 1.1)
     ax.set_ylim(bottom=0, top=float(np.nanmax(y)) * 1.1)
-    rings = {i: len(one) - 1 - place for one in _together(ax, x, y) for place, i in enumerate(one)}
+    rings = {i: len(one) - 1 - order for one in _together(ax, x, y) for order, i in enumerate(one)}
     for name, style in series_styles(names).items():
         own = np.flatnonzero(points["series"] == name)
         ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
@@ -48,15 +48,8 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     named = (points["label"] == points["series"]).all()  # every series is a single point
     if named:
         for one in _together(ax, x, y):
-            i = one[0]
-            _name(
-                ax,
-                (x[i], y[i]),
-                ", ".join(labels[k] for k in one),
-                x[i] < ax.get_xlim()[1] / 2,
-                fontsize=SMALL,
-                color=INK,
-            )
+            place, right = (x[one[0]], y[one[0]]), x[one[0]] < ax.get_xlim()[1] / 2
+            _name(ax, place, ", ".join(labels[k] for k in one), right, fontsize=SMALL, color=INK)
     else:
         for place, label, name in zip(zip(x, y, strict=True), labels, points["series"], strict=True):
             _name(ax, place, label, names.index(name) % 2 == 0, fontsize=6, color=SOFT)
