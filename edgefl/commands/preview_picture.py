@@ -142,7 +142,13 @@ def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
         look: dict[str, Any] = {"color": drawn.colour(cell), "label": f"cell {cell}", "linewidth": 1.6}
         axes.step(times, population[:, cell], where="post", **look)
     if cells > 1:
-        axes.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.05))
+        narrow: dict[str, Any] = {
+            "handlelength": 1.0,
+            "handletextpad": 0.4,
+            "columnspacing": 0.9,
+            "ncols": cells,
+        }
+        axes.legend(fontsize=8, frameon=False, loc="lower right", bbox_to_anchor=(1.02, 0.985), **narrow)
     else:
         every = (len(preview.times_s) - 1) // (len(times) - 1)
         anywhere = np.isfinite(preview.tracks_m[::every, :, 0]).sum(axis=1)
