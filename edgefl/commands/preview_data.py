@@ -34,6 +34,7 @@ from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.probe import PROBE_ROUNDS, probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
@@ -174,7 +175,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         mix=_mix(run, _sessions(forecast)),
         notes=[
             *built.notes,
-            *more_handovers_than_borders(scenario, len(handovers_m), borders),
+            *more_handovers_than_borders(run.world, len(handovers_m), borders),
             *(note for note, holds in limits.items() if holds),
         ],
     )
@@ -193,7 +194,7 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     if not scenario.trains:
         return scenario
     if not scenario.federations:
-        return scenario.model_copy(update=_as_workload(scenario, run.learner))
+        return scenario.model_copy(update=_as_workload(scenario.sections, run.learner))
     federations = dict(scenario.federations)
     for name, one in scenario.by_federation.items():
         if one.learning is not None:
@@ -201,9 +202,9 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     return scenario.model_copy(update={"federations": federations})
 
 
-def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
+def _as_workload(own: OwnSections, learner: Any) -> dict[str, Any]:
     """Return the sections that change when a federation does not train."""
-    learning = scenario.learning
+    learning = own.learning
     assert learning is not None
     task = WorkloadSettings(
         payload_bits=learner.payload_bits,
@@ -212,7 +213,7 @@ def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
         batch=learning.local.batch,
     )
     changes: dict[str, Any] = {"learning": None, "workload": task}
-    if scenario.sessions.report_bits:  # it waits for losses, which no device has
+    if own.sessions.report_bits:  # it waits for losses, which no device has
         changes["sessions"] = Schedule(count=1, rounds=10 * PROBE_ROUNDS)
     return changes
 
@@ -322,7 +323,7 @@ def _sessions(forecast: Forecast) -> int:
     """Return the number of sessions that a cell of the run has at least, up to MOST_SESSIONS."""
     scenario, policy = forecast.scenario, forecast.scenario.sessions
     if isinstance(policy, TimedPolicy):
-        begins_s, end_s = [0.0], min(scenario.latest_end_s, forecast.simulated_s.most)
+        begins_s, end_s = [0.0], forecast.simulated_s.most
         while len(begins_s) < MOST_SESSIONS and (begin_s := policy.until_s(begins_s[-1])) < end_s:
             begins_s.append(begin_s)
         made = len(begins_s)
