@@ -13,6 +13,7 @@ from edgefl.analysis.page.formatting import (
     TIME_UNITS,
     Units,
     compact_labels,
+    count_of,
     with_unit,
 )
 from edgefl.analysis.page.score_words import ACCURACY, said
@@ -168,12 +169,13 @@ def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
     cells = runs.rounds["cell"].nunique()
     where = "one cell" if cells == 1 else f"{cells} cells with a federation each"
     learning = scenario.get("learning")
-    who = f"{devices} devices in {where}"
+    who = f"{count_of(devices, 'device')} in {where}"
+    verb = "s" if devices == 1 else ""
     if not learning:
-        return f"{who} run a workload; nothing is trained."
+        return f"{who} run{verb} a workload; nothing is trained."
     return (
-        f"{who} learn {_named(learning['dataset'])} with the model {_named(learning['model'])} and the algorithm "
-        f"{_named(learning['algorithm'])}."
+        f"{who} learn{verb} {_named(learning['dataset'])} with the model {_named(learning['model'])} and the "
+        f"algorithm {_named(learning['algorithm'])}."
     )
 
 
