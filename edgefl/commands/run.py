@@ -109,7 +109,10 @@ def _print_end(path: Path, printed: Sequence[str]) -> None:
     from edgefl.run_directory.reading import about_of
 
     console.print(Text(f"run directory: {path}"), soft_wrap=True)
-    for note in (note for note in about_of(path).get("notes") or () if note not in printed):
+    about = about_of(path)
+    if stopped := about.get("stopped"):
+        console.print(Text(f"end: {stopped}"), soft_wrap=True)
+    for note in (note for note in about.get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
 
 

@@ -106,4 +106,5 @@ def _server(
         members=world.members,
         observers=observers,
         exchange=link.after_round if link else None,
+        stop=scenario.stop,
     )

@@ -4,7 +4,8 @@ Each note is a function of sections of the scenario and of counts of the rows th
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
@@ -17,6 +18,8 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
+from edgefl.engine.federation.ending import Stopped
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
 from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
@@ -26,6 +29,7 @@ from edgefl.run import explosions
 from edgefl.run.counts import Counts
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.scenario import rates
+from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
@@ -69,6 +73,31 @@ def of_run(
         return
     yield from _two_bands_at_once(settings)
     yield from _beyond_nr(radio.efficiency, settings.link.downlink_layers)
+
+
+def of_stop(scenario: Scenario, stopped: Mapping[Seat, Stopped | None]) -> Iterator[str]:
+    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when."""
+    for name, one in scenario.by_federation.items():
+        own = [how for seat, how in stopped.items() if seat.federation == name]
+        if one.stop is not None and own:
+            yield from scenario.whose(name, [_of_stop(own)])
+
+
+def _of_stop(servers: Sequence[Stopped | None]) -> str:
+    by_reason: dict[str, list[Stopped]] = defaultdict(list)
+    for how in filter(None, servers):
+        by_reason[how.reason].append(how)
+    if len(servers) == 1:
+        for reason, (how,) in by_reason.items():
+            return f"{reason}: round {how.round:,} of session {how.session:,}, after {_seconds(how.time_s)}"
+        return "not stopped by its scores"
+    last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
+    told = [
+        f"{r} in {len(some)} cells, in the last after {_seconds(last_s[r])}" for r, some in by_reason.items()
+    ]
+    if left := sum(how is None for how in servers):
+        told.append(f"{left} of {len(servers)} cells not stopped by their scores")
+    return "; ".join(told)
 
 
 def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:

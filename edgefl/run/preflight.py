@@ -46,6 +46,12 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
                 one.scenario.numbers.check_part(len(one.only), name)
             trains = one.scenario.workload is None
             asked = one.scenario.reports.bits > 0
+            if one.scenario.stop is not None and not (trains or reports):
+                raise EdgeflError(
+                    "a score would end this run, but a workload trains nothing: leave stop out, or give learning"
+                    " instead of workload",
+                    ("stop",),
+                )
             _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
     scenario.numbers.check(world.count)
     return [*_of_masts(world), *whereabouts.in_range(world)]

@@ -121,11 +121,14 @@ def simulate(
                     plan.world, plan.radio, simulation.network, counts, simulated_s=simulation.env.now
                 ),
             ]
+            stops = {Seat.of(key): server.stopped for key, server in servers.items()}
+            stopped = "; ".join(notes.of_stop(scenario, stops))
             run.complete(
                 wall_s=round(time.perf_counter() - began, 3),
                 simulated_s=round(simulation.env.now, 9),
                 notes=told_at_end,
                 **({"journal_notes": journal_notes} if journal_notes else {}),
+                **({"stopped": stopped} if stopped else {}),
             )
     return Results(path)
 

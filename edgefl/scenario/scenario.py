@@ -23,6 +23,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME, class_sizes
 from edgefl.engine.federation.cloud import CloudSettings
 from edgefl.engine.federation.deciding.choice import Reports
+from edgefl.engine.federation.ending import StopSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -87,6 +88,7 @@ class Scenario(Section):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: none do")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,

@@ -9,7 +9,7 @@ import simpy
 from edgefl.contract import Learner, SessionStart
 from edgefl.engine.federation.attendance import Attendance, Deserted
 from edgefl.engine.federation.books import Books
-from edgefl.engine.federation.ending import Ending
+from edgefl.engine.federation.ending import Ending, Stopped, StopSettings
 from edgefl.engine.federation.made import Exchange, Observer
 from edgefl.engine.federation.open_session import Counts, OpenSession
 from edgefl.engine.federation.rounds import Rounds
@@ -28,6 +28,7 @@ class Server:
         members: session number -> the only devices that may take part, or None for all that are present.
         observers: return further columns of each round.
         exchange: as in `ServerContext`.
+        stop: scores that end the run here; None: none.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Server:
         members: Callable[[int], Collection[int] | None] = lambda session: None,
         observers: Sequence[Observer] = (),
         exchange: Exchange | None = None,
+        stop: StopSettings | None = None,
     ) -> None:
         self._learner, self._policy = learner, policy
         self._federation = simulation.federations.of(rounds.seat.label)
@@ -50,18 +52,23 @@ class Server:
             rounds=rounds,
             books=books,
             attendance=attendance,
-            ending=Ending(simulation.env, policy, attendance),
+            ending=Ending(simulation.env, policy, attendance, stop),
             timetable=Timetable(rounds.rules.every_s, rounds.rules.pause_s),
             counts=Counts(),
             exchange=exchange,
         )
 
+    @property
+    def stopped(self) -> Stopped | None:
+        """How its scores ended the run here; None if they have not."""
+        return self._context.ending.stopped
+
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run the sessions in turn, until the duration is over, or no device is left and other servers are done."""
+        """Run the sessions in turn until the duration is over, scores end the run, or no device is left anywhere."""
         self._federation.works()
         reason = "start"
         for number in itertools.count(1):
-            if number > (self._policy.count or math.inf):
+            if self.stopped or number > (self._policy.count or math.inf):
                 break
             self._context.attendance.session = self._context.books.session = number
             try:
