@@ -21,7 +21,7 @@ from edgefl.config.scenario_fields import Named
 from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
-from edgefl.scenario.presets import defaults_of
+from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
@@ -53,7 +53,8 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
-    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`.
+    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`. If several
+    components have it, all are described.
     `papers` explains the letters J, N, I and F.
 
     Args:
@@ -93,19 +94,21 @@ def _text(what: str, file: Path | None) -> str:
     if what == "scenario":
         return _section(what, Scenario)
     if "." not in what and what not in Scenario.model_fields:
-        return _text(_full_name(what), file)
+        return "\n\n".join(_text(full, file) for full in _full_names(what))
     return _key(what, file)
 
 
-def _full_name(bare: str) -> str:
-    """Return the full name of the one component or key with this name.
+def _full_names(bare: str) -> list[str]:
+    """Return the full names of the components with this name, or that of the one key.
 
     Raises:
-        EdgeflError: no component or key has it, or several have.
+        EdgeflError: no component or key has it, or several keys have.
     """
     known = full_names()
-    if len(found := known.get(bare, [])) == 1:
-        return found[0]
+    found = known.get(bare, [])
+    components = [full for full in found if "/" in full]
+    if components or len(found) == 1:
+        return components or found
     if found:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     near = nearest(bare, list(known))
@@ -272,7 +275,7 @@ def _default(field: FieldInfo, dotted: str) -> str:
     by_preset = {preset: _written(value) for preset, value in defaults_of(dotted, own).items()}
     usual = by_preset["nr"]
     others = (f", or {said} with preset: {preset}" for preset, said in by_preset.items() if said != usual)
-    return usual + "".join(others)
+    return usual + following(dotted) + "".join(others)
 
 
 def _written(value: Any) -> str:
