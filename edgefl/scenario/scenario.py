@@ -297,7 +297,7 @@ def load(
         source = Source.of(scenario)
     else:
         source = Source(shipped.find(Path(scenario), "scenario"))
-        if "variants" in source.data and "scenario" in source.data:
+        if "scenario" in source.data and {"variants", "grid"} & set(source.data):
             raise EdgeflError(f"{source.path}: is a study; `edgefl study {source.path}` runs it")
     for text in overrides:
         key, equals, value = text.partition("=")

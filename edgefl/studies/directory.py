@@ -17,6 +17,7 @@ from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
 from edgefl.studies.planning import StudyPlan
 from edgefl.studies.states import State, about_run
+from edgefl.studies.study_file import folder_of
 
 FILE = "study.yaml"
 
@@ -72,6 +73,12 @@ def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path
     Raises:
         EdgeflError: names the run, and the keys that differ.
     """
+    for run_file in directory.glob("**/seed-*/run.json"):
+        if " " in (old := run_file.parent.relative_to(directory).as_posix()):
+            raise EdgeflError(
+                f"{directory / old}: has the name that an earlier version gave it; continue the study with blanks"
+                f" replaced by - in the names of its folders ({folder_of(old)}), or choose another --out"
+            )
     wrong = []
     records = {run.path: about_run(directory / run.path) for run in plan.runs}
     for run in plan.runs:

@@ -10,7 +10,7 @@ from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.scenario import Scenario, from_source
-from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
+from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class StudyCase:
     @property
     def folder(self) -> str:
         """The folder of a setting: `alpha-0.3_algorithm-moon`."""
-        return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
+        return "_".join(folder_of(f"{axis}-{label}") for axis, label in self.setting.items())
 
 
 def _named(setting: Mapping[str, str], variant: str) -> str:
@@ -92,7 +92,7 @@ def load(
         EdgeflError: names file, line and remedy.
     """
     source = Source(Path(path))
-    if "devices" in source.data and not {"scenario", "variants"} & set(source.data):
+    if "devices" in source.data and not {"scenario", "variants", "grid"} & set(source.data):
         raise EdgeflError(f"{path}: is a scenario, not a study; `edgefl run {path}` runs it")
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
@@ -142,7 +142,7 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
     runs = [
         Run(
             case.scenario.model_copy(update={"seed": seed}),
-            Path(case.folder, case.variant, f"seed-{seed}"),
+            Path(case.folder, folder_of(case.variant), f"seed-{seed}"),
             StudyMembership(
                 study.name,
                 case.variant,

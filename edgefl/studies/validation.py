@@ -49,7 +49,7 @@ def _is_study(path: Path, overrides: Sequence[str]) -> bool:
     Raises:
         EdgeflError: it is a study, and overrides were given.
     """
-    study = "variants" in Source(path).data
+    study = "scenario" in Source(path).data
     if study and overrides:
         raise EdgeflError(f"{path}: is a study; --set works only for scenarios, since a study has variants")
     return study
