@@ -92,7 +92,7 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
         by_reason[how.reason].append(how)
     if len(servers) == 1:
         for reason, (how,) in by_reason.items():
-            return f"{reason}: round {how.round:,} of session {how.session:,}, after {_seconds(how.time_s)}"
+            return f"{reason} (round {how.round:,} of session {how.session:,}, after {_seconds(how.time_s)})"
         return "not stopped by its scores"
     last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
     told = [

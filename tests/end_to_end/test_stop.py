@@ -46,7 +46,7 @@ def test_a_run_ends_with_its_first_test_at_the_accuracy(whole: Results, tmp_path
     assert run.rounds["accuracy"].tolist() == scores[: first + 1]
     assert run.info["simulated_s"] == whole.rounds["end_s"][first]
     assert run.info["stopped"].startswith(
-        f"accuracy {TARGET} reached: round {first + 1} of session 1, after "
+        f"accuracy {TARGET} reached (round {first + 1} of session 1, after "
     )
     ends = run.events.query("event == 'session_end'")
     assert ends["detail"].tolist() == [f"accuracy {TARGET} reached"]
@@ -65,7 +65,7 @@ def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(
     run = stopped(tmp_path, {"patience": PATIENCE})
     assert run.rounds[["session", "round"]].iloc[-1].tolist() == [session, number]
     assert run.info["stopped"].startswith(
-        f"no progress in {PATIENCE} tests: round {number} of session {session}"
+        f"no progress in {PATIENCE} tests (round {number} of session {session}"
     )
 
 
@@ -90,7 +90,7 @@ def test_overlapping_rounds_end_too(tmp_path: Path) -> None:
     run = stopped(tmp_path, {"accuracy": TARGET}, rounds=rounds, radio={"sharing": "dynamic"})
     scores = run.rounds["accuracy"]
     assert scores.iloc[-1] >= TARGET > scores.iloc[:-1].max()
-    assert "reached: round" in run.info["stopped"]
+    assert "reached (round" in run.info["stopped"]
     assert (run.devices["outcome"] != "completed").any()
 
 
@@ -112,8 +112,8 @@ def test_a_federation_has_its_own_end(tmp_path: Path) -> None:
         scores = Results(run / name).rounds["accuracy"]
         assert scores.iloc[-1] >= target > scores.iloc[:-1].max()
     first, second = run.info["stopped"].split("; ")
-    assert first.startswith(f"federation a: accuracy {TARGET} reached: round ")
-    assert second.startswith("federation b: accuracy 0.6 reached: round ")
+    assert first.startswith(f"federation a: accuracy {TARGET} reached (round ")
+    assert second.startswith("federation b: accuracy 0.6 reached (round ")
 
 
 def test_stop_that_can_never_act_is_refused() -> None:

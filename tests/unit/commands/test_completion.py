@@ -1,7 +1,12 @@
 """What a shell is told when one types `edgefl ...` and presses the tab key."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+import typer
+
+from edgefl.analysis.commands import line
+from edgefl.commands import cli
 from tests.tools.called import code_of
 
 
@@ -31,3 +36,15 @@ def test_a_shell_is_offered_what_fits(
     words = capsys.readouterr().out.split()
     assert set(offered) <= set(words)
     assert not set(not_offered) & set(words)
+
+
+def test_every_command_is_in_a_panel_of_help() -> None:
+    names = [name for names in cli.PANELS.values() for name in names.split()]
+    own = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
+    assert sorted(names) == sorted(set(names))
+    assert set(typer.main.get_command(cli.app).commands) == set(names)  # type: ignore[attr-defined]
+    reading = {one.callback.__name__ for one in line.app.registered_commands if one.callback}
+    assert reading <= set(names)
+    assert {"run", "study", "new", "doctor", "describe", "examples", "scenarios", "validate"} & own <= set(
+        names
+    )
