@@ -1,7 +1,5 @@
 """What a shell is told when one types `edgefl ...` and presses the tab key."""
 
-from pathlib import Path
-
 import pytest
 import typer
 
@@ -40,7 +38,6 @@ def test_a_shell_is_offered_what_fits(
 
 def test_every_command_is_in_a_panel_of_help() -> None:
     names = [name for names in cli.PANELS.values() for name in names.split()]
-    own = {path.stem for path in Path(cli.__file__).parent.glob("*.py")}
     assert sorted(names) == sorted(set(names))
     assert set(typer.main.get_command(cli.app).commands) == set(names)  # type: ignore[attr-defined]
     reading = {one.callback.__name__ for one in line.app.registered_commands if one.callback}
