@@ -42,6 +42,3 @@ def test_every_command_is_in_a_panel_of_help() -> None:
     assert set(typer.main.get_command(cli.app).commands) == set(names)  # type: ignore[attr-defined]
     reading = {one.callback.__name__ for one in line.app.registered_commands if one.callback}
     assert reading <= set(names)
-    assert {"run", "study", "new", "doctor", "describe", "examples", "scenarios", "validate"} & own <= set(
-        names
-    )
