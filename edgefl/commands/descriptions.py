@@ -80,7 +80,7 @@ def describable(begun: str) -> Iterator[str]:
         yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
         return
     with suppress(EdgeflError):  # unknown section
-        section, before = _section_of(begun)
+        section, before = section_of(begun)
         yield from (f"{before}{name}" for name in section.model_fields)
     if "." not in begun:
         yield from ("scenario", "papers", *(f"{kind}/" for kind in registry.KINDS))
@@ -136,7 +136,7 @@ def _component(kind: str, name: str) -> str:
 
 def _key(dotted: str, file: Path | None) -> str:
     """Describe a section or a key of a scenario."""
-    section, before = _section_of(dotted)
+    section, before = section_of(dotted)
     field = _field(section, dotted.rpartition(".")[2], before, dotted)
     inner = model_of(field.annotation)
     if inner is None:
@@ -147,7 +147,7 @@ def _key(dotted: str, file: Path | None) -> str:
     return "\n".join(lines)
 
 
-def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
+def section_of(dotted: str) -> tuple[type[BaseModel], str]:
     """Return the section that contains a dotted key, and the prefix of the section's keys."""
     section: type[BaseModel] = Scenario
     before = ""
@@ -155,7 +155,7 @@ def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
         field = _field(section, part, before, dotted)
         inner = model_of(field.annotation)
         if inner is None:
-            named = _named(field)
+            named = named_in(field)
             see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
             raise EdgeflError(f"'{dotted}': {part} is not a section with keys; see {see}")
         section, before = inner, f"{before}{part}."
@@ -198,7 +198,7 @@ def _place_of(kind: str) -> str | None:
     """Return the scenario's dotted key that holds a component of this kind, or None."""
     for before, section in tree():
         for name, field in section.model_fields.items():
-            named = _named(field)
+            named = named_in(field)
             if named is not None and named.kind == kind:
                 return f"{before}{name}"
     return None
@@ -220,7 +220,7 @@ def _one(field: FieldInfo, dotted: str) -> list[str]:
     if bounds := _bounds(field):
         lines += [f"  range:   {bounds}"]
     lines += [f"  default: {_default(field, dotted)}"]
-    named = _named(field)
+    named = named_in(field)
     return [*lines, "", *_choices(named.kind)] if named else lines
 
 
@@ -254,7 +254,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
 
 def _kind(field: FieldInfo, key: str) -> str:
     """Describe a parameter's kind unless it is a plain number or text."""
-    named = _named(field)
+    named = named_in(field)
     if named:
         return f"see edgefl list {named.kind}"
     if model_of(field.annotation):
@@ -285,7 +285,7 @@ def _written(value: Any) -> str:
 
 
 def _type(field: FieldInfo) -> str:
-    named = _named(field)
+    named = named_in(field)
     if named:
         return f"one of the {named.kind.replace('_', ' ')} below: its name, or {{name: ..., parameters}}"
     return " or ".join(
@@ -313,7 +313,7 @@ def _marks(field: FieldInfo) -> Iterator[Any]:
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
 
 
-def _named(field: FieldInfo) -> Named | None:
+def named_in(field: FieldInfo) -> Named | None:
     return next((mark for mark in _marks(field) if isinstance(mark, Named)), None)
 
 

@@ -18,6 +18,20 @@ from tests.tools.called import code_of
         ("edgefl describe ra", ["radio"], ["radio.bandwidth_hz"]),
         ("edgefl list mob", ["mobility"], ["models"]),
         ("edgefl doc", ["doctor"], ["run"]),
+        ("edgefl run quickstart --set radio.bandw", ["radio.bandwidth_hz="], ["radio.preset="]),
+        ("edgefl run quickstart --set learning.lo", ["learning.local."], ["learning.local.lr="]),
+        ("edgefl run quickstart --set see", ["seed="], ["radio."]),
+        (
+            "edgefl preview quickstart --set radio.sharing=d",
+            ["radio.sharing=dynamic"],
+            ["radio.sharing=static"],
+        ),
+        (
+            "edgefl validate quickstart --set rounds.server=fed",
+            ["rounds.server=fedbuff"],
+            ["rounds.server=tiers"],
+        ),
+        ("edgefl record quickstart --set record.energy_excess=t", ["record.energy_excess=true"], []),
     ],
 )
 def test_a_shell_is_offered_what_fits(
