@@ -77,7 +77,7 @@ def resume(
 def _carry_out(
     scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None, told: Told
 ) -> None:
-    """Run with a progress display, then print the run directory."""
+    """Run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
     from edgefl.run_directory.snapshot import Every
 
@@ -138,17 +138,19 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_end(path: Path, printed: Sequence[str]) -> None:
-    """Print the run directory, and its notes that are not printed yet."""
+    """Print the notes that are not printed yet, and then what the run took and reached."""
     from rich.text import Text
 
+    from edgefl.commands.closing import closing
     from edgefl.run_directory.reading import about_of
 
-    console.print(Text(f"run directory: {path}"), soft_wrap=True)
     about = about_of(path)
     if stopped := about.get("stopped"):
         console.print(Text(f"end: {stopped}"), soft_wrap=True)
     for note in (note for note in about.get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+    for line in closing(path):
+        console.print(Text(line), soft_wrap=True)
 
 
 def watch(

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from statistics import median
 from typing import Any
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.units import FloatArray
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
-from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.own_sections import OwnSections
 
 HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
 # a transfer that no server would wait for, or one far longer than the run's median round and not short either
@@ -98,10 +99,10 @@ class Extremes:
         self.rows_of[column] += 1
 
 
-def notes(extremes: Extremes, scenario: Scenario) -> Iterator[str]:
+def notes(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
     """Yield what exploded, with its place and a remedy that the scenario lacks."""
-    yield from _of_length(extremes, scenario)
-    trained = [one.learning.local for one in scenario.by_federation.values() if one.learning is not None]
+    yield from _of_length(extremes, federations, radio)
+    trained = [one.learning.local for one in federations if one.learning is not None]
     clips = bool(trained) and all(local.clip_norm is not None for local in trained)
     clipping = f"{'a lower ' * clips}learning.local.clip_norm"
     if extremes.huge is not None:
@@ -124,7 +125,7 @@ def notes(extremes: Extremes, scenario: Scenario) -> Iterator[str]:
         )
 
 
-def _of_length(extremes: Extremes, scenario: Scenario) -> Iterator[str]:
+def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
     slowest = extremes.slowest
     if not extremes.latencies_s or slowest.took_s <= LONG_S:
         return
@@ -132,10 +133,10 @@ def _of_length(extremes: Extremes, scenario: Scenario) -> Iterator[str]:
     usual = f"{usual_s:,.0f}" if usual_s >= 100 else f"{usual_s:.3g}"
     if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
         return
-    shorter = "a shorter " * all(one.rounds.deadline_s is not None for one in scenario.by_federation.values())
+    shorter = "a shorter " * all(one.rounds.deadline_s is not None for one in federations)
     remedies = [f"{shorter}rounds.deadline_s ends a round without such a device"]
-    if scenario.radio.monitoring.t310_s is None:
-        preset = "radio.preset: nr, or " * (scenario.radio.preset != "nr")
+    if radio.monitoring.t310_s is None:
+        preset = "radio.preset: nr, or " * (radio.preset != "nr")
         remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} gives up such a link")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the "

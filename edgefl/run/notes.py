@@ -32,7 +32,7 @@ from edgefl.run import explosions
 from edgefl.run.counts import Counts
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.scenario import rates
-from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
@@ -46,29 +46,28 @@ def of_run(
     world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float
 ) -> Iterator[str]:
     """Yield a sentence for each fact that a reader of the results must know."""
-    scenario = world.scenario
-    settings, kinds = scenario.radio, scenario.devices.kinds()
-    each = [(name, one, counts.of[name]) for name, one in scenario.by_federation.items()]
+    settings, kinds = world.extent.radio, world.devices.kinds()
+    each = [(one, counts.of[name]) for name, one in world.federations.items()]
     yield from radio.air.regime.notes
     yield from _of_gains(world.gains, counts)
-    for name, one, own in each:
-        yield from scenario.whose(name, _never_aggregated(one.rounds, own))
+    for one, own in each:
+        yield from one.named(_never_aggregated(one.rounds, own))
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
-        yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
+        yield from more_handovers_than_borders(world, handovers, network.borders.crossed)
     ends_s = settings.background.ends_s if settings.background else None
     yield from _beyond_its_file(ends_s, simulated_s, "background: its trace ends", "load", "trace")
-    for name, one, own in each:
-        yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
-    for name, one, own in each:
-        yield from scenario.whose(name, _warm_start_that_never_acted(one.learning, one.sessions.count, own))
-    for name, one, own in each:
-        yield from scenario.whose(name, _rate_of_zero(one.learning, own))
+    for one, own in each:
+        yield from one.named(_policy_that_never_acted(one.sessions, own))
+    for one, own in each:
+        yield from one.named(_warm_start_that_never_acted(one.learning, one.sessions.count, own))
+    for one, own in each:
+        yield from one.named(_rate_of_zero(one.learning, own))
     yield from _without_coverage(counts, indoors=any(kind.indoor_share for kind in kinds))
-    yield from explosions.notes(counts.extremes, scenario)
+    yield from explosions.notes(counts.extremes, list(world.federations.values()), settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
         ends_s = world.measured.ends_s
@@ -78,12 +77,12 @@ def of_run(
     yield from _beyond_nr(radio.efficiency, settings.link)
 
 
-def of_stop(scenario: Scenario, stopped: Mapping[Seat, Stopped | None]) -> Iterator[str]:
+def of_stop(federations: Mapping[str, OwnSections], stopped: Mapping[Seat, Stopped | None]) -> Iterator[str]:
     """Yield a sentence for each federation with `stop`: which scores ended its servers, and when."""
-    for name, one in scenario.by_federation.items():
+    for name, one in federations.items():
         own = [how for seat, how in stopped.items() if seat.federation == name]
         if one.stop is not None and own:
-            yield from scenario.whose(name, [_of_stop(own)])
+            yield from one.named([_of_stop(own)])
 
 
 def _of_stop(servers: Sequence[Stopped | None]) -> str:

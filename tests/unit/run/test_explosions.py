@@ -75,7 +75,7 @@ PLAIN = Scenario.model_validate(
 
 
 def told(extremes: Extremes) -> list[str]:
-    return list(notes(extremes, PLAIN))
+    return list(notes(extremes, list(PLAIN.by_federation.values()), PLAIN.radio))
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import pytest
 
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.rng import Streams
 from edgefl.run import explosions, notes, preflight
 from edgefl.run.explosions import Extremes, _Slowest
 from edgefl.run.handover_notes import more_handovers_than_borders
@@ -24,6 +25,7 @@ from edgefl.run.notes import (
 )
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 
 BASE: dict[str, Any] = {
@@ -148,6 +150,10 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     assert float(each) == pytest.approx(int(handovers) / int(borders), abs=0.05)
 
 
+def world_of(sections: dict[str, Any]) -> World:
+    return World(Scenario.model_validate(BASE | sections), Streams(0))
+
+
 @pytest.mark.parametrize(
     ("handovers", "crossed", "says"),
     [
@@ -158,8 +164,8 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:
-    scenario = Scenario.model_validate(BASE | {"layout": {"rings": 1}, "radio": {}})
-    found = list(more_handovers_than_borders(scenario, handovers, crossed))
+    world = world_of({"layout": {"rings": 1}, "radio": {}})
+    found = list(more_handovers_than_borders(world, handovers, crossed))
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
@@ -209,8 +215,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     ],
 )
 def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any], fewer_by: str) -> None:
-    scenario = Scenario.model_validate(BASE | {"radio": {}} | sections)
-    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections), 100, 10)
     assert note.endswith(f"(docs/trust.md). For fewer, set {fewer_by}")
 
 
@@ -225,8 +230,7 @@ def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any]
     ],
 )
 def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
-    scenario = Scenario.model_validate(BASE | {"radio": {}, "layout": layout})
-    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    (note,) = more_handovers_than_borders(world_of({"radio": {}, "layout": layout}), 100, 10)
     assert ("radio.path_loss: uma" in note) == far
 
 
@@ -408,12 +412,12 @@ def advice_of(scenario: Scenario) -> str:
     """All notes that advise a setting, on a run in which everything went wrong."""
     kinds = scenario.devices.kinds()
     found: list[str] = [
-        *more_handovers_than_borders(scenario, 100, 10),
+        *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),
         *notes._never_aggregated(scenario.rounds, STUCK),
         *notes._churn_that_never_acted(kinds, STUCK, 1.0),
         *notes._movement_that_never_acted(kinds, STUCK, 1.0),
         *_without_coverage(AWAY, indoors=any(kind.indoor_share for kind in kinds)),
-        *explosions.notes(EXPLODED, scenario),
+        *explosions.notes(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
         *notes._two_bands_at_once(scenario.radio),
         *notes._beyond_nr(FAST, scenario.radio.link),  # type: ignore[arg-type]

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from edgefl import analysis, load_scenario
 from edgefl.studies import StudyOptions, StudyPlan, plan, run
-from edgefl.studies.planning import load as load_study
 from tests.refusals import refused_at
 
 SCENARIO = """\
@@ -67,7 +66,6 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
     assert {run.member.variants for run in found.runs} == {("radio",)}
     named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
-    assert load_study(tmp_path / "study.yaml")[0].variants == {"as it is": None}
     with refused_at("", "varies nothing: give variants, a grid, or both"):
         planned(tmp_path, "{}", PLAIN)
     with refused_at("", "is a study; `edgefl study"):
