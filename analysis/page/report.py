@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 
@@ -155,6 +156,22 @@ class Report:
                 f"cannot write to {self.out} ({error.strerror or error}): choose another folder with --out"
             ) from error
         return self
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The numbers of the first CSV file."""
+        return next(iter(self.numbers.values()), pd.DataFrame())
+
+    def tell(self, command: str, *, as_json: bool, quiet: bool, explain: bool = False) -> None:
+        """Print the report, or only its verdicts, or all of it as a JSON document."""
+        if as_json:
+            notes = [*self.sentences, *(self.small_print if explain else ())]
+            answers, notes = ([said(line, self.score) for line in lines] for lines in (self.verdicts, notes))
+            print(document(command, out=self.out, answers=answers, notes=notes, table=self.rows))
+        elif quiet:
+            print(*(said(verdict, self.score) for verdict in self.verdicts), sep="\n")
+        else:
+            self.print(explain=explain)
 
     def print(self, console: Console | None = None, *, explain: bool = False) -> None:
         """Print verdicts, tables, sentences, and where to read on.

@@ -117,4 +117,5 @@ def _server(
         attendance=attendance,
         observers=observers,
         exchange=link.after_round if link else None,
+        stop=own.stop,
     )

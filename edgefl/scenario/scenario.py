@@ -22,6 +22,7 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
+from edgefl.engine.federation.ending import StopSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -93,6 +94,7 @@ class Scenario(Section):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: none do")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,
@@ -245,7 +247,7 @@ def load(
         source = Source.of(scenario)
     else:
         source = Source(shipped.find(Path(scenario), "scenario"))
-        if "variants" in source.data and "scenario" in source.data:
+        if "scenario" in source.data and {"variants", "grid"} & set(source.data):
             raise EdgeflError(f"{source.path}: is a study; `edgefl study {source.path}` runs it")
     for text in overrides:
         key, equals, value = text.partition("=")

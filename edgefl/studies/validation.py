@@ -50,7 +50,7 @@ def cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str,
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    if "variants" not in Source(path).data:
+    if "scenario" not in Source(path).data:
         return [("", load_scenario(path, overrides))], 1
     if overrides:
         raise EdgeflError(f"{path}: is a study; --set works only for scenarios, since a study has variants")

@@ -9,7 +9,7 @@ import simpy
 from edgefl.contract import Learner, SessionStart
 from edgefl.engine.federation.attendance import Attendance, Deserted
 from edgefl.engine.federation.books import Books
-from edgefl.engine.federation.ending import Ending
+from edgefl.engine.federation.ending import Ending, Stopped, StopSettings
 from edgefl.engine.federation.made import Exchange, Observer
 from edgefl.engine.federation.open_session import Counts, OpenSession
 from edgefl.engine.federation.rounds import Rounds
@@ -27,6 +27,7 @@ class Server:
     Args:
         observers: return further columns of each round.
         exchange: as in `ServerContext`.
+        stop: scores that end the run here; None: none.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Server:
         attendance: Attendance,
         observers: Sequence[Observer] = (),
         exchange: Exchange | None = None,
+        stop: StopSettings | None = None,
     ) -> None:
         self._learner, self._policy = learner, policy
         self._context = ServerContext(
@@ -46,19 +48,24 @@ class Server:
             rounds=rounds,
             books=Books(simulation, rounds.cell, rounds.rules, observers),
             attendance=attendance,
-            ending=Ending(simulation.env, policy, attendance),
+            ending=Ending(simulation.env, policy, attendance, stop),
             timetable=Timetable(rounds.rules.every_s, rounds.rules.pause_s),
             counts=Counts(),
             exchange=exchange,
         )
 
+    @property
+    def stopped(self) -> Stopped | None:
+        """How its scores ended the run here; None if they have not."""
+        return self._context.ending.stopped
+
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run the sessions in turn, until the duration is over, or no device is left and other servers are done."""
+        """Run the sessions in turn until the duration is over, scores end the run, or no device is left anywhere."""
         federation = self._context.attendance.federation
         federation.works()
         reason = "start"
         for number in itertools.count(1):
-            if number > (self._policy.count or math.inf):
+            if self.stopped or number > (self._policy.count or math.inf):
                 break
             self._context.attendance.session = number
             try:
