@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
@@ -15,10 +16,11 @@ from edgefl.analysis.runs.load import Runs
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
+USES = ["receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j"]  # of the ledger
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Found):
     """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
 
@@ -76,8 +78,40 @@ class Comparison(Found):
         mine = self.detail[self.detail["in_scope"]]
         return len(mine[["cell", "session"]].drop_duplicates()), mine["cell"].nunique()
 
+    def time_to(self, target: str | float | Target) -> pd.Series:
+        """Return the simulated seconds that each variant needs to reach a target accuracy.
 
-@dataclass(frozen=True, kw_only=True)
+        Args:
+            target: 0.8, or a share of the best accuracy: `95%` (of the reference's), `95% of NAME`, `95% of best`.
+
+        Returns:
+            Variant -> mean over seeds and the sessions in scope, from a session's start; inf as soon as one session
+            missed the target; NaN without training.
+
+        Raises:
+            ValueError: the target cannot be read, or is outside (0, 1].
+        """
+        times = metrics.time_to_target(
+            self.rounds, self.runs.sessions, reference=self.reference, target=target
+        )
+        mine = times.merge(self.detail.loc[self.detail["in_scope"], metrics.SESSION], on=metrics.SESSION)
+        by_seed = mine.groupby(metrics.RUN)["seconds_to_target"].mean()
+        return by_seed.groupby("variant").mean().reindex(list(self.table["variant"]))
+
+    def energy(self) -> pd.DataFrame:
+        """Return the joules of a run by variant, class of devices and use, means over seeds.
+
+        Returns:
+            A row per variant and class (`all devices` without classes), a column per use: receive_j, transmit_j,
+            compute_j, tail_j (the radio's after transfers), energy_j, their sum; idle_j, and total_j with it.
+        """
+        ledger = self.runs.ledger
+        classes = ledger["class"] if "class" in ledger else pd.Series("all devices", ledger.index)
+        of_runs = ledger.assign(**{"class": classes}).groupby([*metrics.RUN, "class"], sort=False)
+        return of_runs[USES].sum().groupby(["variant", "class"], sort=False).mean()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SettingsTable(Found):
     """Mean accuracy over the first rounds of sessions, per setting and variant; without training, costs of a round.
 
@@ -101,7 +135,7 @@ class SettingsTable(Found):
     trained: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Sweep(Found):
     """Costs against the values of one key or two.
 

@@ -228,22 +228,17 @@ def _print_comparison(
     plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
 ) -> None:
     """Print the comparison of runs and, if the study's grid sweeps one number, the costs along it."""
-    from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
-    from edgefl.analysis.reports import comparison, settings, sweep
+    from edgefl.analysis.reports.study import answers
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
-            if plan.runs[0].member.setting:
-                runs = load_settings(path)
-                report = settings.report(compare_settings(runs, out=out))
-                if key := sweep.grid_key(runs):
-                    more = ("Settings", "settings.md", ": the variants in each setting")
-                    swept = sweep.report(sweep.sweep(runs, keys=[key], out=out))
-                    report = replace(swept, look=[*swept.look, more])
-            else:
-                report = comparison.report(compare(load_runs(path), out=out))
+            found, *others = answers(path, out=out)
+            report = found.report(drawn=False)
+            if others:
+                more = ("Settings", "settings.md", ": the variants in each setting")
+                report = replace(report, look=[*report.look, more])
             report.print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error

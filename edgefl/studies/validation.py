@@ -122,14 +122,15 @@ def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
     report(probe(*task))
 
 
-def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
+def costs(path: Path | Scenario, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
     """Yield lines on what a scenario's run will take, or the runs of a study's cases, one seed each.
 
     Raises:
         EdgeflError: a file is invalid, or a run cannot start.
     """
-    if not _is_study(path, overrides):
-        yield from _tried(load_scenario(path, overrides), device).costs()
+    if isinstance(path, Scenario) or not _is_study(path, overrides):
+        scenario = path if isinstance(path, Scenario) else load_scenario(path, overrides)
+        yield from _tried(scenario, device).costs()
         return
     study, cases = planning.load(path)
     seeds = len(study.seeds)
