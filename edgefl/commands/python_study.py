@@ -193,5 +193,5 @@ def compare(
 
 
 def folders_of(runs: Sequence[str | Path | Sequence[str | Path]]) -> list[str | Path]:
-    """Return the folders of a call's arguments, each of which is one folder or several."""
+    """Return the folders that a call names, one by one or in lists."""
     return [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]

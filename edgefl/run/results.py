@@ -99,7 +99,7 @@ class _Directory(PathView):
 
     @in_python
     def replay(self) -> Page:
-        """Write the report, of which a notebook then shows the replay alone: devices and cells over time."""
+        """Write the report; a notebook shows its replay alone: devices and cells over time."""
         page = self.report()
         page.only = "replay"
         return page

@@ -1,4 +1,4 @@
-"""Show progress and notes where a person looks: in a terminal or a notebook, and nowhere else.
+"""Show progress and notes in a terminal or a notebook.
 
 Something is shown before the modules of a run are imported, which takes longer than the first second.
 """
@@ -28,7 +28,7 @@ ROW = (
 
 
 def showing(wanted: bool) -> "Showing":
-    """Return what shows progress: in a notebook, in a terminal, or nowhere."""
+    """Return a display of progress for a notebook or a terminal, or one that shows nothing."""
     if wanted and _in_notebook():
         return InNotebook()
     return InTerminal() if wanted and sys.stderr is not None and sys.stderr.isatty() else Showing()
