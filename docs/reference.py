@@ -127,7 +127,9 @@ def python() -> Iterator[str]:
         for name, found in names.items():
             options = f"heading: {name}"
             if found is edgefl.Scenario:  # its other methods are internal
-                options += f", members: [{', '.join([*found.model_fields, 'with_'])}], show_if_no_docstring: true"
+                options += (
+                    f", members: [{', '.join([*found.model_fields, 'with_'])}], show_if_no_docstring: true"
+                )
             yield from [f"::: {found.__module__}.{found.__qualname__}", f"    options: {{{options}}}", ""]
 
 

@@ -48,14 +48,13 @@ def in_short(runs: Runs) -> str:
     count = len(training_rounds(rounds))
     known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
     last = known.groupby("cell")["accuracy"].last().mean()
-    return ", ".join(
-        [
-            f"{count:,} round{'s' * (count != 1)}",
-            f"{time_text(float(runs.info['simulated_s'].iloc[0]))} simulated",
-            _energy_text(rounds["energy_j"].sum()),
-            *([f"{named(runs.score)} {_percent(last)}"] if len(known) else []),
-        ]
-    )
+    parts = [
+        f"{count:,} round{'s' * (count != 1)}",
+        f"{time_text(float(runs.info['simulated_s'].iloc[0]))} simulated",
+        _energy_text(rounds["energy_j"].sum()),
+        *([f"{named(runs.score)} {_percent(last)}"] if len(known) else []),
+    ]
+    return ", ".join(parts).replace(NO_BREAK, " ")
 
 
 def in_cell(runs: Runs, figure: Figure) -> str:
