@@ -12,7 +12,7 @@ else:
     PathView = type(Path())  # before Python 3.12 Path itself cannot be extended
 
 KINDS = {".png": "png", ".svg": "svg+xml", ".webp": "webp"}
-FRAME_PX = 680
+FRAME_PX = 800
 ALONE = "<style>header, footer, main > :not(#{}) {{display: none !important}}</style>"
 
 
