@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
@@ -16,7 +17,6 @@ from edgefl.analysis.runs.load import Runs
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
-USES = ["receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j"]  # of the ledger
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 
@@ -102,13 +102,11 @@ class Comparison(Found):
         """Return the joules of a run by variant, class of devices and use, means over seeds.
 
         Returns:
-            A row per variant and class (`all devices` without classes), a column per use: receive_j, transmit_j,
-            compute_j, tail_j (the radio's after transfers), energy_j, their sum; idle_j, and total_j with it.
+            A row per variant and class (`all devices` without classes), with the columns of `energy_by_class`: joules
+            by use, charge of a mean device, and that charge's share of a phone's day.
         """
-        ledger = self.runs.ledger
-        classes = ledger["class"] if "class" in ledger else pd.Series("all devices", ledger.index)
-        of_runs = ledger.assign(**{"class": classes}).groupby([*metrics.RUN, "class"], sort=False)
-        return of_runs[USES].sum().groupby(["variant", "class"], sort=False).mean()
+        by_class = energy_by_class(self.runs).drop(columns="seed")
+        return by_class.groupby(["variant", "class"], sort=False).mean()
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
