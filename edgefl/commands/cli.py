@@ -11,7 +11,6 @@ from typing import Annotated, TextIO
 import click
 import typer
 
-import edgefl
 from edgefl.analysis.commands.line import app as reading
 from edgefl.analysis.commands.line import keep_matplotlib_quiet
 from edgefl.commands.describe import describe, list_, schema
@@ -25,6 +24,7 @@ from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run.garbage import seldom_at_start
+from edgefl.version import __version__
 
 OPTION = re.compile(r"--[a-z-]+=~")
 
@@ -126,5 +126,5 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        print(f"edgefl {edgefl.__version__}")
+        print(f"edgefl {__version__}")
         raise typer.Exit

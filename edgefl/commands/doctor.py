@@ -14,6 +14,7 @@ from typing import NamedTuple
 import typer
 
 from edgefl.analysis.runs.choices import Json, Quiet
+from edgefl.version import __version__
 
 DISTRIBUTION = "edgefl-cosim"
 LEAST_FREE = 1e9  # bytes; a study may fill this much of a disk
@@ -70,11 +71,9 @@ def doctor(json: Json = False, quiet: Quiet = False) -> None:
 
 def _examine() -> Iterator[_Finding]:
     """Yield the findings, package by package and folder by folder."""
-    import edgefl
-
     yield _Finding(
         "edgefl",
-        f"{edgefl.__version__} in {Path(edgefl.__file__).parent}; Python {platform.python_version()} on"
+        f"{__version__} in {Path(__file__).parents[1]}; Python {platform.python_version()} on"
         f" {platform.system()} {platform.machine()}",
     )
     yield from _packages()

@@ -237,33 +237,24 @@ def _print_study(plan: "studies.StudyPlan", path: Path, told: Told, *, explain: 
                 console.print(f"Federation {name}:")
             parts = (path / run.path / name for run in plan.runs)
             there = [part for part in parts if part.is_dir()]
-            _print_comparison(
-                plan, there, path / name, partial(told.report, federation=name, explain=explain)
-            )
+            _print_comparison(there, path / name, partial(told.report, federation=name, explain=explain))
         else:
-            _print_comparison(plan, path, path, partial(told.report, explain=explain))
+            _print_comparison(path, path, partial(told.report, explain=explain))
 
 
-def _print_comparison(
-    plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, show: "Callable[[Report], None]"
-) -> None:
+def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Report], None]") -> None:
     """Print the comparison of runs and, if the study's grid sweeps one number, the costs along it."""
-    from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
-    from edgefl.analysis.reports import comparison, settings, sweep
+    from edgefl.analysis.reports.study import answers
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
-            if plan.runs[0].member.setting:
-                runs = load_settings(path)
-                report = settings.report(compare_settings(runs, out=out))
-                if key := sweep.grid_key(runs):
-                    more = ("Settings", "settings.md", ": the variants in each setting")
-                    swept = sweep.report(sweep.sweep(runs, keys=[key], out=out))
-                    report = replace(swept, look=[*swept.look, more])
-            else:
-                report = comparison.report(compare(load_runs(path), out=out))
+            found, *others = answers(path, out=out)
+            report = found.report(drawn=False)
+            if others:
+                more = ("Settings", "settings.md", ": the variants in each setting")
+                report = replace(report, look=[*report.look, more])
             show(report)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PrivateAttr, model_validator
 
 from edgefl.config import outside, scenario_files, shipped
-from edgefl.config.scenario_fields import Named, Section
+from edgefl.config.scenario_fields import Named
 from edgefl.config.schema import complete
 from edgefl.config.yaml_source import Source, parse_value, write
 from edgefl.engine.air.extent import Extent
@@ -50,6 +50,7 @@ from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
 from edgefl.scenario.sections import Sections
+from edgefl.scenario.shown import Shown
 
 LARGEST_SEED = 2**32 - 1
 Longitude = Annotated[float, Field(ge=-180, le=180)]
@@ -58,7 +59,7 @@ FederationName = Annotated[str, Field(pattern=CLASS_NAME)]
 AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
-class Scenario(Section):
+class Scenario(Shown):
     """A complete description of one run, including its seed.
 
     Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),

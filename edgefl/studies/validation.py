@@ -128,13 +128,13 @@ def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
     report(probe(*task))
 
 
-def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
+def costs(path: Path | Scenario, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
     """Yield lines on what a scenario's run will take, or the runs of a study's cases, one seed each.
 
     Raises:
         EdgeflError: a file is invalid, or a run cannot start.
     """
-    cases, seeds = cases_of(path, overrides)
+    cases, seeds = ([("", path)], 1) if isinstance(path, Scenario) else cases_of(path, overrides)
     walls_s = []
     for label, scenario in cases:
         if label:
