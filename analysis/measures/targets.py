@@ -87,7 +87,7 @@ def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -
 
 
 def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str:
-    """Return the name of a folder for these targets, '' for the default one, whose files a study has already."""
+    """Return the name of a folder for these targets; '' for the default target."""
     keys = [one.key for one in targets_of(given)]
     return (
         "" if keys == [DEFAULT] else re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(["target", *keys])).rstrip("-")

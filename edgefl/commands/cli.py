@@ -43,7 +43,7 @@ PANELS = {
     "Run": "validate run resume study",
     "Look": "preview watch report",
     "Analyse": "compare sweep settings choose costs network day fairness drift theory",
-    "Share": "record merge export reproduction",
+    "Share": "record merge export papers",
 }
 for _own in (
     *(new, scenarios, examples, list_, describe, schema, doctor, validate, run, resume, study, preview),

@@ -47,15 +47,16 @@ FEATURES = {
             "federation/federations",
             "federation/seat",
             "scenario/federation_settings",
+            "scenario/own_sections",
         ),
-        12,
+        15,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
         8,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 7),
     # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",

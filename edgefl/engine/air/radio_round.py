@@ -342,8 +342,7 @@ class Link:
 
 
 def _mean_snr(air: AirInterface, direction: Direction, share: float, fading: Fading, snr: float) -> float:
-    on_share = air.carriers[direction].share_snr(1.0 if air.dynamic else share, snr)
-    return float(on_share) * fading.mean_power
+    return float(air.carriers[direction].share_snr(1.0 if air.dynamic else share, snr)) * fading.mean_power
 
 
 def _airtime_s(on: OnTime, start_s: float, end_s: float) -> float:

@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from edgefl.config.component import Component
 
-__all__ = ["BoundedPolicy", "SessionPolicy", "SessionState", "TimedPolicy", "since_best"]
+__all__ = ["BoundedPolicy", "SessionPolicy", "SessionState", "TimedPolicy"]
 
 
 @dataclass(frozen=True)
