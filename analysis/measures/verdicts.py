@@ -6,17 +6,13 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.measures.averages import COSTS, Costs, bounded
 from edgefl.analysis.measures.results import OF_ROUND
 from edgefl.analysis.measures.targets import Target
-from edgefl.analysis.measures.uncertainty import Paired, Ratio, paired, paired_ratio
+from edgefl.analysis.measures.uncertainty import Paired, Ratio
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
-COSTS = {
-    "seconds_to_target": "session_s",
-    "joules_to_target": "session_j",
-}  # -> cost of a session that missed
 NO_INTERVAL = "one seed, so no interval"
 LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
 
@@ -87,11 +83,14 @@ def verdicts(
     if not by_rounds:
         return ()
     if detail["accuracy_start"].notna().any() or detail["accuracy_first"].notna().any():
-        first = scope.groupby(RUN)["accuracy_first"].mean().reset_index()
-        return tuple(_accuracy(_paired(first, "accuracy_first", name, base), name, base) for name in others)
+        first = Costs.of(scope, ["accuracy_first"])
+        found = {
+            name: first.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others
+        }
+        return tuple(_accuracy(difference, name, base) for name, difference in found.items())
     said = []
     for name in others:
-        time, energy = (_ratio(totals, cost, name, base) for cost in OF_ROUND)
+        time, energy = (Costs(totals).ratio(cost, {"variant": name}, {"variant": base}) for cost in OF_ROUND)
         said.append(Versus(name, base, time, energy, "for a round").sentence())
     return tuple(said)
 
@@ -136,14 +135,10 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str:
     """Compare two variants' costs to the target; one that missed it counts in full, which gives a bound."""
-    both = scope[scope["variant"].isin([name, base]) & scope["rounds_to_target"].notna()]
-    missed = both["rounds_to_target"].eq(math.inf)
-    bounded = both[RUN].assign(
-        **{cost: both[cost].mask(missed, both[whole]) for cost, whole in COSTS.items()}
-    )
-    by_seed = bounded.groupby(RUN)[list(COSTS)].mean().reset_index()
-    time, energy = (_ratio(by_seed, cost, name, base) for cost in COSTS)
-    count = {one: int((missed & both["variant"].eq(one)).sum()) for one in (name, base)}
+    both = bounded(scope[scope["variant"].isin([name, base]) & scope["rounds_to_target"].notna()])
+    by_seed = Costs.of(both, list(COSTS))
+    time, energy = (by_seed.ratio(cost, {"variant": name}, {"variant": base}) for cost in COSTS)
+    count = {one: int(both.loc[both["variant"] == one, "missed"].sum()) for one in (name, base)}
     if not any(count.values()):
         return Versus(name, base, time, energy, f"to {target.short}").sentence()
     sessions = int(both["variant"].eq(name).sum())
@@ -173,16 +168,3 @@ def _accuracy(found: Paired, name: str, base: str) -> str:
         f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+.1f} "
         f"points, {within})."
     )
-
-
-def _by_seed(by_run: pd.DataFrame, column: str, name: str, base: str) -> tuple[list[float], list[float]]:
-    wide = by_run.pivot(index="seed", columns="variant", values=column).reindex(columns=[name, base])
-    return wide[name].tolist(), wide[base].tolist()
-
-
-def _ratio(by_run: pd.DataFrame, column: str, name: str, base: str) -> Ratio:
-    return paired_ratio(*_by_seed(by_run, column, name, base))
-
-
-def _paired(by_run: pd.DataFrame, column: str, name: str, base: str) -> Paired:
-    return paired(*_by_seed(by_run, column, name, base))

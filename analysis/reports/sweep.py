@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
-from edgefl.analysis.measures import sweep as numbers
+from edgefl.analysis.measures import averages, metrics, uncertainty
+from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
-from edgefl.analysis.measures.scope import reference_of
+from edgefl.analysis.measures.scope import reference_of, roundless, scope_of
 from edgefl.analysis.measures.targets import Target, target_of, usable
 from edgefl.analysis.measures.uncertainty import Ratio
 from edgefl.analysis.measures.verdicts import Versus
@@ -22,12 +23,13 @@ from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
 from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Reference, Transpose
-from edgefl.analysis.runs.load import Paths, Settings
+from edgefl.analysis.runs.load import Paths, Settings, named
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
 POSITIVE = frozenset(UNITS) - {"accuracy_first"}
-RATIO = ("pairs", "ratio", "ratio_low", "ratio_high")
+MEASURED = ("seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first")
+RATIO = {"ratio": "mean", "ratio_low": "low", "ratio_high": "high", "pairs": "pairs"}  # ending -> of `Ratio`
 METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a target to reach, and without one
     "seconds": ("seconds_to_target", "latency_s"),
     "joules": ("joules_to_target", "round_energy_j"),
@@ -75,11 +77,12 @@ def sweep(
         refuse_rounds(several_servers(info), metric)
     chosen = _chosen(points, keys)
     goals = usable([goal], list(dict.fromkeys(info["variant"])), reference, notes) if trained else []
-    by_seed = numbers.by_seed(by_setting, goals, reference, notes)
-    table = numbers.table_of(by_seed, points, chosen)
+    measured = _by_seed(by_setting, goals, reference, notes)
+    table = _table(measured, points, chosen)
     costs = (TO_TARGET if goals else OF_ROUND) if metric is None else (_column(metric, trained, bool(goals)),)
     if len(chosen) == 1:
-        numbers.add_ratios(table, by_seed, TO_TARGET if goals else OF_ROUND)
+        _add_ratios(table, measured, TO_TARGET if goals else OF_ROUND)
+    table["setting"] = [named(setting, " ") for setting in table["setting"]]
     return Sweep(
         score=by_setting.first.score,
         table=table,
@@ -92,6 +95,89 @@ def sweep(
         out=by_setting.first.folder(out),
         notes=tuple(dict.fromkeys(notes)),
     )
+
+
+def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
+    """Measure all runs: a row per setting, variant and seed; a note names runs that are left out."""
+    parts = []
+    for setting, runs in by_setting.items():
+        notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
+        kinds = metrics.session_kinds(runs.rounds, runs.sessions)
+        detail = averages.with_metrics(kinds, runs.rounds, runs.sessions, reference, goals)
+        scope_of(detail, [])
+        by_run = averages.bounded(detail[detail["in_scope"]]).groupby(metrics.RUN)
+        means = by_run[list(MEASURED)].mean().join(by_run[["missed", "targets"]].sum()).reset_index()
+        part = metrics.totals(runs.rounds).merge(means, on=metrics.RUN, how="left")
+        parts.append(part.assign(setting=[setting] * len(part)))
+    return Costs(pd.concat(parts, ignore_index=True), ("setting",))
+
+
+def _table(costs: Costs, points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> pd.DataFrame:
+    """Average over seeds: a row per series and value."""
+    names, wanted = _series(points, keys), [*MEASURED, *OF_ROUND, "energy_j", "simulated_s"]
+    table = costs.table(wanted, list(dict.fromkeys(costs.by_seed["variant"])))
+    places = list(zip(table["setting"], table["variant"], strict=True))
+    table.insert(0, "series", [names[place] for place in places])
+    for number, key in enumerate(keys, start=1):
+        table.insert(number, key, [points[place][key] for place in places])
+    counts = costs.by_seed.groupby(["setting", "variant"])[["missed", "targets"]].sum()
+    for column, counted in (("not_reached", "missed"), ("targets", "targets")):
+        table[column] = [int(counts.loc[[place], counted].iloc[0]) for place in places]
+    ends = {
+        name: [
+            uncertainty.ends(*pair) for pair in zip(table[f"{name}_mean"], table[f"{name}_ci"], strict=True)
+        ]
+        for name in wanted
+    }
+    for name in wanted:
+        table[f"{name}_low"], table[f"{name}_high"] = zip(*ends[name], strict=True)
+    order = {name: place for place, name in enumerate(dict.fromkeys(names.values()))}
+    return table.sort_values(
+        ["series", *keys],
+        key=lambda column: column.map(order) if column.name == "series" else column,
+        kind="stable",
+        ignore_index=True,
+    )
+
+
+def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
+    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs over those at the series' first value, by seed.
+
+    They are NaN if a target was missed: a ratio of bounds means nothing.
+    """
+    by_seed = costs.by_seed.assign(
+        **{name: costs.by_seed[name].where(costs.by_seed["missed"] == 0) for name in names}
+    )
+    reached, first = (
+        Costs(by_seed, costs.at),
+        table.groupby("series", sort=False)[["setting", "variant"]].transform("first"),
+    )
+    both = list(zip(table[["setting", "variant"]].to_dict("records"), first.to_dict("records"), strict=True))
+    for name in names:
+        found = [reached.ratio(name, one, base) for one, base in both]
+        for ending, attribute in RATIO.items():
+            table[f"{name}_{ending}"] = [getattr(one, attribute) for one in found]
+
+
+def _series(points: Mapping[Any, Mapping[str, Any]], keys: Sequence[str]) -> dict[Any, str]:
+    """Return each point's series by name: points that differ only in the swept keys share one."""
+    others = [key for key in differing(points.values()) if key not in keys]
+    # if the component's name differs, its parameters follow from it
+    others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
+    groups: dict[tuple[str, ...], list[Any]] = {}
+    for place, point in points.items():
+        groups.setdefault(tuple(repr(point.get(key)) for key in others), []).append(place)
+    names = {}
+    variants = [tuple(dict.fromkeys(variant for _, variant in group)) for group in groups.values()]
+    by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) == len(variants)
+    for values, group in groups.items():
+        words = ", ".join(
+            f"{key.rpartition('.')[2]} {value.strip(chr(39))}"
+            for key, value in zip(others, values, strict=True)
+        )
+        for place in group:
+            names[place] = str(place[1]) if by_variant and others else words or "all"
+    return names
 
 
 def grid_key(runs: Paths | Settings) -> str | None:
@@ -205,7 +291,10 @@ def verdicts(sweep: Sweep) -> list[str]:
             continue
         first, *_, last = written(key, rows[key].tolist())
         row = rows.iloc[-1]
-        of_time, of_energy = (Ratio(*(row[f"{cost}_{name}"] for name in RATIO)) for cost in (time, energy))
+        of_time, of_energy = (
+            Ratio(**{attribute: row[f"{cost}_{ending}"] for ending, attribute in RATIO.items()})
+            for cost in (time, energy)
+        )
         name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
