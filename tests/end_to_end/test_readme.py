@@ -73,15 +73,11 @@ def check_picture(study: Path) -> None:
     assert detail.loc["similarity", "probe_rounds"].loc[[4, 5, 6]].tolist() == [1, 1, 1]
 
 
-def test_the_picture_is_that_of_the_demo() -> None:
+def test_the_picture_is_that_of_its_study() -> None:
     assert f"({PICTURE.name})" in (ROOT / "docs" / "studies.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
-    demo, readme = (
-        re.search(rf"^{name}: .*\n((\t.*\n)+)", makefile, re.MULTILINE) for name in ("demo", "readme")
-    )
-    assert demo
+    readme = re.search(r"^readme: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
     assert readme
-    assert str(STUDY) in demo[1]
     assert str(STUDY) in readme[1]
     assert f"comparison.png {PICTURE}" in readme[1]
 
