@@ -120,7 +120,7 @@ def study(
         if not fail_fast and len(error.failures) < len(plan.runs):
             with _told():
                 _print_study(plan, error.path, explain=explain)
-        raise
+        raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
         console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
@@ -147,6 +147,15 @@ def _carry_out(plan: "studies.StudyPlan", out: Path | None, options: "studies.St
     except Interrupted as error:
         print("edgefl: interrupted; the same command continues it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
+
+
+def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
+    """Return the error that ends the command; errors of runs that were printed at once are not repeated."""
+    if not said:
+        return error
+    first, *_ = str(error).splitlines()
+    runs = [f"  {one if one.earlier else one.label}" for one in error.failures]
+    return EdgeflError("\n".join([first, *runs, "  once the cause is gone, --retry repeats them"]))
 
 
 @contextmanager
@@ -244,7 +253,9 @@ def _print_comparison(
                     report = replace(swept, look=[*swept.look, more])
             else:
                 report = comparison.report(compare(load_runs(path), out=out))
-            report.print(console, explain=explain)
+            # failed runs have been named at once
+            said = [one for one in report.sentences if ": it failed (" not in one]
+            replace(report, sentences=said).print(console, explain=explain)
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error
 
