@@ -12,10 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import DPI, INK, variant_styles
-from edgefl.analysis.measures import metrics
-from edgefl.analysis.measures.averages import PER_RUN, Costs
+from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.results import SettingsTable
-from edgefl.analysis.measures.scope import own_notes, reference_of, roundless, scope_of, variants_of
+from edgefl.analysis.measures.scope import own_notes, reference_of, variants_of
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     TIME_UNITS,
@@ -27,7 +26,7 @@ from edgefl.analysis.page.formatting import (
 from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.runs.choices import FIRST_ROUNDS, Reference
-from edgefl.analysis.runs.load import Paths, Runs, Settings, named
+from edgefl.analysis.runs.load import Paths, Settings, named
 
 
 @reporting
@@ -58,7 +57,7 @@ def compare_settings(
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     notes += own_notes(info)
-    seeds = _seeds_of(by_setting, notes)
+    seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
     parts, shown = [], set(sessions or ())
@@ -68,19 +67,19 @@ def compare_settings(
         missing = [name for name in variants if name not in set(own.info["variant"])]
         if missing:
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
-        rounds = _rounds_of(own, seeds, sessions)
+        rounds = numbers.rounds_of(own, seeds, sessions)
         if trained:
-            part = _accuracies(own, rounds, seeds, variants, sessions, first_rounds)
+            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds)
             shown |= set(part["session"])
         else:
-            part = _costs(rounds, variants)
+            part = numbers.costs(rounds, variants)
             shown |= set((rounds if sessions else own.rounds)["session"])
         for place, (axis, label) in enumerate(setting):
             part.insert(place, axis, label)
         parts.append(part)
     table = pd.concat(parts, ignore_index=True)
     if trained:
-        _add_leads(table, variants, reference)
+        numbers.add_leads(table, variants, reference)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
     return SettingsTable(
@@ -96,67 +95,6 @@ def compare_settings(
         out=by_setting.first.folder(out),
         notes=tuple(notes),
     )
-
-
-def _seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
-    """List the seeds that all variants of all settings have, except those without any run."""
-    cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
-    common = sorted(set.intersection(*cells))
-    if not common:
-        raise ValueError("no seed is common to all settings and variants: run the missing ones")
-    if any(cell != set(common) for cell in cells):
-        notes.append(f"only the seeds that all settings have are compared: {', '.join(map(str, common))}")
-    return common
-
-
-def _rounds_of(runs: Runs, seeds: list[int], wanted: Sequence[int] | None) -> pd.DataFrame:
-    """Keep a setting's rounds of these seeds, and of these sessions."""
-    for path in roundless(runs):
-        raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
-    rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
-    missing = set(wanted or ()) - set(rounds["session"])
-    if missing:
-        raise ValueError(f"{runs.path} has no session {', '.join(map(str, sorted(missing)))}")
-    return rounds if wanted is None else rounds[rounds["session"].isin(wanted)]
-
-
-def _accuracies(
-    runs: Runs,
-    rounds: pd.DataFrame,
-    seeds: list[int],
-    variants: list[str],
-    wanted: Sequence[int] | None,
-    first_rounds: int,
-) -> pd.DataFrame:
-    """Average the accuracy of a setting's first rounds, a row per session."""
-    if not rounds["accuracy"].notna().any():
-        raise ValueError(f"the runs in {runs.path} have no accuracy, but those in other settings do")
-    if wanted is None:
-        detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
-        scope_of(detail, [])
-        wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
-    first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
-    table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
-    return table.reindex([int(session) for session in wanted]).reset_index(names="session")
-
-
-def _costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
-    """Average a setting's latency and energy, in one row."""
-    all_rounds = Costs(metrics.totals(rounds).assign(session="all"), ("session",))
-    names = [*PER_RUN[2:], *PER_RUN[:2]]
-    table = all_rounds.wide(dict(zip(names, names, strict=True)), variants, ("mean", "std"))
-    return table.reset_index(drop=True)
-
-
-def _add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
-    """Add each row's best variant, and the reference's lead if all variants have a run."""
-    means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
-    table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
-    others = [name for name in variants if name != reference]
-    table["lead"] = float("nan")
-    if reference and others:
-        lead = means[reference] - means[others].max(axis=1)
-        table["lead"] = lead.where(means.notna().all(axis=1))
 
 
 # Columns for runs without training: quantity of `SettingsTable.table` -> heading, units
@@ -200,7 +138,7 @@ def _groups(settings: SettingsTable) -> list[_Group]:
             rows = (
                 table[axes].drop_duplicates().merge(table[table["session"] == session], on=axes, how="left")
             )
-            cut.append(_Group(str(session), f"Session {session}", "%", 100, 2, *_columns(rows, settings)))
+            cut.append(_Group(str(session), f"Session {session}", "%", 100, 1, *_columns(rows, settings)))
         return cut
     for quantity, (words, units) in SHOWN_COSTS.items():
         means, stds = _columns(table, settings, f"_{quantity}")
@@ -269,10 +207,10 @@ def _verdicts(settings: SettingsTable) -> list[str]:
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
     return [
         f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
-        f"setting and session, by {100 * leads.median():.2f} points (median).",
+        f"setting and session, by {100 * leads.median():.1f} points (median).",
         *(
             f"Behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
-            f"{row['best']} leads by {-100 * row['lead']:.2f}."
+            f"{row['best']} leads by {-100 * row['lead']:.1f}."
             for row in behind
         ),
     ]

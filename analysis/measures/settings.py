@@ -1,0 +1,71 @@
+"""Compute the numbers of every setting of a grid: accuracies or costs, a column per variant."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.averages import PER_RUN, Costs
+from edgefl.analysis.measures.scope import roundless, scope_of
+from edgefl.analysis.runs.load import Runs, Settings
+
+
+def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
+    """List the seeds that all variants of all settings have, except those without any run."""
+    cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
+    common = sorted(set.intersection(*cells))
+    if not common:
+        raise ValueError("no seed is common to all settings and variants: run the missing ones")
+    if any(cell != set(common) for cell in cells):
+        notes.append(f"only the seeds that all settings have are compared: {', '.join(map(str, common))}")
+    return common
+
+
+def rounds_of(runs: Runs, seeds: list[int], wanted: Sequence[int] | None) -> pd.DataFrame:
+    """Keep a setting's rounds of these seeds, and of these sessions."""
+    for path in roundless(runs):
+        raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
+    rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
+    missing = set(wanted or ()) - set(rounds["session"])
+    if missing:
+        raise ValueError(f"{runs.path} has no session {', '.join(map(str, sorted(missing)))}")
+    return rounds if wanted is None else rounds[rounds["session"].isin(wanted)]
+
+
+def accuracies(
+    runs: Runs,
+    rounds: pd.DataFrame,
+    seeds: list[int],
+    variants: list[str],
+    wanted: Sequence[int] | None,
+    first_rounds: int,
+) -> pd.DataFrame:
+    """Average the accuracy of a setting's first rounds, a row per session."""
+    if not rounds["accuracy"].notna().any():
+        raise ValueError(f"the runs in {runs.path} have no accuracy, but those in other settings do")
+    if wanted is None:
+        detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
+        scope_of(detail, [])
+        wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
+    first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
+    table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
+    return table.reindex([int(session) for session in wanted]).reset_index(names="session")
+
+
+def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
+    """Average a setting's latency and energy, in one row."""
+    all_rounds = Costs(metrics.totals(rounds).assign(session="all"), ("session",))
+    names = [*PER_RUN[2:], *PER_RUN[:2]]
+    table = all_rounds.wide(dict(zip(names, names, strict=True)), variants, ("mean", "std"))
+    return table.reset_index(drop=True)
+
+
+def add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
+    """Add each row's best variant, and the reference's lead if all variants have a run."""
+    means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
+    table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
+    others = [name for name in variants if name != reference]
+    table["lead"] = float("nan")
+    if reference and others:
+        lead = means[reference] - means[others].max(axis=1)
+        table["lead"] = lead.where(means.notna().all(axis=1))
