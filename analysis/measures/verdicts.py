@@ -117,7 +117,8 @@ def verdicts(
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
         most = max((abs(one.mean) for one in more.values()), default=math.nan)
-        alike = [f"Accuracies {OVER_FIRST} differ by at most {100 * most:.1f} points."]
+        by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
+        alike = [f"Accuracies {OVER_FIRST} differ by {by} points."]
         sentences = (_to_target(found, name, base, target) for name in others)
         return alone, *sentences, *alike * (most < ALIKE and by_rounds)
     if not by_rounds:

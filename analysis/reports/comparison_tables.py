@@ -68,14 +68,19 @@ def brief(comparison: Comparison) -> pd.DataFrame:
         return headline(comparison)
     table = comparison.table.set_index("variant")
     columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
-    wanted = ["latency", "latency_ratio", "round_energy", "round_energy_ratio"]
+    totals = ["total_time", "total_energy"]
+    wanted = (
+        ["latency", "latency_ratio", "round_energy", "round_energy_ratio"] if comparison.by_rounds else totals
+    )
     if comparison.trained:
         of_target = ["seconds", "time_ratio", "joules", "energy_ratio"]
-        wanted = [*(of_target if comparison.target else ["total_time", "total_energy", "start"]), "first"]
+        wanted = [*(of_target if comparison.target else [*totals, "start"]), "first"]
         wanted += ["missed"] * bool(table["not_reached"].any())
-    chosen = [columns[name] for name in wanted if name in columns]
-    if not comparison.by_rounds:
-        chosen = [columns[name] for name in wanted if name in columns and name not in BY_ROUNDS]
+    chosen = [
+        columns[name]
+        for name in wanted
+        if name in columns and (comparison.by_rounds or name not in BY_ROUNDS)
+    ]
     return pd.DataFrame({column.short: column.cells for column in chosen}, index=list(table.index))
 
 
