@@ -41,7 +41,7 @@ MOVING := scenarios/handover_hexagonal.yaml
 
 demo: $(VENV)/installed $(FASHION)
 	@rm -rf runs/demo
-	@echo "What does half the band cost? (6 runs)"
+	@echo "What does half the band cost, on the street? (6 runs)"
 	@$(BIN)/edgefl study scenarios/studies/half_band.yaml --out runs/half_band
 	@echo
 	@echo "Two minutes in a town: 140 devices move among 21 cells"

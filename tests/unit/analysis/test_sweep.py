@@ -101,7 +101,7 @@ def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Wr
         keys = yaml.safe_load(file.read_text())
         keys["radio"]["server_power_dbm"] = keys["radio"]["bandwidth_hz"] / 1e7
         file.write_text(yaml.safe_dump(keys))
-    assert sweep(root, target=0.5).keys == ("radio.bandwidth_hz", "learning.local.lr")
+    assert sweep(root, target=0.5).keys == ("learning.local.lr", "radio.bandwidth_hz")
     found = sweep(root, keys=["bandwidth_hz"], target=0.5)
     assert found.table["series"].tolist() == ["ours"] * 3 + ["slow"] * 3
     assert found.table["seconds_to_target_pairs"].tolist() == [2] * 6
