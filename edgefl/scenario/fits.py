@@ -68,7 +68,8 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        "fixed_shares": deciding,
+        # the least joules are those of shares that hold for a round; a shared band may need fewer
+        "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }
     if learning is None:

@@ -93,8 +93,9 @@ def _fit(data: Data, rng: Random) -> None:
         data.pop("cloud", None)
         data["radio"].pop("background", None)
         data["devices"].pop("populations", None)
-        if "record" in data:
-            data["record"].pop("energy_excess", None)
+    held = data["radio"].get("sharing") == "static" and "federations" not in data
+    if "record" in data and not held:
+        data["record"].pop("energy_excess", None)
     fuzz_servers.fitted(data, rng)
 
 

@@ -117,6 +117,7 @@ CASES = [
     ("one_model", "rounds.server", CLOUD, TIERS, ["rounds.server={name: semi_synchronous, period_s: 1}"]),
     ("rounds_of_theory", "learning.theory", FEDBUFF, THEORY, ["learning.theory=null"]),
     ("fixed_shares", "radio.sharing", SHARES, DYNAMIC, ["radio.sharing=static"]),
+    ("fixed_shares", "radio.sharing", ["record.energy_excess=true"], DYNAMIC, ["radio.sharing=static"]),
     (
         "own_power",
         "radio.budget.uplink_power_over_share",
