@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
@@ -116,19 +117,20 @@ def verdicts(
     more = {name: first.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others}
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
-        most = max((abs(one.mean) for one in more.values()), default=math.nan)
+        most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any is
         by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
         alike = [f"Accuracies {OVER_FIRST} differ by {by} points."]
         sentences = (_to_target(found, name, base, target) for name in others)
-        return alone, *sentences, *alike * (most < ALIKE and by_rounds)
+        return alone, *sentences, *alike * bool(others and most < ALIKE and by_rounds)
     if not by_rounds:
         return ()
     if detail["accuracy_start"].notna().any() or detail["accuracy_first"].notna().any():
         return tuple(_accuracy(difference, name, base) for name, difference in more.items())
-    return tuple(
-        Versus(name, base, *(ratio_of(found.loc[name], cost) for cost in OF_ROUND), "for a round").sentence()
-        for name in others
-    )
+    said = []
+    for name in others:
+        time, energy = (ratio_of(found.loc[name], cost) for cost in OF_ROUND)
+        said.append(Versus(name, base, time, energy, "for a round").sentence())
+    return tuple(said)
 
 
 def _times(ratio: float) -> str:

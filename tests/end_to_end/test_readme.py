@@ -82,6 +82,16 @@ def test_the_picture_is_that_of_its_study() -> None:
     assert f"comparison.png {PICTURE}" in readme[1]
 
 
+def test_the_demo_asks_with_three_seeds_and_prints_no_plumbing() -> None:
+    recipe = re.search(r"^demo: .*\n((\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    lines = recipe[1].splitlines()
+    assert all(line.startswith("\t@") for line in lines)
+    (study,) = re.findall(r"edgefl study (\S+)", recipe[1])
+    assert len(yaml.safe_load((ROOT / study).read_text())["seeds"]) >= 3
+    assert all(re.match(r'\t@echo "  \$\(BIN\)/edgefl \w+ ', line) for line in lines[-3:])
+
+
 def test_no_command_is_forgotten() -> None:
     commands = [line for line in "".join(blocks("sh")).splitlines() if line.strip()]
     assert len([command for command in commands if command.startswith(SETUP)]) == 2
