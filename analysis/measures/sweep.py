@@ -11,7 +11,7 @@ from edgefl.analysis.measures.results import OF_ROUND
 from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends
-from edgefl.analysis.measures.verdicts import RATIO
+from edgefl.analysis.measures.verdicts import ratio_columns
 from edgefl.analysis.runs.load import Settings
 from edgefl.analysis.runs.scenario_keys import differing
 
@@ -66,8 +66,8 @@ def add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
     both = list(zip(table[["setting", "variant"]].to_dict("records"), first, strict=True))
     for name in names:
         found = [reached.ratio(name, one, base) for one, base in both]
-        for ending, values in zip(RATIO, zip(*found, strict=True), strict=True):
-            table[f"{name}_{ending}"] = values
+        columns = pd.DataFrame([ratio_columns(name, one) for one in found])
+        table[list(columns)] = columns
 
 
 def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:

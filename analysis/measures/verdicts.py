@@ -15,7 +15,7 @@ from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
-RATIO = ("pairs", "ratio", "ratio_low", "ratio_high")  # endings of columns that hold the fields of a `Ratio`
+RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
 NO_INTERVAL = "one seed, so no interval"
 OVER_FIRST = f"over the first {FIRST_ROUNDS} rounds of a session"
 ALIKE = 0.01  # of accuracy: smaller differences are named together
@@ -82,15 +82,21 @@ def ratios(
         row: dict[str, object] = {"missed": int(own["missed"].sum()), "of": len(own)}
         for cost in TO_TARGET if target else OF_ROUND:
             found = costs.ratio(cost, {"variant": name}, {"variant": base})
-            row |= {f"{cost}_{ending}": value for ending, value in zip(RATIO, found, strict=True)}
+            row |= ratio_columns(cost, found)
         rows.append(row)
     return pd.DataFrame(rows, index=list(variants))
 
 
 def ratio_of(row: Mapping[str, Any] | pd.Series, cost: str) -> Ratio:
     """Return the ratio of a cost in a row of a table with its columns."""
-    pairs, *ratio = (row[f"{cost}_{ending}"] for ending in RATIO)
+    *ratio, pairs = (row[f"{cost}_{ending}"] for ending in RATIO)
     return Ratio(int(pairs), *ratio)
+
+
+def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
+    """Return the columns of a table that hold the ratio of a cost."""
+    pairs, *ratio = found
+    return {f"{cost}_{ending}": value for ending, value in zip(RATIO, (*ratio, pairs), strict=True)}
 
 
 def verdicts(
