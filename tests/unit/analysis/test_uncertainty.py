@@ -72,7 +72,7 @@ def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
     assert (found.low, found.high) == pytest.approx((2 * 2**-half, 2 * 2**half), rel=1e-6)
     assert found.low > 0
     assert not found.decided
-    assert paired_ratio([2.0, 4.0], [1.0, 2.0]).decided
+    assert paired_ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]).decided
 
 
 def test_pairs_without_a_ratio_are_left_out() -> None:
