@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from edgefl.analysis.measures import metrics
+    from edgefl.analysis.measures.energy import energy_by_class
     from edgefl.analysis.measures.results import Comparison, SettingsTable
     from edgefl.analysis.page.report import Report
     from edgefl.analysis.reports.choosing import report_choice
@@ -24,6 +25,7 @@ __all__ = [
     "SettingsTable",
     "compare",
     "compare_settings",
+    "energy_by_class",
     "handover_figures",
     "load_runs",
     "load_settings",
@@ -45,6 +47,7 @@ _LAZY = {
     "runs.load": ("Runs", "load_runs", "load_settings"),
     "reports.network": ("handover_figures", "report_network"),
     "page.report": ("Report",),
+    "measures.energy": ("energy_by_class",),
     "measures.results": ("Comparison", "SettingsTable"),
     "reports.settings": ("compare_settings",),
     "reports.theory": ("report_theory",),

@@ -89,7 +89,7 @@ def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None
     latency.set_title(f"latency ({time})", **SUBTITLE)
     energy = figure.add_axes(RIGHT)
     unit, joules = unit_for(comparison.table["round_energy_j_mean"], ENERGY_UNITS)
-    parts = {"": "all", "_rx": "receive", "_tx": "transmit", "_compute": "compute"}
+    parts = {"": "all", "_rx": "receive", "_tx": "transmit", "_compute": "compute", "_tail": "tails"}
     names = {f"round_energy{part}_j": name for part, name in parts.items()}
     draw_bars(energy, _averages(comparison, names, joules), list(names.values()), styles)
     energy.set_title(f"energy of all devices ({unit})", **SUBTITLE)

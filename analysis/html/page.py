@@ -8,6 +8,7 @@ from pathlib import Path
 
 from edgefl.analysis.html import series, words
 from edgefl.analysis.html.answer import answer
+from edgefl.analysis.html.energy import energy
 from edgefl.analysis.html.replay import replay_of
 from edgefl.analysis.page.score_words import ACCURACY, named, table_said
 from edgefl.analysis.runs.load import Runs, load_runs
@@ -68,6 +69,7 @@ def report(runs: Runs) -> str:
         about=html.escape(_about(runs)),
         summary="".join(f"<p>{html.escape(sentence)}</p>" for sentence in words.summary(runs)),
         answer=answer(runs),
+        energy=energy(runs),
         notes=f'<ul class="notes">{listed}</ul>' if notes else "",
         tables=_tables(runs),
         scenario=html.escape(scenario),
@@ -87,7 +89,6 @@ def _tables(runs: Runs) -> str:
             for table, caption, name in (
                 (words.session_table, f"Sessions (at most {words.MOST_SESSIONS})", "sessions"),
                 (words.outcome_table, "How participations ended", "outcomes"),
-                (words.device_table, "Mean energy of a device over the whole run", "joules"),
             )
         )
         if len(runs.info) > 1:

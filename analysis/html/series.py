@@ -15,10 +15,10 @@ MOST_POINTS = 2000  # of one line
 MOST_CELLS = 8  # more are shown as their mean, or as their sum
 DIGITS = 6
 ACTIVITIES = {
-    "energy_rx_j": "receiving",
-    "energy_compute_j": "computing",
-    "energy_tx_j": "sending",
-    "energy_tail_j": "tails",
+    "energy_rx_j": "receive",
+    "energy_compute_j": "compute",
+    "energy_tx_j": "transmit",
+    "energy_tail_j": "tails of transfers",
 }
 
 

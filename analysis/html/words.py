@@ -65,7 +65,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "rounds": f"{len(training):,}",
                 "simulated time": time_text(run.simulated_s),
                 "round, median": time_text(training["latency_s"].median()),
-                "energy of devices": _energy_text(rounds["energy_j"].sum()),
+                "energy of devices": energy_text(rounds["energy_j"].sum()),
                 "wasted": _percent(_share(rounds, "energy_wasted_j")),
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
@@ -95,7 +95,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
                 "accuracy at its start": _percent(row.accuracy_start),
                 "at its end": _percent(known["accuracy"].iloc[-1] if len(known) else float("nan")),
                 "rounds": str(len(training_rounds(mine))),
-                "energy": _energy_text(mine["energy_j"].sum()),
+                "energy": energy_text(mine["energy_j"].sum()),
             }
         )
     table = pd.DataFrame(rows)
@@ -115,27 +115,10 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
                 "meaning": why,
                 "participations": f"{len(group):,}",
                 "share": _percent(len(group) / len(devices)),
-                "energy": _energy_text(group["energy_j"].sum()),
+                "energy": energy_text(group["energy_j"].sum()),
             }
         )
     return pd.DataFrame(sorted(rows, key=lambda row: -int(row["participations"].replace(",", ""))))
-
-
-def device_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """Make a row per class of devices of one run: the mean joules of a device by activity."""
-    ledger = of_run(runs.ledger, run)
-    names = [
-        f"{part}_j"
-        for part in ("receive", "compute", "transmit", "tail", "energy", "wasted", "idle", "total")
-    ]
-    by = ledger["class"] if "class" in ledger else pd.Series("all devices", index=ledger.index)
-    rows = []
-    for name, group in ledger.groupby(by):
-        each = group[names].mean()
-        texts = {column.removesuffix("_j"): _energy_text(each[column]) for column in names}
-        texts["energy plus idle"] = texts.pop("total")
-        rows.append({"class": str(name), "devices": str(len(group)), **texts})
-    return pd.DataFrame(rows)
 
 
 def table_html(frame: pd.DataFrame, caption: str, name: str) -> str:
@@ -171,7 +154,8 @@ def time_text(seconds: float) -> str:
     return _with_unit(seconds, TIME_UNITS)
 
 
-def _energy_text(joules: float) -> str:
+def energy_text(joules: float) -> str:
+    """Write an energy with its unit, such as `42.5 mJ`."""
     return _with_unit(joules, ENERGY_UNITS)
 
 
@@ -199,7 +183,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     joules = rounds["energy_j"].sum()
     sentences = [
         f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training "
-        f"rounds take {time_text(run.simulated_s)} of simulated time and {_energy_text(joules)} of the "
+        f"rounds take {time_text(run.simulated_s)} of simulated time and {energy_text(joules)} of the "
         f"devices' energy; the median round takes {time_text(training['latency_s'].median())}."
     ]
     known = training.dropna(subset=["accuracy"]).sort_values("end_s")

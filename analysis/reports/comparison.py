@@ -157,7 +157,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
     cells = both.rounds["cell"].nunique()
     if cells > 1:
         notes.append(
-            f"{cells} cells, each with its own sessions: averaged within a seed, total energy summed"
+            f"{cells} cells, each with its own sessions: averaged within a seed, their energy summed"
         )
     if recurring == "labels":
         return metrics.session_kinds(both.rounds, both.sessions)

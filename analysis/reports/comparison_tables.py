@@ -29,7 +29,7 @@ QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "accuracy_first": ("First 10 rounds ({unit})", POINTS),
     "seconds_to_target": ("Time to the target ({unit})", TIME_UNITS),
     "joules_to_target": ("Energy to the target ({unit})", ENERGY_UNITS),
-    "energy_j": ("Total energy ({unit})", ENERGY_UNITS),
+    "energy_j": ("Energy of a run ({unit})", ENERGY_UNITS),
     "simulated_s": ("Total time ({unit})", TIME_UNITS),
     "latency_s": ("Round latency ({unit})", TIME_UNITS),
     "round_energy_j": ("Round energy ({unit})", ENERGY_UNITS),
@@ -39,7 +39,7 @@ COSTS = {
     "latency_s": ("latency", "Round latency, slowest device", TIME_UNITS),
     "latency_mean_s": ("latency_mean", "Round latency, mean device", TIME_UNITS),
     "round_energy_j": ("round_energy", "Round energy", ENERGY_UNITS),
-    "energy_j": ("total_energy", "Total energy", ENERGY_UNITS),
+    "energy_j": ("total_energy", "Energy of a run", ENERGY_UNITS),
     "simulated_s": ("total_time", "Total time", TIME_UNITS),
 }
 

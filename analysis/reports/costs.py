@@ -1,4 +1,4 @@
-"""Report the costs of runs: joules and seconds by use, and the journal paper's cost analysis, stage by stage."""
+"""Report the costs of runs: joules and seconds by use, what joules take from a battery, and J's cost analysis."""
 
 import math
 from collections.abc import Sequence
@@ -7,11 +7,29 @@ from typing import Any
 
 import pandas as pd
 
+from edgefl.analysis.figures.energy import energy_figure
 from edgefl.analysis.measures.averages import spread
+from edgefl.analysis.measures.energy import (
+    BATTERY_MAH,
+    CAUSED,
+    NOMINAL_V,
+    PHONE_DAY_J,
+    energy_by_class,
+    energy_of_all,
+    groups,
+)
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
 from edgefl.analysis.measures.scope import variants_of
-from edgefl.analysis.page.formatting import ENERGY_UNITS, NOTHING, TIME_UNITS, amount, unit_for, with_spread
-from edgefl.analysis.page.markup import bullets, latex_table, page, section
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    NOTHING,
+    TIME_UNITS,
+    Units,
+    amount,
+    unit_for,
+    with_spread,
+)
+from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.load import Paths, Runs
 from edgefl.analysis.runs.scenario_keys import keys_of
@@ -21,21 +39,37 @@ PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -
 
 
 def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
-    """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex."""
+    """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
+
+    Of completed runs also costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
+    """
     runs = Runs.of(runs)
-    of_runs, stages = breakdown(runs), cost_analysis(runs)
-    shown = _tables(of_runs, stages, variants_of(runs.info, None))
+    by_class, variants = _by_class(runs), variants_of(runs.info, None)
+    of_runs, stages = breakdown(runs, by_class), cost_analysis(runs)
+    shown = _tables(of_runs, by_class, stages, variants)
     sentences = [*EXPLANATIONS, *noted(runs.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
+    figures = {} if by_class is None else {"costs_energy": energy_figure(by_class, variants)}
+    drawn = [picture(name) for name in figures]
     return Report(
         runs.folder(out),
         tables=list(shown.items()),
         sentences=sentences,
-        look=[("Tables", "costs.md")],
-        numbers={"costs.csv": of_runs, "costs_stages.csv": stages},
-        texts={"costs.md": page("Costs", *parts, bullets(sentences)), "costs.tex": "\n".join(latex)},
+        look=[*(("Figure", f"{name}.png") for name in figures), ("Tables", "costs.md")],
+        numbers={"costs.csv": of_runs, "costs_stages.csv": stages}
+        | ({} if by_class is None else {"costs_energy.csv": by_class}),
+        texts={"costs.md": page("Costs", *drawn, *parts, bullets(sentences)), "costs.tex": "\n".join(latex)},
+        figures=figures,
     ).write()
+
+
+def _by_class(runs: Runs) -> pd.DataFrame | None:
+    """Measure energy by class; None with --partial, as a run writes its ledger at its end."""
+    try:
+        return energy_by_class(runs)
+    except ValueError:
+        return None
 
 
 def cost_analysis(runs: Runs) -> pd.DataFrame:
@@ -94,23 +128,23 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
 
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
-ENERGIES = {
-    "receive": "energy_rx_j",
-    "transmit": "energy_tx_j",
-    "compute": "energy_compute_j",
-    "tail": "energy_tail_j",
+ENERGIES = {  # of a run without a ledger
+    "energy_rx_j": "receive_j",
+    "energy_tx_j": "amplifier_j",
+    "energy_compute_j": "compute_j",
+    "energy_tail_j": "tail_j",
 }
 ROUNDING = 1e-9  # of a run's time: smaller gaps between rounds are rounding errors of sums
 
 
-def breakdown(runs: Runs) -> pd.DataFrame:
+def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
     """Break down energy by use, and time by what was waited for, one row per run.
 
     Returns:
-        variant, seed; of all devices receive_j, transmit_j, compute_j, tail_j (after transfers), and
-        energy_j, their sum; parts of energy_j: probe_j (in probe rounds), wasted_j (on updates that were not
-        aggregated) and excess_j (above the least of the same rounds, NaN if not recorded); idle_j (NaN without a
-        ledger), and total_j, the sum of energy_j and idle_j; server_j, separate from all these; simulated_s and its
+        variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
+        amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (in probe rounds), wasted_j
+        (on updates that were not aggregated) and excess_j (above the least of the same rounds, NaN if not
+        recorded); server_j, separate from all these; simulated_s and its
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; of the training
         rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s (queued between them,
         or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these add up to the latency of
@@ -118,11 +152,12 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
-    parts = by_run[list(ENERGIES.values())].sum().set_axis([f"{name}_j" for name in ENERGIES], axis=1)
-    parts["energy_j"] = parts.sum(axis=1)
-    idle = _from_ledger(runs, "idle_j")
-    parts["idle_j"] = idle.reindex(parts.index) if idle is not None else math.nan
-    parts["total_j"] = parts["energy_j"] + parts["idle_j"]
+    parts = by_run[list(ENERGIES)].sum().rename(columns=ENERGIES)
+    if by_class is None:
+        parts["energy_j"] = parts.sum(axis=1)
+    else:
+        sums = energy_of_all(by_class).set_index(RUN)
+        parts = sums.loc[parts.index, [*CAUSED, "energy_j", "idle_j", "total_j"]]
     probes = rounds[rounds["phase"] == "probe"]
     parts["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(parts.index).fillna(0.0)
     for name in ("wasted", "server", "excess"):
@@ -140,14 +175,6 @@ def breakdown(runs: Runs) -> pd.DataFrame:
     between = parts["simulated_s"] - parts["rounds_s"] - parts["probe_s"]
     parts["between_s"] = between.where(between > ROUNDING * parts["simulated_s"], 0.0)
     return parts.join(_participations(runs.devices, rounds)).reset_index()
-
-
-def _from_ledger(runs: Runs, column: str) -> Any:
-    try:
-        ledger = runs.ledger
-    except ValueError:  # runs of an older release have no ledger
-        return None
-    return ledger.groupby(RUN)[column].sum(min_count=1) if column in ledger else None
 
 
 def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
@@ -168,18 +195,23 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
 
 
 ENERGY = {
-    "receive_j": "receive",
-    "transmit_j": "transmit",
-    "compute_j": "compute",
-    "tail_j": "tails of transfers",
-    "energy_j": "energy, total",
-    "probe_j": "energy in probe rounds",
-    "wasted_j": "energy wasted",
-    "excess_j": "energy above the least",
+    **CAUSED,
+    "energy_j": "energy",
+    "probe_j": "of this: in probe rounds",
+    "wasted_j": "of this: wasted",
+    "excess_j": "of this: above the least",
     "idle_j": "idle, not included",
     "total_j": "energy plus idle",
     "server_j": "server, not included",
 }
+DEVICE = {
+    "devices": "devices",
+    "device_j": "energy of one (J)",
+    "device_mah": f"its charge at {NOMINAL_V} V (mAh)",
+    "phone_day_percent": "share of a phone's day (%)",
+    "battery_percent": "share of its own battery (%)",
+}
+OPTIONAL = {"circuit_j", "probe_j"}  # not shown if they are zero everywhere
 RUN_TIME = {
     "rounds_s": "training rounds",
     "probe_s": "probe rounds",
@@ -199,8 +231,10 @@ COUNTS = {
     "iterations": "local iterations",
 }
 EXPLANATIONS = (
-    "Means over seeds, ± standard deviation. Energy: what learning costs all devices; wasted: on updates "
-    "that were not aggregated; idle: drawn by devices without work or tail.",
+    "Means over seeds, ± standard deviation. Energy: every joule that learning causes in the devices; circuits: the "
+    "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
+    "aggregated; idle: drawn by devices without work or tail.",
+    f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
     "Above the least: what completed participants spent on computing and sending beyond the least possible, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess).",
     "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
@@ -211,32 +245,55 @@ EXPLANATIONS = (
 )
 
 
-def _tables(breakdown: pd.DataFrame, costs: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Write all tables, [quantities x variants] each, means over seeds: title -> table."""
+def _tables(
+    breakdown: pd.DataFrame, by_class: pd.DataFrame | None, costs: pd.DataFrame, variants: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """Write all tables, [quantities x variants] each, means over seeds: title -> table.
+
+    Tables of energy have further columns for classes of devices.
+    """
+    of_runs = {name: breakdown[breakdown["variant"] == name] for name in variants}
+    energy, devices = of_runs, {}
+    if by_class is not None:
+        energy = groups(by_class, variants, breakdown)
+        devices = groups(by_class, variants, energy_of_all(by_class))
     written = {}
-    for title, words, units in (
-        ("Energy of a run", ENERGY, ENERGY_UNITS),
-        ("Simulated time of a run", RUN_TIME, TIME_UNITS),
-        ("Time of a participation in a training round", STEP_TIME, TIME_UNITS),
+    for title, frames, words, units in (
+        ("Energy of a run", energy, ENERGY, ENERGY_UNITS),
+        ("A mean device and its battery", devices, DEVICE, ()),
+        ("Simulated time of a run", of_runs, RUN_TIME, TIME_UNITS),
+        ("Time of a participation in a training round", of_runs, STEP_TIME, TIME_UNITS),
     ):
-        table, unit = _spreads(breakdown, words, variants, units)
-        if len(table):
-            written[f"{title} ({unit})"] = table
+        table, unit = _spreads(frames, words, units)
+        written[f"{title} ({unit})" if unit else title] = table
     written["Cost analysis (J, section V), means over seeds"] = _stages(costs, variants)
     return {title: table for title, table in written.items() if len(table)}
 
 
 def _spreads(
-    frame: pd.DataFrame, words: dict[str, str], variants: Sequence[str], units: tuple[tuple[str, float], ...]
+    frames: dict[str, pd.DataFrame], words: dict[str, str], units: Units
 ) -> tuple[pd.DataFrame, str]:
-    known = {name: title for name, title in words.items() if name in frame and frame[name].notna().any()}
-    unit, size = unit_for(frame[list(known)].to_numpy().ravel() if known else [], units)
+    """Write means over seeds, in the unit that fits; without units each number as it is."""
+    known = {
+        name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())
+    }
+    numbers = [value for frame in frames.values() for name in known if name in frame for value in frame[name]]
+    unit, size = unit_for(numbers, units) if units else ("", 1.0)
     columns = {}
-    for variant in variants:
-        rows = frame[frame["variant"] == variant]
-        numbers = [spread("x", rows[name] / size) for name in known]
-        columns[variant] = [with_spread(number["x_mean"], number["x_std"]) for number in numbers]
+    for label, rows in frames.items():
+        means = [spread("x", rows[name] / size) if name in rows else {} for name in known]
+        columns[label] = [
+            with_spread(
+                of.get("x_mean", math.nan), of.get("x_std", math.nan), 0 if name == "devices" else None
+            )
+            for name, of in zip(known, means, strict=True)
+        ]
     return pd.DataFrame(columns, index=list(known.values())), unit
+
+
+def _told(frame: pd.DataFrame, name: str) -> bool:
+    """Whether a table has a row for a column: it has numbers, or is a part that is not zero."""
+    return name in frame and bool((frame[name].notna() & (frame[name].ne(0) | (name not in OPTIONAL))).any())
 
 
 def _stages(costs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:

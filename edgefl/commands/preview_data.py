@@ -28,6 +28,7 @@ from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.probe import PROBE_ROUNDS, probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -150,7 +151,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         mix=_mix(run),
         notes=[
             *built.notes,
-            *more_handovers_than_borders(scenario, len(handovers_m), borders),
+            *more_handovers_than_borders(run.world, len(handovers_m), borders),
             *(note for note, holds in limits.items() if holds),
         ],
     )
@@ -172,7 +173,7 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     if not scenario.trains:
         return scenario
     if not scenario.federations:
-        return scenario.model_copy(update=_as_workload(scenario, run.learner))
+        return scenario.model_copy(update=_as_workload(scenario.sections, run.learner))
     federations = dict(scenario.federations)
     for name, one in scenario.by_federation.items():
         if one.learning is not None:
@@ -180,9 +181,9 @@ def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
     return scenario.model_copy(update={"federations": federations})
 
 
-def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
+def _as_workload(own: OwnSections, learner: Any) -> dict[str, Any]:
     """Return the sections that change when a federation does not train."""
-    learning = scenario.learning
+    learning = own.learning
     assert learning is not None
     task = WorkloadSettings(
         payload_bits=learner.payload_bits,
@@ -191,7 +192,7 @@ def _as_workload(scenario: Scenario, learner: Any) -> dict[str, Any]:
         batch=learning.local.batch,
     )
     changes: dict[str, Any] = {"learning": None, "workload": task}
-    if scenario.sessions.report_bits:  # it waits for losses, which no device has
+    if own.sessions.report_bits:  # it waits for losses, which no device has
         changes["sessions"] = Schedule(count=1, rounds=10 * PROBE_ROUNDS)
     return changes
 

@@ -70,7 +70,7 @@ def resume(
 
 
 def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None) -> None:
-    """Run with a progress display, then print the run directory."""
+    """Run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
     from edgefl.run_directory.snapshot import Every
 
@@ -103,14 +103,16 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_end(path: Path, printed: Sequence[str]) -> None:
-    """Print the run directory, and its notes that are not printed yet."""
+    """Print the notes that are not printed yet, and then what the run took and reached."""
     from rich.text import Text
 
+    from edgefl.commands.closing import closing
     from edgefl.run_directory.reading import about_of
 
-    console.print(Text(f"run directory: {path}"), soft_wrap=True)
     for note in (note for note in about_of(path).get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+    for line in closing(path):
+        console.print(Text(line), soft_wrap=True)
 
 
 def watch(

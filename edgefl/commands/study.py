@@ -60,7 +60,7 @@ def study(
     ] = None,
     snapshot_rounds: SnapshotRounds = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the runs with their states and the remaining cost.")
+        bool, typer.Option("--dry-run", help="List the runs, those that would fail, and the remaining cost.")
     ] = False,
     explain: Explain = False,
     allow_code: AllowCode = False,

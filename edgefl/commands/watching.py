@@ -194,7 +194,7 @@ def find(path: Path) -> list[Watched]:
         return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
 
     found = {file.parent for file in path.rglob(FILE)} if path.is_dir() else set()
-    runs = sorted(found - {one.parent for one in found}, key=place)
+    runs = sorted(sorted(found - {one.parent for one in found}), key=place)  # federations by name
     if not runs:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"

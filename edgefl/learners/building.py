@@ -91,9 +91,8 @@ def build(
     Raises:
         EdgeflError: the data, the model or the processor is unavailable.
     """
-    scenario = world.scenario
     if outside is not None:
-        if scenario.federations:
+        if "" not in world.federations:
             raise EdgeflError(
                 "an external learner needs one federation per cell, but here several share the cells: leave "
                 "federations out, or the learner",
@@ -106,7 +105,7 @@ def build(
     several: dict[str, Built] = {}
     before: list[memory.Need] = []
     for name, one in world.by_federation.items():
-        with scenario.naming_federation(name):
+        with one.sections.naming_places():
             several[name] = _of_one(one, means, sizes[name], before)
         training = several[name][2]
         before += [replace(need, place=("federations", name)) for need in training.needs] if training else []
@@ -121,18 +120,18 @@ def _of_one(
     Args:
         before: memory needs of the learners built before.
     """
-    scenario, training = world.scenario, None
-    if scenario.workload is not None:
-        task = scenario.workload.model_dump()
+    learning, workload, training = world.sections.learning, world.sections.workload, None
+    if workload is not None:
+        task = workload.model_dump()
         learners: dict[int, Any] = {cell: Untrained(**task) for cell in world.served}
         about: dict[str, Any] = {"name": None, "parameters": None}
     else:
         learners = dict(sizes or {})
         if not learners:
             learners, training = _torch_learners(world, means, before)
-        assert scenario.learning is not None  # the schema requires one of the two
+        assert learning is not None  # the schema requires one of the two
         about = {
-            "name": registry.name_of("models", scenario.learning.model),
+            "name": registry.name_of("models", learning.model),
             "parameters": next(iter(learners.values())).parameters,
         }
     first = next(iter(learners.values()))
@@ -155,7 +154,7 @@ def _torch_learners(
 
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(means.device)
-    settings, members = world.scenario.learning, members_of(world)
+    settings, members = world.sections.learning, members_of(world)
     assert settings is not None
     training_data = TrainingData(
         settings,
@@ -166,13 +165,13 @@ def _torch_learners(
         load=means.load,
     )
     numbers = size(settings.model, training_data.inputs.shape, training_data.classes)
-    needs = memory_needs.of_training(world.scenario, members.count, numbers)
+    needs = memory_needs.of_training(world, numbers)
     card = torch.cuda.get_device_properties(trained_on) if trained_on.type == "cuda" else None
     memory.require([*before, *needs], card.total_memory if card else memory.available_bytes())
     learners = _of_cells(world, members, settings, training_data)
     parts: dict[str, Snapshotable] = {"devices": training_data.devices}
     parts |= {f"cell {cell}": learner for cell, learner in learners.items()}
-    if world.scenario.cloud is not None:
+    if world.sections.cloud is not None:
         parts["cloud"] = below_a_cloud(learners.values(), trained_on)
     training = Training(
         TrainingParts(parts),

@@ -48,7 +48,7 @@ def of(
     Raises:
         EdgeflError: as at the start of a run; it names the key.
     """
-    settings = world.scenario.learning
+    settings = world.sections.learning
     if settings is None or not _is_enough(settings, device):
         return None
     one = _sized(settings, world, load)
@@ -85,8 +85,7 @@ def _sized(
     if size is None:
         return None
     members = members_of(world)
-    numbers = memory_needs.of_training(world.scenario, members.count, size.parameters)
-    memory.require(numbers, memory.available_bytes())
+    memory.require(memory_needs.of_training(world, size.parameters), memory.available_bytes())
     inputs = PartitionInputs(data.train.groups, members.homes_m, world.cells_m, members.kept)
     payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
     flops = settings.cost.flops_per_sample

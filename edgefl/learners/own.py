@@ -142,14 +142,14 @@ def _assignments(world: World) -> dict[int, Assignment]:
     Raises:
         EdgeflError: the scenario has its own learning.
     """
-    scenario = world.scenario
-    if scenario.workload is None:
+    sections = world.sections
+    if sections.workload is None:
         raise EdgeflError(
             "an external learner replaces this one: give workload instead of learning (payload and"
             " FLOPs are then the learner's own)",
             ("learning",),
         )
-    if scenario.cloud is not None:
+    if sections.cloud is not None:
         raise EdgeflError(
             "the cloud averages the cells' models, but an external learner does not share its own: leave out cloud",
             ("cloud",),
@@ -163,8 +163,8 @@ def _assignments(world: World) -> dict[int, Assignment]:
             homes_m=homes_m,
             sites_m=world.cells_m,
             populations=tuple(world.populations),
-            sessions=scenario.sessions.count,
-            workload=scenario.workload,
+            sessions=sections.sessions.count,
+            workload=sections.workload,
         )
         for cell in world.served
     }

@@ -41,13 +41,13 @@ def compose(
         learners: cell (or `Seat`, if several federations share the cells) -> its learner.
         announce: called with the row of each finished round, with tails until then.
     """
-    scenario, env = world.scenario, radio.env
+    scenario, own, env = world.scenario, world.sections, radio.env
     network = world.network(env, recorder, radio.coverage)
     if world.movement.moves:
         radio.follow(network.positions_m, network.survey)
     fleet = world.fleet
     devices = Devices(fleet, lambda id_, draws: Device(env, id_, radio.air, draws, network))
-    federations = Federations(env, scenario.rounds.max_wait_s)
+    federations = Federations(env, own.rounds.max_wait_s)
     simulation = Simulation(
         env=env,
         radio=radio,
@@ -59,42 +59,43 @@ def compose(
         federations=federations,
         fleet=fleet,
         open_tails=OpenTails(network.power.tails),
-        duration_s=scenario.duration_s or math.inf,
+        duration_s=own.duration_s or math.inf,
         announce=announce,
     )
     for process in (*network.processes(), *world.background(radio)):
         env.process(process)
     every_s = scenario.record.positions_s
     if every_s == "auto":
-        times_s = looks(world.count, scenario.latest_end_s) if network.moves else iter([0.0])
+        times_s = looks(world.count, own.latest_end_s) if network.moves else iter([0.0])
         env.process(recorded_positions(env, network, recorder, times_s))
     elif every_s != "none":
         times_s = (number * every_s for number in itertools.count())
-        by_place = scenario.radio.propagation.shadowing == "spatial"
+        by_place = world.extent.radio.propagation.shadowing == "spatial"
         readings = radio.readings if by_place else None
         env.process(recorded_positions(env, network, recorder, times_s, readings))
-    cloud = None if scenario.cloud is None else Cloud(env, scenario.cloud, federations, recorder)
-    own = recorder.own if isinstance(recorder, ByFederation) else {}
+    cloud = None if own.cloud is None else Cloud(env, own.cloud, federations, recorder)
+    recorders = recorder.own if isinstance(recorder, ByFederation) else {}
     servers = {}
     for key, learner in learners.items():
         seat = Seat.of(key)
-        part = replace(simulation, recorder=own.get(seat.federation, recorder))
-        servers[key] = _server(part, seat, learner, world.of_federation(seat.federation), cloud)
+        part = replace(simulation, recorder=recorders.get(seat.federation, recorder))
+        one, excess = world.of_federation(seat.federation), scenario.record.energy_excess
+        servers[key] = _server(part, seat, learner, one, cloud, excess=excess)
     return simulation, servers
 
 
 def _server(
-    simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None
+    simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None, *, excess: bool
 ) -> Server:
-    scenario = world.scenario
+    own = world.sections
     processors = Processors(simulation.fleet, learner.flops_per_sample)
     only = None if world.only is None else sorted(world.only)
-    rounds = Rounds(simulation, seat, scenario.rounds, processors, scenario.reports, only)
+    rounds = Rounds(simulation, seat, own.rounds, processors, own.reports, only)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
     observers: list[Observer] = [
-        *[versions] * scenario.rounds.overlap,
+        *[versions] * own.rounds.overlap,
         lambda made: Columns(made.absent),
-        *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * scenario.record.energy_excess,
+        *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * excess,
         *([link.columns] if link else []),
         lambda made: rounds.choice.note(made),  # made on the first call: it looks at all devices
     ]
@@ -102,7 +103,7 @@ def _server(
         simulation,
         rounds,
         learner=learner,
-        policy=scenario.sessions,
+        policy=own.sessions,
         members=world.members,
         observers=observers,
         exchange=link.after_round if link else None,

@@ -18,10 +18,10 @@ from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.servers.synchronous import Synchronous
-from edgefl.engine.sessions import SessionPolicy, TimedPolicy
-from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
+from edgefl.engine.sessions import TimedPolicy
+from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, refused
-from edgefl.learning.settings import LearningSettings
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
 MANY_ROUNDS = 100_000  # in a run: about a day of back-to-back rounds, hours of wall time
@@ -42,20 +42,19 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     Returns:
         Notes.
     """
-    scenario, members, network = world.scenario, world.members, simulation.network
+    own, members, network = world.sections, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []
     lengths: list[tuple[float, float]] = []
     if network.still:
         present_in = {cell: network.present(cell) for cell in learners}
-        _check_somebody_is_there(scenario.devices, scenario.sessions.count, present_in, members)
+        _check_somebody_is_there(world.devices, own.sessions.count, present_in, members)
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
         if present:
             processors = Processors(simulation.fleet, learner.flops_per_sample)
-            rounds = Rounds(simulation, Seat(cell), scenario.rounds, processors, scenario.reports)
-            tasks = scenario.learning, scenario.workload
-            lengths += [_check_first_round(*tasks, rounds, present, learner.payload_bits)]
-    notes = _notes_of_lengths(scenario.rounds, scenario.sessions, scenario.latest_end_s, lengths)
+            rounds = Rounds(simulation, Seat(cell), own.rounds, processors, own.reports)
+            lengths += [_check_first_round(own, rounds, present, learner.payload_bits)]
+    notes = _notes_of_lengths(own, lengths)
     if empty:
         cells = ", ".join(map(str, empty))
         notes.append(f"no device is in cell {cells}, and none will ever come, because devices do not move")
@@ -85,16 +84,12 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
 
 
 def _check_first_round(
-    learning: LearningSettings | None,
-    workload: WorkloadSettings | None,
-    rounds: Rounds,
-    present: Sequence[int],
-    payload_bits: int,
+    own: OwnSections, rounds: Rounds, present: Sequence[int], payload_bits: int
 ) -> tuple[float, float]:
     """Return the times of a cell's fastest and slowest device in its first round, s, at the links' mean SNR."""
     radio = rounds.simulation.radio
-    phase, section = ("train", "workload") if learning is None else ("pilot", "learning.cost")
-    task = learning.local if learning else workload
+    phase, section = ("train", "workload") if own.learning is None else ("pilot", "learning.cost")
+    task = own.learning.local if own.learning else own.workload
     assert task is not None  # the schema requires one of the two
     work = task.steps * task.batch
     with refused("radio"):
@@ -131,13 +126,11 @@ def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: in
     return taken_s
 
 
-def _notes_of_lengths(
-    rules: RoundSettings, sessions: SessionPolicy, end_s: float, lengths: Sequence[tuple[float, float]]
-) -> list[str]:
+def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) -> list[str]:
     """Note rounds too short for any update, and runs of more than MANY_ROUNDS rounds."""
     if not lengths:
         return []
-    notes = []
+    notes, rules, end_s = [], own.rounds, own.latest_end_s
     fastest_s, round_s = (min(each_s) for each_s in zip(*lengths, strict=True))
     if rules.deadline_s is not None and fastest_s > rules.deadline_s:
         notes.append(
@@ -146,7 +139,7 @@ def _notes_of_lengths(
         )
     many = end_s / max(round_s, SHORTEST_ROUND_S)
     at_once = rules.every_s is None and not rules.pause_s
-    if at_once and isinstance(sessions, TimedPolicy) and many > MANY_ROUNDS:
+    if at_once and isinstance(own.sessions, TimedPolicy) and many > MANY_ROUNDS:
         notes.append(
             f"rounds follow one another without pause for {end_s:,.0f} s: about {many:,.0f} of "
             f"{round_s:.2g} s; set rounds.every_s or rounds.pause_s"

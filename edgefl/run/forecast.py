@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgefl.engine.sessions import BoundedPolicy
+from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
 from edgefl.run.plan import RunPlan
 from edgefl.run.probe import UNTRIED, Probe
 from edgefl.run.progress import size, wall_time
 from edgefl.scenario import memory_needs
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -115,19 +116,20 @@ class Forecast:
         ]
 
     def _courses(self) -> list[tuple[Range, Range]]:
-        return [_course(one, self.probe.latency_s) for one in self.scenario.by_federation.values()]
+        cells = len(self.scenario.layout.served)
+        return [_course(one, cells, self.probe.latency_s) for one in self.scenario.by_federation.values()]
 
 
-def _course(scenario: Scenario, latency_s: float) -> tuple[Range, Range]:
+def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Range]:
     """Return the number of rounds of a federation in all its cells, and the end of the last one, s."""
-    rules, cells = scenario.rounds, len(scenario.layout.served)
-    taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(scenario)
+    rules = own.rounds
+    taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
-    end_s = scenario.latest_end_s
+    end_s = own.latest_end_s
     # on a grid, probes take no slot of it
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
-    each = [min(rounds, by_time) for rounds in _rounds_of_sessions(scenario)]
+    each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]
     rounds = Range(*(cells * (number + probes) for number in each))
     # a run with a duration lasts that long, whatever its rounds do, unless its sessions end earlier
     in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
@@ -140,18 +142,17 @@ def _course(scenario: Scenario, latency_s: float) -> tuple[Range, Range]:
     return rounds, simulated_s
 
 
-def _rounds_of_sessions(scenario: Scenario) -> Range:
+def _rounds_of_sessions(policy: SessionPolicy) -> Range:
     """Return the number of training rounds of all sessions of a federation; inf if only time bounds it."""
-    policy = scenario.sessions
     if policy.count is None or policy.longest is None:
         return Range(math.inf, math.inf)
     shortest = policy.min_rounds if isinstance(policy, BoundedPolicy) else policy.longest
     return Range(policy.count * shortest, policy.count * policy.longest)
 
 
-def _probes_of_sessions(scenario: Scenario) -> int:
+def _probes_of_sessions(own: OwnSections) -> int:
     """Return the number of probe rounds of all sessions of a federation, as far as it is known."""
-    policy, learning = scenario.sessions, scenario.learning
+    policy, learning = own.sessions, own.learning
     if learning is None or policy.count is None or policy.longest is None:
         return 0
     return learning.warm_start.probes * max(0, policy.count - learning.pilot_sessions)
@@ -160,7 +161,8 @@ def _probes_of_sessions(scenario: Scenario) -> int:
 def forecast_of(run: RunPlan) -> Forecast:
     """Return the forecast of a run that has been built."""
     scenario, learner = run.world.scenario, run.learner
-    added = sum(_added(one, run.learner_of(name)) for name, one in run.world.by_federation.items())
+    worlds = run.world.by_federation.items()
+    added = sum(memory_needs.of_first_round(one, run.learner_of(name)) for name, one in worlds)
     loads = scenario.trains and "torch" not in sys.modules
     return Forecast(
         scenario,
@@ -174,10 +176,10 @@ def forecast_of(run: RunPlan) -> Forecast:
 
 def _about(run: RunPlan, learner: Any) -> list[str]:
     """Return a few lines that describe a run."""
-    scenario = run.world.scenario
-    if scenario.federations:
+    own = run.world.sections
+    if "" not in run.world.federations:
         return [_shared(run, name, one) for name, one in run.world.by_federation.items()]
-    count, longest = scenario.sessions.count, scenario.sessions.longest
+    count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin in time" if count is None else count
     rounds = "each until its time" if longest is None else f"of at most {longest} rounds"
     lines = [f"sessions: {sessions}, {rounds}"]
@@ -185,25 +187,14 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
     if parameters is not None:
         flops = f"{learner.flops_per_sample:,.0f} FLOPs per sample"
         lines.append(f"model {name}: {parameters:,} parameters, {flops}")
-    lines.append(_transfers(scenario.learning, learner))
+    lines.append(_transfers(own.learning, learner))
     samples = _samples(run.world, learner)
     return [*lines, f"samples per device: {samples}"] if samples else lines
 
 
-def _added(world: World, learner: Any) -> float:
-    """Estimate the bytes that a federation's round adds to the memory of a run that begins."""
-    return memory_needs.of_first_round(
-        world.scenario,
-        world.members_count,
-        numbers=learner.parameters if world.scenario.learning else 0,
-        bits=learner.payload_bits,
-        flops=learner.flops_per_sample,
-    )
-
-
 def _samples(world: World, learner: Any) -> str:
     """Describe the training samples per device in session 1; empty if nothing is trained."""
-    if world.scenario.learning is None:
+    if world.sections.learning is None:
         return ""
     sizes = list(learner.device_data.sizes(range(world.members_count)).values())
     return f"{min(sizes)} to {max(sizes)}, median {float(np.median(sizes)):g}"
@@ -211,13 +202,14 @@ def _samples(world: World, learner: Any) -> str:
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
     """Describe one of several federations in a line."""
-    learner, weight = run.learner_of(name), (run.world.scenario.federations or {})[name].weight
+    learner, settings = run.learner_of(name), world.sections.settings
+    assert settings is not None
     samples = _samples(world, learner)
-    said = f"federation {name}: {world.members_count} devices, weight {weight:g}"
+    said = f"federation {name}: {world.members_count} devices, weight {settings.weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"
-    return f"{said}, {_transfers(world.scenario.learning, learner)}"
+    return f"{said}, {_transfers(world.sections.learning, learner)}"
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:

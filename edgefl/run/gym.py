@@ -78,8 +78,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         self._weights, self._reports = (accuracy, seconds, joules), reports
         rounds = self._scenario.rounds.model_copy(update={"selector": self._decider()})
         if set(controls) & {"shares", "power"}:
-            sections = self._scenario.model_copy(update={"rounds": rounds}).sections()
-            fits.check(sections, only=("fixed_shares", "own_power"))
+            decided = self._scenario.model_copy(update={"rounds": rounds})
+            fits.check(decided.fitting(decided.sections), only=("fixed_shares", "own_power"))
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(

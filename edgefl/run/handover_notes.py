@@ -5,18 +5,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from edgefl.channel.path_loss.umi import UMi
-from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 
 # far from any network; with fewer handovers the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 UMI_APART_M = 200.0  # between UMi's sites: TR 38.901, Table 7.2-1
 
 
-def more_handovers_than_borders(scenario: Scenario, handovers: int, crossed: int) -> Iterator[str]:
+def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> Iterator[str]:
     """Note handovers that come from ping-pong rather than from devices that move between cells."""
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
-        *rest, last = _remedies(scenario)
+        *rest, last = _remedies(world)
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
             " networks have 1.5 to 2.4 (docs/trust.md). For fewer, set"
@@ -24,20 +24,20 @@ def more_handovers_than_borders(scenario: Scenario, handovers: int, crossed: int
         )
 
 
-def _remedies(scenario: Scenario) -> list[str]:
+def _remedies(world: World) -> list[str]:
     """Return settings that would lower the handovers and that the scenario lacks, the strongest first.
 
     docs/network.md has what each does.
     """
-    radio, rules, propagation = scenario.radio, scenario.handover, scenario.radio.propagation
+    radio, rules, propagation = world.extent.radio, world.handover, world.extent.radio.propagation
     shadowed, by_place = (
         propagation.shadowing_std_db != 0,
         propagation.line_of_sight in ("probabilistic", "soft"),
     )
     lacking = {
         "radio.path_loss: uma (umi is for sites 200 m apart)": isinstance(radio.path_loss, UMi)
-        and _sites_apart_m(scenario) > UMI_APART_M,
-        "layout.sectors: 3": not scenario.layout.bearings_deg,
+        and _sites_apart_m(world.sites_m) > UMI_APART_M,
+        "layout.sectors: 3": not world.layout.bearings_deg,
         "radio.propagation.line_of_sight: soft": propagation.line_of_sight == "probabilistic",
         "radio.propagation.site_correlation: 0.5": shadowed and propagation.site_correlation < 0.5,
         "radio.propagation.los_site_correlation: 0.5": by_place and propagation.los_site_correlation < 0.5,
@@ -48,9 +48,8 @@ def _remedies(scenario: Scenario) -> list[str]:
     return [remedy for remedy, lacks in lacking.items() if lacks]
 
 
-def _sites_apart_m(scenario: Scenario) -> float:
+def _sites_apart_m(sites_m: np.ndarray) -> float:
     """Return the mean distance from a site to the nearest other one; 0 for a single site."""
-    sites_m = scenario.layout.sites_m
     if len(sites_m) == 1:
         return 0.0
     apart_m = np.hypot(*(sites_m[:, None] - sites_m).T)

@@ -40,27 +40,26 @@ def of_run(
     world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float
 ) -> Iterator[str]:
     """Yield a sentence for each fact that a reader of the results must know."""
-    scenario = world.scenario
-    settings, kinds = scenario.radio, scenario.devices.kinds()
-    each = [(name, one, counts.of[name]) for name, one in scenario.by_federation.items()]
+    settings, kinds = world.extent.radio, world.devices.kinds()
+    each = [(one, counts.of[name]) for name, one in world.federations.items()]
     yield from radio.air.regime.notes
     yield from _of_gains(world.gains, counts)
-    for name, one, own in each:
-        yield from scenario.whose(name, _never_aggregated(one.rounds.min_updates, own))
+    for one, own in each:
+        yield from one.named(_never_aggregated(one.rounds.min_updates, own))
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
-        yield from more_handovers_than_borders(scenario, handovers, network.borders.crossed)
+        yield from more_handovers_than_borders(world, handovers, network.borders.crossed)
     ends_s = settings.background.ends_s if settings.background else None
     yield from _beyond_its_file(ends_s, simulated_s, "background: its trace ends", "load", "trace")
-    for name, one, own in each:
-        yield from scenario.whose(name, _policy_that_never_acted(one.sessions, own))
-    for name, one, own in each:
-        yield from scenario.whose(name, _warm_start_that_never_acted(one.learning, one.sessions.count, own))
-    for name, one, own in each:
-        yield from scenario.whose(name, _rate_of_zero(one.learning, own))
+    for one, own in each:
+        yield from one.named(_policy_that_never_acted(one.sessions, own))
+    for one, own in each:
+        yield from one.named(_warm_start_that_never_acted(one.learning, one.sessions.count, own))
+    for one, own in each:
+        yield from one.named(_rate_of_zero(one.learning, own))
     yield from _without_coverage(counts, world.count)
     yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
     yield from _radiated_power_only(settings, kinds)

@@ -15,7 +15,6 @@ from edgefl.config.scenario_fields import given_keys
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Selector
 from edgefl.engine.sessions import SessionPolicy
-from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError, about
 from edgefl.learners.training import Learners
 from edgefl.learning.algorithms import Algorithm
@@ -24,6 +23,8 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.places.masts import SitesFile
 from edgefl.run import first_round, whereabouts
+from edgefl.scenario.numbers import Numbers
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
 
@@ -39,15 +40,12 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
     Raises:
         EdgeflError: names the key and the remedy.
     """
-    scenario = world.scenario
     for name, one in world.by_federation.items():
-        with scenario.naming_federation(name):
+        with one.sections.naming_places():
             if one.only is not None:
-                one.scenario.numbers.check_part(len(one.only), name)
-            trains = one.scenario.workload is None
-            asked = one.scenario.reports.bits > 0
-            _check_tasks(one.scenario.rounds, one.scenario.sessions, asked, reports=reports, trains=trains)
-    scenario.numbers.check(world.count)
+                Numbers(world.devices, one.sections).check_part(len(one.only), name)
+            _check_task(one.sections, reports=reports)
+    Numbers(world.devices, world.sections).check(world.count)
     return [*_of_masts(world), *whereabouts.in_range(world)]
 
 
@@ -62,17 +60,16 @@ def _of_masts(world: World) -> Iterator[str]:
             yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
-def _check_tasks(
-    rounds: RoundSettings, sessions: SessionPolicy, asked: bool, *, reports: bool, trains: bool
-) -> None:
-    """Check that selectors and session policies get the reports they use."""
+def _check_task(own: OwnSections, *, reports: bool) -> None:
+    """Check that a federation's selector and session policy get the reports they use."""
+    rounds, sessions = own.rounds, own.sessions
     if reports and rounds.overlap:
         raise EdgeflError(
             "an external learner works round by round, but with this server rounds overlap: take synchronous",
             ("rounds", "server"),
         )
     # not a rule of the schema: in a test's small world a workload may replace a learner that reports
-    if trains or reports:
+    if own.workload is None or reports:
         return
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
@@ -81,7 +78,7 @@ def _check_tasks(
             "membership, or learning instead of workload",
             ("sessions",),
         )
-    if asked:
+    if own.reports.bits > 0:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
             f"{name} chooses by what devices report about their training, but a workload trains nothing: "
@@ -105,9 +102,9 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     """
     notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
     for name, own in learners.items():
-        with world.scenario.naming_federation(name):
-            one = world.of_federation(name)
-            learning, sessions = one.scenario.learning, one.scenario.sessions
+        one = world.of_federation(name)
+        learning, sessions = one.sections.learning, one.sections.sessions
+        with one.sections.naming_places():
             if learning is not None:
                 _check_further_deals(own, min(learning.partition.turns, sessions.count or math.inf))
             found = first_round.check(one, simulation, own)
@@ -116,9 +113,9 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
                     *_of_warm_start(learning, sessions.count),
                     *_of_personal_models(learning),
                     *_of_costs(learning),
-                    *_of_reports(learning, one.scenario.rounds.selector, sessions),
+                    *_of_reports(learning, one.sections.rounds.selector, sessions),
                 ]
-        notes += world.scenario.whose(name, found)
+        notes += one.sections.named(found)
     return notes
 
 

@@ -103,9 +103,6 @@ class ProgressDisplay:
     ) -> None:
         if self._progress.live.is_started:  # otherwise stop() would print an empty line
             self._progress.stop()
-        if error is None and not (self._done or self._failed):  # a single run ends with its last round
-            for label, latest in self._latest.items():
-                self._print(label, latest)
 
 
 class RunProgress:

@@ -187,11 +187,13 @@ def _journaled(
 
 
 def _write_ledger(simulation: Simulation) -> None:
-    """Write what each device spent, with columns for classes and lost links if there are any."""
+    """Write what each device spent, with columns for classes, circuits and lost links if there are any."""
     power, names = simulation.network.power, simulation.fleet.class_names()
     ledger = simulation.ledger
     columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges())
     further: dict[str, Any] = {"class": names} if names else {}
+    if any(draws.send_w or draws.wait_w for draws in (kind.draws() for kind in simulation.fleet.kinds)):
+        further |= ledger.circuits()
     if simulation.radio.may_fail:
         further |= ledger.stalls()
     for begin in range(0, len(simulation.fleet), ROWS_AT_ONCE):

@@ -28,17 +28,17 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
     Yields:
         A note if no device is seen inside, with their places and the remedy.
     """
-    scenario, edge_m = world.scenario, world.extent.edge_m
-    if network.still or any(network.present(cell) for cell in range(scenario.layout.cells)):
+    own, edge_m = world.sections, world.extent.edge_m
+    if network.still or any(network.present(cell) for cell in range(world.layout.cells)):
         return
-    ends_s = scenario.latest_end_s if scenario.latest_end_s < math.inf else scenario.rounds.max_wait_s
-    recorded = any(mobility.own_numbers for _, mobility in scenario.devices.mobilities())
+    ends_s = own.latest_end_s if own.latest_end_s < math.inf else own.rounds.max_wait_s
+    recorded = any(mobility.own_numbers for _, mobility in world.devices.mobilities())
     until_s = ends_s if recorded else min(ends_s, DAY_S)
     times_s = np.linspace(0.0, until_s, int(np.clip(MOST_PLACES // world.count, FEWEST_TIMES, MOST_TIMES)))
     nearest_m, middle_m = _seen(world.movement, times_s, edge_m)
     if nearest_m <= edge_m:
         return
-    place, mobility = scenario.devices.mobilities()[0]
+    place, mobility = world.devices.mobilities()[0]
     if nearest_m < math.inf:
         message = (
             f"no device comes nearer than {nearest_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
@@ -87,9 +87,9 @@ def in_range(world: World) -> Iterator[str]:
         EdgeflError: a device has no site in range on all of its way; names the layout's key and the remedy.
     """
     gains = world.gains
-    if not (world.scenario.layout.several and isinstance(gains, SpatialGains) and gains.range_m < math.inf):
+    if not (world.layout.several and isinstance(gains, SpatialGains) and gains.range_m < math.inf):
         return
-    end_s = min(world.scenario.latest_end_s, world.scenario.duration_s or math.inf)
+    end_s = world.sections.latest_end_s
     known = end_s < math.inf
     looks = LOOKS if world.movement.moves else 0
     here, reached = _looks(world, gains, end_s if known else UNKNOWN_END_S, looks)
@@ -102,7 +102,7 @@ def in_range(world: World) -> Iterator[str]:
         raise EdgeflError(
             f"device {never[0]} is {farther} on all of its way{others}: add sites near them, make the world smaller"
             " (layout.radius_m), or keep devices nearer to sites",
-            ("layout", "sites" if world.scenario.layout.sites is not None else "isd_m"),
+            ("layout", "sites" if world.layout.sites is not None else "isd_m"),
         )
     partly = np.count_nonzero(here > reached)
     if partly:

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named, Section, given_keys
-from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE
-from edgefl.engine.settings import RoundSettings, WorkloadSettings
+from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE, class_sizes
+from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
 
@@ -81,6 +81,29 @@ def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
     ends[-1] = devices
     return np.diff(ends, prepend=0)
+
+
+def size_of(
+    one: FederationSettings | None,
+    federations: Mapping[str, FederationSettings] | None,
+    devices: DeviceSettings,
+    count: int | None,
+) -> int | None:
+    """Return how many of `count` devices a federation has; None if the number is not known yet.
+
+    Args:
+        one: the federation, one of `federations`; None for a single one, which has all devices.
+    """
+    if one is None or federations is None or count is None:
+        return count
+    if one.classes is None:
+        of_each = zip(federations.values(), sizes(list(federations.values()), count), strict=True)
+        return next(int(size) for each, size in of_each if each is one)
+    if devices.classes_by == "types":
+        return None  # only the trace has it
+    classes = devices.classes or {}
+    of_classes = dict(zip(classes, class_sizes(classes, count), strict=True))
+    return int(sum(of_classes[each] for each in one.classes))
 
 
 def check_members(

@@ -41,7 +41,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
         for who in asked[row.code] if not only or row.code in only else ():
             for place, what, remedy in row.broken(sections):
                 raise _Clash(f"{who} needs {row.needs}, but {what}: {remedy}", place, row.code)
-    learning = sections.learning
+    learning = sections.own.learning
     if learning is not None and not only:
         differences = learning.algorithm.sends_differences
         for one in fed_back(learning.uplink_codec, learning.downlink_codec, differences=differences):
@@ -51,11 +51,11 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
 def _asked(s: Sections) -> dict[str, list[str]]:
     """Return the names of the parts that have each need, by the need's code."""
-    learning, selector = s.learning, s.rounds.selector
-    overlapping = [s.server] * s.rounds.overlap
-    tiers = overlapping * (s.rounds.overlap and s.rounds.server.has_tiers)
+    learning, selector = s.own.learning, s.own.rounds.selector
+    overlapping = [s.server] * s.own.rounds.overlap
+    tiers = overlapping * (s.own.rounds.overlap and s.own.rounds.server.has_tiers)
     several = ["a scenario with several federations"] * s.several
-    cloud = ["a cloud"] * (s.cloud is not None)
+    cloud = ["a cloud"] * (s.own.cloud is not None)
     sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
     deciding = [f"the selector {registry.name_of('selectors', selector)}"] * sets
     asked = {
@@ -108,7 +108,7 @@ def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
 
 
 def _beside_others(s: Sections) -> Broken:
-    if s.cloud is not None:
+    if s.own.cloud is not None:
         yield ("cloud",), "a cloud joins the cells of one federation", "leave it out"
     if s.radio.background is not None:
         remedy = "leave it out, or make its users a federation"
@@ -116,8 +116,8 @@ def _beside_others(s: Sections) -> Broken:
     if s.energy_excess:
         what = "its least joules hold for a federation that has the band alone"
         yield ("record", "energy_excess"), what, "leave it out"
-    if isinstance(s.rounds.selector, Decider):
-        name = registry.name_of("selectors", s.rounds.selector)
+    if isinstance(s.own.rounds.selector, Decider):
+        name = registry.name_of("selectors", s.own.rounds.selector)
         yield ("rounds", "selector"), f"{name} decides about the whole band", "take another selector"
 
 
@@ -130,12 +130,12 @@ def _own_way(s: Sections) -> Broken:
 
 def _of_single_rounds(s: Sections) -> Broken:
     for key, default in OF_SYNCHRONOUS.items():
-        if getattr(s.rounds, key) != default:
+        if getattr(s.own.rounds, key) != default:
             yield ("rounds", key), "this key is for rounds that follow one another", "leave it out"
 
 
 def _more_than_a_change(s: Sections) -> Broken:
-    learning, algorithm = s.learning, s.algorithm
+    learning, algorithm = s.own.learning, s.algorithm
     assert learning is not None
     assert algorithm is not None
     if _sends_more(algorithm):
@@ -156,18 +156,18 @@ def _of_single_updates(s: Sections) -> Broken:
         name = s.named("algorithm")
         remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
         yield ("learning", "privacy"), f"{name} makes its model from single updates", remedy
-    if s.rounds.overlap:
+    if s.own.rounds.overlap:
         remedy = "set privacy.where: device, or rounds.server: synchronous"
         yield ("learning", "privacy"), f"{s.server} weights each update by its staleness", remedy
 
 
 def _beyond_theory(s: Sections) -> Broken:
-    for key, what, remedy in s.learning.beyond_theory() if s.learning else ():
+    for key, what, remedy in s.own.learning.beyond_theory() if s.own.learning else ():
         yield ("learning", *key.split(".")), what, f"{remedy}, or leave learning.theory out"
 
 
 def _no_sums(s: Sections) -> Broken:
-    learning = s.learning
+    learning = s.own.learning
     assert learning is not None
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
@@ -177,13 +177,13 @@ def _no_sums(s: Sections) -> Broken:
 
 
 def _state_kept(s: Sections) -> Broken:
-    if s.learning is not None and s.learning.local.optimiser.state != "fresh":
+    if s.own.learning is not None and s.own.learning.local.optimiser.state != "fresh":
         what = "a kept state carries over gradients of earlier rounds"
         yield ("learning", "local", "optimiser"), what, "set optimiser.state: fresh"
 
 
 def _several_models(s: Sections) -> Broken:
-    learning, algorithm = s.learning, s.algorithm
+    learning, algorithm = s.own.learning, s.algorithm
     assert learning is not None
     assert algorithm is not None
     place = ("learning", "evaluation", "metrics")
@@ -230,9 +230,9 @@ ROWS = (
         "places",
         "a selector that fills single places",
         lambda s: _if(
-            not s.rounds.selector.fills_places,
+            not s.own.rounds.selector.fills_places,
             "rounds.selector",
-            f"{registry.name_of('selectors', s.rounds.selector)} chooses whole rounds",
+            f"{registry.name_of('selectors', s.own.rounds.selector)} chooses whole rounds",
             "take all, or one with a count (your own can extend edgefl.engine.selectors.CountedSelector)",
         ),
     ),
@@ -240,9 +240,9 @@ ROWS = (
         "whole_tiers",
         "all devices of a tier at once",
         lambda s: _if(
-            isinstance(s.rounds.selector, CountedSelector),
+            isinstance(s.own.rounds.selector, CountedSelector),
             "rounds.selector",
-            f"{registry.name_of('selectors', s.rounds.selector)} takes only some of them",
+            f"{registry.name_of('selectors', s.own.rounds.selector)} takes only some of them",
             "take the selector all",
         ),
     ),
@@ -250,11 +250,11 @@ ROWS = (
         "common_start",
         "updates that all start from the same model",
         lambda s: _if(
-            s.rounds.overlap,
+            s.own.rounds.overlap,
             "learning.algorithm",
             f"with {s.server} they are stale",
             f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
-            if s.rounds.overlap
+            if s.own.rounds.overlap
             else "",
         ),
     ),
@@ -262,7 +262,7 @@ ROWS = (
         "as_sent",
         "updates of equal weight at any staleness",
         lambda s: _if(
-            s.rounds.overlap and not s.rounds.server.learning.as_sent,
+            s.own.rounds.overlap and not s.own.rounds.server.learning.as_sent,
             "rounds.server",
             f"{s.server} weights them",
             "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
@@ -273,7 +273,7 @@ ROWS = (
         "one_model",
         "one model per cell",
         lambda s: _if(
-            s.rounds.overlap and s.rounds.server.has_tiers,
+            s.own.rounds.overlap and s.own.rounds.server.has_tiers,
             "rounds.server",
             f"{s.server} keeps one model per tier",
             "take another server, such as synchronous",
@@ -282,7 +282,9 @@ ROWS = (
     Row(
         "rounds_of_theory",
         "rounds that all devices begin together",
-        lambda s: _if(s.rounds.overlap, "learning.theory", f"with {s.server} they overlap", "leave it out"),
+        lambda s: _if(
+            s.own.rounds.overlap, "learning.theory", f"with {s.server} they overlap", "leave it out"
+        ),
     ),
     Row(
         "fixed_shares",
@@ -308,7 +310,7 @@ ROWS = (
         lambda s: _if(
             s.algorithm is not None and not s.algorithm.vectors_up,
             "learning.downlink_codec"
-            if s.learning and s.learning.uplink_codec is None
+            if s.own.learning and s.own.learning.uplink_codec is None
             else "learning.uplink_codec",
             f"with {s.named('algorithm')} nothing is sent",
             "leave it out",
@@ -330,7 +332,7 @@ ROWS = (
         "epochs",
         "epochs",
         lambda s: _if(
-            s.learning is not None and s.learning.local.epochs is None,
+            s.own.learning is not None and s.own.learning.local.epochs is None,
             "learning.local.epochs",
             "this key is not set",
             "set a device's maximum number of epochs, or leave out what stops early",

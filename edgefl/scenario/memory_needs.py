@@ -6,18 +6,22 @@ several times as much.
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from edgefl.channel.diversity import PAGE
 from edgefl.channel.transfer import AUTO_SLOTS
+from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.federation.plan import faded_at_once
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
-from edgefl.engine.settings import RoundSettings
+from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.learning.memory import KEPT_FREE, LARGEST_REUSED, Need, available_bytes, require
 from edgefl.mobility.static import Static
+from edgefl.scenario.federation_settings import size_of
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -46,43 +50,39 @@ def check(needs: Sequence[Need]) -> None:
 
 def of_world(scenario: Scenario) -> list[Need]:
     """Return what the devices, their measurements and generated data need."""
-    key, count = _least_devices(scenario)
+    key, count = _least_devices(scenario.devices, scenario.extent)
     needs = [Need(("devices", key), DEVICE_BYTES * count, f"{count:,.0f} devices")]
     if scenario.layout.several:
         cells = scenario.layout.cells
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
-    for name, one in scenario.by_federation.items():
-        own = (scenario.size_of(name, int(count)) or 1) if name else int(count)
-        place, together = _least_participants(one, own)
+    for one in scenario.by_federation.values():
+        own = size_of(one.settings, scenario.federations, scenario.devices, int(count))
+        place, together = _least_participants(one.rounds, scenario.devices, scenario.layout, own or 1)
         if together > 1:
-            links = _faded_links(one.radio, one.rounds, together)
-            size = PARTICIPANT_BYTES * together + _fading_bytes(one.radio) * links
-            needs.append(Need(scenario.place_in(name, *place), size, f"a round of {together:,} devices"))
+            links = _faded_links(scenario.radio, one.rounds, together)
+            size = PARTICIPANT_BYTES * together + _fading_bytes(scenario.radio) * links
+            needs.append(Need(one.place(*place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
-            where = scenario.place_in(name, "learning", "dataset")
-            needs.append(Need(where, one.learning.dataset.least_bytes(), "the data set"))
+            bytes_ = one.learning.dataset.least_bytes()
+            needs.append(Need(one.place("learning", "dataset"), bytes_, "the data set"))
     return needs
 
 
-def of_first_round(scenario: Scenario, devices: int, *, numbers: int, bits: float, flops: float) -> float:
-    """Estimate the bytes that a round adds to the memory of a run that begins.
-
-    Args:
-        devices: number of devices.
-        numbers: parameters and statistics of a model, 0 without training. bits: bits of a transfer. flops: FLOPs per
-            sample.
-    """
-    _, together = _least_participants(scenario, devices)
-    if isinstance(scenario.rounds.selector, CountedSelector):
-        together = min(scenario.rounds.selector.count, devices)
-    radio = scenario.radio
-    slots = together * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
+def of_first_round(world: World, learner: Any) -> float:
+    """Estimate the bytes that a round of a federation and its learner adds to the memory of a run that begins."""
+    numbers = learner.parameters if world.sections.learning else 0
+    rounds, devices, radio = world.sections.rounds, world.members_count, world.extent.radio
+    _, together = _least_participants(rounds, world.devices, world.layout, devices)
+    if isinstance(rounds.selector, CountedSelector):
+        together = min(rounds.selector.count, devices)
+    slots = together * learner.payload_bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
     read = drawn and radio.fidelity != "renewal"
     fading = faded_at_once(together) * (2 * _fading_bytes(radio) if read else RENEWAL_BYTES)
-    training = sum(need.size for need in of_training(scenario, devices, numbers)) if numbers else 0.0
-    kept = KEPT_FREE + LARGEST_REUSED if numbers and flops > REUSED_WEIGHTS * numbers else 0
+    training = sum(need.size for need in of_training(world, numbers)) if numbers else 0.0
+    reused = numbers and learner.flops_per_sample > REUSED_WEIGHTS * numbers
+    kept = KEPT_FREE + LARGEST_REUSED if reused else 0
     return ROUND_BYTES * together + fading + training + kept
 
 
@@ -118,19 +118,18 @@ def _fading_bytes(radio: RadioSettings) -> int:
     return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES
 
 
-def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
-    """Return what a round's models and batches need.
+def of_training(world: World, numbers: int) -> list[Need]:
+    """Return what the models and batches of a federation's round need.
 
     Args:
-        devices: number of devices.
         numbers: parameters and statistics of a model.
     """
-    learning = scenario.learning
+    sections, learning = world.sections, world.sections.learning
     if learning is None:
         return []
-    place, training = _least_participants(scenario, devices)
+    place, training = _least_participants(sections.rounds, world.devices, world.layout, world.members_count)
     # besides the local models: the module and the global model
-    sent = len(scenario.layout.served) if scenario.cloud is not None else 0
+    sent = len(world.served) if sections.cloud is not None else 0
     copies = training * (1 + learning.algorithm.trains_personal + learning.copies_in_transfers) + 2 + sent
     models = f"{copies} models of {numbers:,} numbers"
     steps = learning.local.most
@@ -145,19 +144,21 @@ def of_training(scenario: Scenario, devices: int, numbers: int) -> list[Need]:
     ]
 
 
-def _least_devices(scenario: Scenario) -> tuple[str, float]:
+def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]:
     """Return the key that sets the number of devices, and a number that it almost never falls below."""
-    if scenario.devices.count is not None:
-        return "count", scenario.devices.number or 1
-    inner_m, outer_m = scenario.extent.kept_free_m, scenario.extent.area_radius_m
-    density = scenario.devices.density_per_km2 or 0.0
+    if devices.count is not None:
+        return "count", devices.number or 1
+    inner_m, outer_m = extent.kept_free_m, extent.area_radius_m
+    density = devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
     return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # a Poisson number
 
 
-def _least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ...], int]:
+def _least_participants(
+    rounds: RoundSettings, settings: DeviceSettings, layout: LayoutSettings, devices: int
+) -> tuple[tuple[str, ...], int]:
     """Return the key that sets the number of devices in the first round, and that number, 1 if unknown."""
-    settings, selector = scenario.devices, scenario.rounds.selector
+    selector = rounds.selector
     all_there = (
         all(
             isinstance(kind.mobility, Static)
@@ -166,10 +167,10 @@ def _least_participants(scenario: Scenario, devices: int) -> tuple[tuple[str, ..
             and kind.file is None
             for kind in settings.kinds()
         )
-        and not scenario.layout.several
+        and not layout.several
     )
     if all_there and isinstance(selector, All):
-        return ("devices", _least_devices(scenario)[0]), devices
+        return ("devices", "density_per_km2" if settings.count is None else "count"), devices
     if all_there and isinstance(selector, CountedSelector):
         return ("rounds", "selector", "count"), min(selector.count, devices)
     return (), 1

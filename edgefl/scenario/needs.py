@@ -10,38 +10,35 @@ from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import ClassSettings
-from edgefl.engine.settings import DeviceSettings, WorkloadSettings
+from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, quoted
-from edgefl.learning.settings import LearningSettings
 from edgefl.places.areas import Area
 from edgefl.scenario.day import named_days
+from edgefl.scenario.own_sections import OwnSections
 
 
-def check_task(
-    learning: LearningSettings | None,
-    workload: WorkloadSettings | None,
-    sessions: Any,
-    duration_s: float | None,
-    devices: DeviceSettings,
-    *,
-    several: bool,
-) -> None:
-    """Raise if a run has no task or two, no end, or two clocks.
+def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = False) -> None:
+    """Raise if a federation has no task or two, no end, or two clocks.
 
     Args:
-        sessions: a policy.
-        several: whether there are several federations, which may have their own tasks and are checked separately.
+        several: whether these are the sections that several federations share: each has its own task, checked apart.
 
     Raises:
         EdgeflError: names the key and the remedy.
     """
+    learning, workload, sessions = own.learning, own.workload, own.sessions
+    if own.name and learning is None and workload is None:
+        raise EdgeflError(
+            f"{own.name} has no task, and neither has the scenario: give it learning or workload",
+            ("federations", own.name),
+        )
     both = learning is not None and workload is not None
     if both or (learning is None and workload is None and not several):
         raise EdgeflError(
             "give either learning (train models) or workload (radio and compute only)",
             ("workload" if workload else "learning",),
         )
-    if sessions.count is None and duration_s is None:
+    if sessions.count is None and own.duration_s is None:
         raise EdgeflError(
             "the run has no end: give sessions.count, or duration_s at the top level, or both",
             ("sessions",),

@@ -6,23 +6,20 @@ They are checked when a scenario is read, and with a density again when the numb
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from edgefl.config import registry
 from edgefl.engine.selectors import CountedSelector, Selector
-from edgefl.engine.settings import DeviceSettings, RoundSettings
+from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError
-from edgefl.learning.settings import LearningSettings
+from edgefl.scenario.own_sections import OwnSections
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The sections with these numbers; `sessions` is a policy."""
+    """The sections with these numbers."""
 
     devices: DeviceSettings
-    rounds: RoundSettings
-    sessions: Any
-    learning: LearningSettings | None
+    own: OwnSections
 
     def check(self, devices: int) -> None:
         """Raise if no round could be as the scenario requires.
@@ -60,7 +57,7 @@ class Numbers:
         Raises:
             EdgeflError: names the key and the remedy.
         """
-        server, selector = self.rounds.server, self.rounds.selector
+        server, selector = self.own.rounds.server, self.own.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(
                 "rounds.selector.count already says how many devices work at the same time: leave one of the two out",
@@ -73,15 +70,15 @@ class Numbers:
                     f"{many} exceeds the number of devices, {devices}: lower it", ("rounds", "server", key)
                 )
         buffer = getattr(server, "buffer", None)
-        if buffer is not None and self.rounds.min_updates > buffer:
+        if buffer is not None and self.own.rounds.min_updates > buffer:
             raise EdgeflError(
-                f"{self.rounds.min_updates} exceeds rounds.server.buffer {buffer}: no model would ever be made;"
+                f"{self.own.rounds.min_updates} exceeds rounds.server.buffer {buffer}: no model would ever be made;"
                 " lower it",
                 ("rounds", "min_updates"),
             )
 
     def _check_updates(self, rounds: Iterator[tuple[int, str]]) -> None:
-        updates = self.rounds.min_updates
+        updates = self.own.rounds.min_updates
         for most, who in rounds:
             if updates > most:
                 raise EdgeflError(
@@ -91,14 +88,14 @@ class Numbers:
                 )
 
     def _check_participants(self, devices: int, them: str) -> None:
-        selector: Selector = self.rounds.selector
+        selector: Selector = self.own.rounds.selector
         count = getattr(selector, "count", None)
         if count and count > devices:
             raise EdgeflError(
                 f"{count} exceeds {them}: a round could never have so many participants; lower it",
                 ("rounds", "selector", "count"),
             )
-        factor = self.rounds.over_selection
+        factor = self.own.rounds.over_selection
         if factor > 1 and selector.wanted(devices) >= devices:
             name = registry.name_of("selectors", selector)
             raise EdgeflError(
@@ -124,10 +121,10 @@ class Numbers:
 
     def _rounds_of(self, present: int, of: str) -> Iterator[tuple[int, str]]:
         """Yield each kind of round of `present` devices with the maximum number of updates in it."""
-        yield self.rounds.selector.wanted(present), f"participants of a round{of}"
-        warm_start = self.learning.warm_start if self.learning else None
-        pilots = self.learning.pilot_sessions if self.learning else 0
-        if warm_start is not None and warm_start.probes and (self.sessions.count or math.inf) > pilots:
+        yield self.own.rounds.selector.wanted(present), f"participants of a round{of}"
+        warm_start = self.own.learning.warm_start if self.own.learning else None
+        pilots = self.own.learning.pilot_sessions if self.own.learning else 0
+        if warm_start is not None and warm_start.probes and (self.own.sessions.count or math.inf) > pilots:
             most = max(1, round(warm_start.probe_participants * present))
             yield most, f"participants of a probe round{of}"
 
@@ -135,4 +132,4 @@ class Numbers:
         """Yield session numbers and the ids of their possible members, if these are listed."""
         listed = getattr(self.devices.churn, "sessions", None)
         if listed and self.devices.churn.members(1) is not None:
-            yield from enumerate(listed[: self.sessions.count], start=1)
+            yield from enumerate(listed[: self.own.sessions.count], start=1)

@@ -12,7 +12,6 @@ import numpy as np
 from edgefl.config import own_code, registry, scenario_files, shipped
 from edgefl.config.yaml_source import write
 from edgefl.errors import EdgeflError
-from edgefl.learning.warm_starts import WarmStart
 from edgefl.run_directory.circumstances import leaves
 from edgefl.run_directory.results import Described
 from edgefl.scenario.data_loading import Loaded
@@ -38,11 +37,6 @@ class Prepared:
         self.scenario, self._load, self._learner = scenario, load, learner
 
     @cached_property
-    def parts(self) -> Mapping[str, Scenario]:
-        """The scenario of each federation, by its label, which is empty for a single one."""
-        return self.scenario.by_federation
-
-    @cached_property
     def values(self) -> dict[str, Any]:
         """The complete scenario as plain values, defaults filled in."""
         return written(self.scenario)
@@ -51,7 +45,7 @@ class Prepared:
     def described(self) -> Described:
         """What a run directory keeps of the scenario."""
         one = self.scenario
-        parts = {part: dump(own) for part, own in self.parts.items() if part}
+        parts = {name: dump(one.of_federation(name)) for name in one.federations or ()}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
 
     @cached_property
@@ -61,10 +55,9 @@ class Prepared:
         Raises:
             EdgeflError: one is unavailable.
         """
-        place_in = self.scenario.place_in
         return {
-            ".".join(place_in(part, "learning", "dataset")): self._load.checksum(one.learning.dataset)
-            for part, one in self.parts.items()
+            ".".join(one.place("learning", "dataset")): self._load.checksum(one.learning.dataset)
+            for one in self.scenario.by_federation.values()
             if one.learning is not None
         }
 
@@ -109,48 +102,39 @@ class Prepared:
         Returns:
             None if nothing is trained, or training cannot be shared.
         """
-        scenario = self.parts.get("")  # of a federation on its own
-        if scenario is None or scenario.learning is None or scenario.rounds.overlap:
+        own = world.federations.get("")  # of a federation on its own
+        if own is None or own.learning is None or own.rounds.overlap:
             return None
         settings = self.values["learning"]
         told: list[Any] = [
             self.checksums["learning.dataset"],
             RESULTS_VERSION,
-            scenario.seed,
+            world.streams.seed,
             world.count,
             world.served,
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        if scenario.cloud is not None:  # a lender's state contains the cloud's models
+        if own.cloud is not None:  # a lender's state contains the cloud's models
             told.append("cloud")
         if code := own_code.named_in([settings]):
             told.append(code)
-        if scenario.learning.initial is not None:
-            told.append(_of_file("learning.initial.path", scenario.learning.initial.path))
-        warm_start = scenario.learning.warm_start
-        one_model = len(world.served) == 1 and scenario.cloud is None and scenario.learning.drift is None
-        as_previous = one_model and _trains_two_as_previous(warm_start)
+        if own.learning.initial is not None:
+            told.append(_of_file("learning.initial.path", own.learning.initial.path))
+        warm_start = own.learning.warm_start
+        one_model = len(world.served) == 1 and own.cloud is None and own.learning.drift is None
+        # whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds, which take time and
+        # reorder the cells' questions; declared by the class itself, since a subclass may open differently
+        as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)
         return LearningIdentity(
             whole=hash_of([settings, *told]),
             pilot=hash_of([{key: value for key, value in settings.items() if key != "warm_start"}, *told]),
-            pilot_sessions=scenario.learning.pilot_sessions,
+            pilot_sessions=own.learning.pilot_sessions,
             plain=registry.name_of("warm_starts", warm_start)
             if as_previous and not warm_start.probes
             else "",
             leads=as_previous and warm_start.keeps_first_two,
         )
-
-
-def _trains_two_as_previous(warm_start: WarmStart) -> bool:
-    """Return whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds.
-
-    Probes cost time, which matters if data drift by the clock, and they reorder the cells' questions. With accounted
-    privacy there are no probes.
-    """
-    # declared by the class itself: a subclass may open differently
-    says: bool = vars(type(warm_start)).get("first_two_as_previous", False)
-    return says
 
 
 def _array(values: np.ndarray | None) -> str | None:

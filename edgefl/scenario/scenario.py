@@ -5,9 +5,9 @@
 """
 
 import copy
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -20,9 +20,8 @@ from edgefl.config.yaml_source import Source, parse_value, write
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.class_settings import CLASS_NAME, class_sizes
+from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
-from edgefl.engine.federation.deciding.choice import Reports
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -31,7 +30,7 @@ from edgefl.engine.settings import (
     RoundSettings,
     WorkloadSettings,
 )
-from edgefl.errors import EdgeflError, clipped, moved
+from edgefl.errors import EdgeflError, clipped
 from edgefl.learning.settings import LearningSettings
 from edgefl.places.areas import Area
 from edgefl.places.masts import with_masts
@@ -39,8 +38,15 @@ from edgefl.places.streets import Streets
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario import fits, metres, needs, rates
 from edgefl.scenario.day import Day, named_days
-from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings, check_members, merged, sizes
+from edgefl.scenario.federation_settings import (
+    OWN_SECTIONS,
+    FederationSettings,
+    check_members,
+    merged,
+    size_of,
+)
 from edgefl.scenario.numbers import Numbers
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
 from edgefl.scenario.sections import Sections
 
@@ -148,16 +154,6 @@ class Scenario(Section):
         return next(filter(None, named_days(self.sessions, self.devices).values()), None)
 
     @property
-    def latest_end_s(self) -> float:
-        """The latest end of the run by the clock: its duration, or the end of the last session that ends by time."""
-        policy, end_s = self.sessions, 0.0
-        for _ in range(policy.count or 0):
-            end_s = policy.until_s(end_s)
-            if end_s >= (self.duration_s or math.inf):
-                break
-        return min(self.duration_s or math.inf, end_s if policy.count else math.inf)
-
-    @property
     def extent(self) -> Extent:
         """The extent of this scenario's world, and the height of its antennas."""
         models = [kind.mobility for kind in self.devices.kinds()]
@@ -171,104 +167,58 @@ class Scenario(Section):
         return self.model_copy(update={"federations": None, **self.federations[name].sections})
 
     @property
-    def by_federation(self) -> dict[str, "Scenario"]:
-        """Each federation's scenario by name; a single federation's name is empty."""
-        return {name: self.of_federation(name) for name in self.federations or ("",)}
+    def sections(self) -> OwnSections:
+        """The sections of a single federation; with several, those that they share unless they have their own."""
+        shared = {key: getattr(self, key) for key in OWN_SECTIONS}
+        return OwnSections("", self.duration_s, cloud=self.cloud, **shared)
+
+    @property
+    def by_federation(self) -> dict[str, OwnSections]:
+        """Each federation's sections by name; a single federation's name is empty."""
+        shared = self.sections
+        several = (self.federations or {}).items()
+        return {name: replace(shared, name=name, settings=one, **one.sections) for name, one in several} or {
+            "": shared
+        }
 
     @property
     def trains(self) -> bool:
         """Whether any federation trains models."""
         return any(one.learning is not None for one in self.by_federation.values())
 
-    @contextmanager
-    def naming_federation(self, name: str) -> Iterator[None]:
-        """Make errors raised inside name the federation if the section is its own."""
-        with ExitStack() as places:
-            for section in OWN_SECTIONS:
-                places.enter_context(moved((section,), self.place_in(name, section)))
-            yield
-
-    @staticmethod
-    def whose(name: str, notes: Iterable[str]) -> Iterator[str]:
-        """Yield notes with the federation's name in front if there are several federations."""
-        yield from (f"federation {name}: {note}" if name else note for note in notes)
-
-    def place_in(self, name: str, section: str, *keys: str) -> tuple[str, ...]:
-        """Return the keys of a federation's section: its own, or the scenario's."""
-        own = (self.federations or {}).get(name)
-        has_own = section in OWN_SECTIONS and getattr(own, section, None) is not None
-        return (*(("federations", name) if has_own else ()), section, *keys)
-
-    def size_of(self, name: str, devices: int) -> int | None:
-        """Return the number of devices of a federation; None if only the trace has it."""
-        assert self.federations is not None
-        own, classes = self.federations[name].classes, self.devices.classes or {}
-        if own is None:
-            return int(sizes(list(self.federations.values()), devices)[list(self.federations).index(name)])
-        if self.devices.classes_by == "types":
-            return None
-        return int(sum(class_sizes(classes, devices)[list(classes).index(each)] for each in own))
-
-    @property
-    def reports(self) -> Reports:
-        """What each participant sends besides its update."""
-        return Reports.of(self.rounds.selector, self.sessions)
-
-    @property
-    def numbers(self) -> Numbers:
-        """The sections with numbers that must fit together."""
-        return Numbers(self.devices, self.rounds, self.sessions, self.learning)
-
     @model_validator(mode="after")
     def _fits(self) -> Self:
         """Check that sections agree; report the first conflict in this order."""
-        classes, count = self.devices.classes or {}, self.devices.number
-        self._check_task()
-        metres.check(self.layout, self.areas, self.streets, self.devices, self.origin_lon_lat)
-        needs.check_places(self.extent, self.devices, self.areas)
+        devices, shared, several = self.devices, self.sections, self.federations
+        needs.check_task(shared, devices, several=bool(several))
+        metres.check(self.layout, self.areas, self.streets, devices, self.origin_lon_lat)
+        needs.check_places(self.extent, devices, self.areas)
+        own = self.by_federation
         trained = [
-            self.federations[of].classes if of and self.federations else None
-            for of, one in self.by_federation.items()
-            if one.learning is not None
+            one.settings.classes if one.settings else None for one in own.values() if one.learning is not None
         ]
-        needs.check_samples(classes, trained)
-        if self.federations:
-            self._check_federations(self.federations, count)
-        else:
-            self._check_rounds(count)
+        needs.check_samples(devices.classes or {}, trained)
+        count = devices.number
+        if several:
+            check_members(several, tuple(devices.classes or ()), self.rounds)
+        for name, one in own.items():
+            with one.naming_places():
+                if several:
+                    needs.check_task(one, devices)
+                members = size_of(one.settings, several, devices, count)
+                fits.check(self.fitting(one))
+                numbers = Numbers(devices, one)
+                numbers.check_server(members)
+                rates.check(one.learning, one.sessions, one.duration_s)
+                if several and members is not None:
+                    numbers.check_part(members, name)
         if count is not None:
-            self.numbers.check(count)
+            Numbers(devices, shared).check(count)
         return self
 
-    def _check_task(self) -> None:
-        tasks, several = (self.learning, self.workload), bool(self.federations)
-        needs.check_task(*tasks, self.sessions, self.duration_s, self.devices, several=several)
-
-    def _check_rounds(self, devices: int | None, *, several: bool = False) -> None:
-        fits.check(self.sections(several=several))
-        self.numbers.check_server(devices)
-        rates.check(self.learning, self.sessions, self.duration_s)
-
-    def sections(self, *, several: bool = False) -> Sections:
-        """Return the sections that must fit together; several: whether other federations share the band."""
-        of_run = (self.cloud, self.record.energy_excess, several, needs.of_world(self))
-        return Sections(self.radio, self.rounds, self.sessions, self.learning, *of_run)
-
-    def _check_federations(self, federations: Mapping[str, FederationSettings], count: int | None) -> None:
-        """Check federations against each other, and each as a scenario with a single federation."""
-        check_members(federations, tuple(self.devices.classes or ()), self.rounds)
-        for name, one in self.by_federation.items():
-            with self.naming_federation(name):
-                if one.learning is None and one.workload is None:
-                    raise EdgeflError(
-                        f"{name} has no task, and neither has the scenario: give it learning or workload",
-                        ("federations", name),
-                    )
-                one._check_task()
-                devices = None if count is None else self.size_of(name, count)
-                one._check_rounds(devices, several=True)
-                if devices is not None:
-                    one.numbers.check_part(devices, name)
+    def fitting(self, own: OwnSections) -> Sections:
+        """Return the sections that must fit together in one federation."""
+        return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
 def load(

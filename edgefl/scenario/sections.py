@@ -3,15 +3,12 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
 
 from edgefl.config import registry
 from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.sessions import SessionPolicy
-from edgefl.engine.settings import RoundSettings
 from edgefl.learning.algorithms import Algorithm
-from edgefl.learning.settings import LearningSettings
+from edgefl.scenario.own_sections import OwnSections
 
 Place = tuple[str, ...]
 Broken = Iterator[tuple[Place, str, str]]
@@ -19,34 +16,35 @@ Broken = Iterator[tuple[Place, str, str]]
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections of one federation's scenario.
+    """The sections that must fit together in one federation: its own, and those of all.
 
-    sessions: a policy. energy_excess: whether rounds are compared with their least joules. several: whether other
-    federations share the band. others: sections of the world, and that of each kind of devices, by place.
+    energy_excess: whether rounds are compared with their least joules. others: sections of the world, and those of
+    each kind of devices, by place.
     """
 
+    own: OwnSections
     radio: RadioSettings
-    rounds: RoundSettings
-    sessions: SessionPolicy
-    learning: LearningSettings | None
-    cloud: Any = None
     energy_excess: bool = False
-    several: bool = False
     others: Mapping[tuple[str, ...], Section] = field(default_factory=dict)
+
+    @property
+    def several(self) -> bool:
+        """Whether other federations share the band."""
+        return bool(self.own.name)
 
     @property
     def algorithm(self) -> Algorithm | None:
         """The algorithm, if anything is trained."""
-        return None if self.learning is None else self.learning.algorithm
+        return None if self.own.learning is None else self.own.learning.algorithm
 
     @property
     def server(self) -> str:
         """The server, as errors name it."""
-        return f"the server {registry.name_of('servers', self.rounds.server)}"
+        return f"the server {registry.name_of('servers', self.own.rounds.server)}"
 
     def named(self, key: str) -> str:
         """Return the name of the component at a key of `learning`, such as local.optimiser."""
-        return registry.name_of(f"{key.rpartition('.')[2]}s", attrgetter(key)(self.learning))
+        return registry.name_of(f"{key.rpartition('.')[2]}s", attrgetter(key)(self.own.learning))
 
 
 @dataclass(frozen=True)

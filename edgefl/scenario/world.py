@@ -3,7 +3,6 @@
 import copy
 import math
 from collections.abc import Collection, Generator, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import cast
@@ -20,9 +19,9 @@ from edgefl.engine.air import propagation
 from edgefl.engine.air.background import BackgroundTraffic
 from edgefl.engine.air.background_users import BackgroundUsers
 from edgefl.engine.air.coverage import Coverage
-from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import LargeScaleGains, SpatialGains
 from edgefl.engine.air.indoors import BehindWalls, Obstacles
+from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.measured.rates import MeasuredRates, read
 from edgefl.engine.air.measured.replay import MeasuredCells, MeasuredGains, MeasuredRadio
 from edgefl.engine.air.measurements import Measurements
@@ -41,23 +40,31 @@ from edgefl.scenario.federation_settings import sizes
 from edgefl.scenario.scenario import Scenario
 
 
-@dataclass(frozen=True)
 class World:
-    """The physical world of a scenario; each part is built on first use, and nothing is written."""
+    """The physical world of a scenario; each part is built on first use, and nothing is written.
 
-    scenario: Scenario
-    streams: Streams
-    only: frozenset[int] | None = None  # devices of one of several federations, None for all
+    Attributes:
+        scenario: of the run, for its record and its texts; what the world is made of follows.
+        federations: the sections of each federation by name; a single one's name is empty.
+        sections: those of this world's federation. only: its devices; None for all.
+    """
+
+    def __init__(self, scenario: Scenario, streams: Streams) -> None:
+        self.scenario, self.streams = scenario, streams
+        self.extent, self.devices, self.handover = scenario.extent, scenario.devices, scenario.handover
+        self.federations, self.sections = scenario.by_federation, scenario.sections
+        self.only: frozenset[int] | None = None
+        self._map = scenario.areas, scenario.origin_lon_lat, scenario.streets
 
     @property
-    def extent(self) -> Extent:
-        """The extent of the world, and the height of its antennas."""
-        return self.scenario.extent
+    def layout(self) -> LayoutSettings:
+        """The settings of the sites."""
+        return self.extent.layout
 
     @property
     def sites_m(self) -> np.ndarray:
         """Positions [cells, 2] of the base stations, the centre's first, m."""
-        return self.scenario.layout.sites_m
+        return self.layout.sites_m
 
     @property
     def cells_m(self) -> np.ndarray:
@@ -78,17 +85,17 @@ class World:
     @property
     def served(self) -> list[int]:
         """The cells that have a server: all, the central one, or those listed, but none of the guard ring."""
-        return self.scenario.layout.served
+        return self.layout.served
 
     @cached_property
     def places(self) -> Places:
         """The areas by name, the world's place on Earth, and its streets."""
-        return places(self.scenario.areas, self.scenario.origin_lon_lat, self.scenario.streets)
+        return places(*self._map)
 
     @cached_property
     def count(self) -> int:
         """The number of devices."""
-        devices, extent = self.scenario.devices, self.extent
+        devices, extent = self.devices, self.extent
         if devices.number is not None:
             return devices.number
         if devices.count == "all":
@@ -99,7 +106,7 @@ class World:
         count = poisson_count(self.streams("drop", "count"), density_per_km2=density, **ring)
         if count == 0:
             raise EdgeflError(
-                f"{density}: seed {self.scenario.seed} drops no device at all; raise it",
+                f"{density}: seed {self.streams.seed} drops no device at all; raise it",
                 ("devices", "density_per_km2"),
             )
         return count
@@ -112,7 +119,7 @@ class World:
     @cached_property
     def fleet(self) -> Fleet:
         """The devices by class, with each one's properties."""
-        settings = self.scenario.devices
+        settings = self.devices
         if settings.classes_by == "types":
             recorded = cast(RecordedMovement, self.movement).recorded
             return Fleet.of_types(settings, recorded, self.streams)
@@ -121,7 +128,7 @@ class World:
     @cached_property
     def movement(self) -> Movement:
         """The devices' movement, each by its class's model."""
-        settings = self.scenario.devices
+        settings = self.devices
         if settings.count == "all":
             return settings.mobility.within(self.places).start_all()
         if settings.classes_by == "types":
@@ -162,19 +169,19 @@ class World:
     @property
     def may_cross(self) -> bool:
         """Whether devices may reach the edge of a cell: they move, among several cells or beyond the only one."""
-        several = self.scenario.layout.several
+        several = self.layout.several
         further = self.extent.area_radius_m > self.extent.radius_m or any(
-            mobility.goes_anywhere for _, mobility in self.scenario.devices.mobilities()
+            mobility.goes_anywhere for _, mobility in self.devices.mobilities()
         )
         return self.movement.moves and (several or further)
 
     @cached_property
     def populations(self) -> list[range]:
         """Device ids of each standing population, ascending; the first ones may have one more device."""
-        groups = self.scenario.devices.populations
+        groups = self.devices.populations
         if self.count < groups:
             raise EdgeflError(
-                f"seed {self.scenario.seed} drops {self.count} devices, too few for {groups} populations",
+                f"seed {self.streams.seed} drops {self.count} devices, too few for {groups} populations",
                 ("devices", "populations"),
             )
         size, more = divmod(self.count, groups)
@@ -198,42 +205,42 @@ class World:
         With shares, every device draws a number, and the federations take the devices in ascending order of these
         numbers: other draws do not matter.
         """
-        federations = list((self.scenario.federations or {}).values())
+        settings = [one.settings for one in self.federations.values() if one.settings]
         of = np.zeros(self.count, dtype=np.intp)
-        if not federations:
+        if not settings:
             return of
-        if federations[0].classes is None:
+        if settings[0].classes is None:
             order = np.argsort(self.streams("federation").random(self.count), kind="stable")
-            of[order] = np.repeat(np.arange(len(federations)), sizes(federations, self.count))
+            of[order] = np.repeat(np.arange(len(settings)), sizes(settings, self.count))
             return of
-        for place, one in enumerate(federations):
+        for place, one in enumerate(settings):
             kinds = [kind for kind, name in enumerate(self.fleet.names) if name in (one.classes or ())]
             of[np.isin(self.fleet.of, kinds)] = place
         return of
 
     def of_federation(self, name: str) -> "World":
-        """Return the same world for one of several federations: its scenario, and its devices as members."""
+        """Return the same world for one of several federations: its sections, and its devices as members."""
         if not name:
             return self
-        place = list(self.scenario.federations or ()).index(name)
         other = copy.copy(self)
-        vars(other)["only"] = frozenset(np.flatnonzero(self.federation_of == place).tolist())
-        vars(other)["scenario"] = self.scenario.of_federation(name)
+        other.sections = self.federations[name]
+        place = list(self.federations).index(name)
+        other.only = frozenset(np.flatnonzero(self.federation_of == place).tolist())
         return other
 
     @property
     def by_federation(self) -> dict[str, "World"]:
         """Each federation's world by name; a single federation's name is empty."""
-        return {name: self.of_federation(name) for name in self.scenario.federations or ("",)}
+        return {name: self.of_federation(name) for name in self.federations}
 
     @property
     def _groups(self) -> Groups | None:
         """Federations as groups of devices that share a band by weight; None with a single federation."""
-        federations = self.scenario.federations
-        if not federations:
+        weights = [one.settings.weight for one in self.federations.values() if one.settings]
+        if not weights:
             return None
         of = self.federation_of.tolist()
-        return Groups(lambda id_: of[cast(int, id_)], [one.weight for one in federations.values()])
+        return Groups(lambda id_: of[cast(int, id_)], weights)
 
     @cached_property
     def gains(self) -> LargeScaleGains:
@@ -246,16 +253,16 @@ class World:
     @cached_property
     def measured(self) -> MeasuredRates | None:
         """The measured rates of all devices, or None if rates are computed."""
-        settings = self.scenario.radio.measured
+        settings = self.extent.radio.measured
         if settings is None:
             return None
         rates = read(settings, shipped.data(settings.path))
-        rates.check(self.count, self.scenario.layout.cells)
+        rates.check(self.count, self.layout.cells)
         return rates
 
     def radio(self, env: simpy.Environment) -> Radio:
         """Build the radio of all cells."""
-        settings = self.scenario.radio
+        settings = self.extent.radio
         power_w = self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm))
         if self.measured is not None:
             gains = MeasuredGains(self.measured, self.cells_m, lambda: env.now)
@@ -271,7 +278,7 @@ class World:
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
                 gains=self._behind_walls(env),
                 streams=self.streams,
-                reading_s=self.scenario.handover.measurement_interval_s,
+                reading_s=self.handover.measurement_interval_s,
                 groups=self._groups,
             )
 
@@ -279,7 +286,7 @@ class World:
         self, env: simpy.Environment, recorder: Recorder, coverage: Coverage | None = None
     ) -> Network:
         """Build the network that assigns devices to serving cells; its processes are not started."""
-        layout, gains, fleet, handover = self.scenario.layout, self.gains, self.fleet, self.scenario.handover
+        layout, gains, fleet, handover = self.layout, self.gains, self.fleet, self.handover
         several = layout.several
         by_place = gains if several and isinstance(gains, SpatialGains) else None
         measurements = Measurements(layout.cells, by_place.power_db_of if by_place else None)
@@ -301,7 +308,7 @@ class World:
                 idle_power_w=fleet.idle_power_w,
                 draws=fleet.draws(),
             ),
-            tick_s=handover.measurement_interval_s if several else self.scenario.rounds.movement_tick_s,
+            tick_s=handover.measurement_interval_s if several else self.sections.rounds.movement_tick_s,
             handover=handover,
             recorder=recorder,
             coverage=coverage,
@@ -310,21 +317,21 @@ class World:
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
         """Yield the processes of background traffic, if there is any."""
-        if self.scenario.radio.background is None:
+        if self.extent.radio.background is None:
             return
-        users = BackgroundUsers(self.scenario.devices, self.gains, self.extent, self.streams)
+        users = BackgroundUsers(self.devices, self.gains, self.extent, self.streams)
         of_cells = BackgroundTraffic(radio.air, self.served, users.snr, self.streams)
         yield from of_cells.processes()
 
     def rehearsal(self) -> "World":
         """Return the same world with a copy of its gains, so that this world's counters do not change."""
         other = copy.copy(self)
-        vars(other)["gains"] = copy.copy(self.gains)
+        other.gains = copy.copy(self.gains)
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
         """Obstacles between devices and every site, walls and cars, on a clock; None without any."""
-        by_trip = self.scenario.devices.indoors_by == "trip"
+        by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)
 

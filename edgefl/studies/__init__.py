@@ -6,7 +6,7 @@
 from edgefl.studies.adding_seeds import ask
 from edgefl.studies.execution import run
 from edgefl.studies.options import Failed, IncompleteStudy, StudyOptions
-from edgefl.studies.planning import Run, StudyCase, StudyPlan, load, plan
+from edgefl.studies.planning import Run, StudyPlan, plan
 from edgefl.studies.study_file import LONGEST_LABEL, Study
 
 __all__ = [
@@ -15,11 +15,9 @@ __all__ = [
     "IncompleteStudy",
     "Run",
     "Study",
-    "StudyCase",
     "StudyOptions",
     "StudyPlan",
     "ask",
-    "load",
     "plan",
     "run",
 ]

@@ -10,23 +10,22 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO, leaves
 from edgefl.run_directory.results import fresh_directory
-from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import Identity, in_short
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
-from edgefl.studies.planning import StudyPlan
 from edgefl.studies.states import State, about_run
 
 FILE = "study.yaml"
 
 
 def place(
-    plan: StudyPlan, out: str | Path | None, load: Loaded, *, go_on: bool
+    name: str, out: str | Path | None, prepared: Mapping[Path, Prepared], *, go_on: bool
 ) -> tuple[Path, dict[Path, dict[str, Any]]]:
     """Return a study's directory, new or continued, and run.json of each run in it; write nothing.
 
     Args:
+        name: of the study. prepared: path -> the scenario of each run.
         out: by default `runs/NAME`, numbered if that holds something else.
 
     Raises:
@@ -34,14 +33,14 @@ def place(
     """
     if out is not None:
         path = without_tilde(Path(out))
-        return path, check_unchanged(plan, path, load) if _holds_a_study(path) and go_on else {}
+        return path, check_unchanged(path, prepared) if _holds_a_study(path) and go_on else {}
     for number in count(1):
-        path = Path("runs", plan.name if number == 1 else f"{plan.name}-{number}")
+        path = Path("runs", name if number == 1 else f"{name}-{number}")
         if not path.exists():
             break
         if _holds_a_study(path) and go_on:
             with suppress(EdgeflError):
-                return path, check_unchanged(plan, path, load)
+                return path, check_unchanged(path, prepared)
     return path, {}
 
 
@@ -63,7 +62,7 @@ def _holds_a_study(path: Path) -> bool:
     return (path / FILE).is_file()
 
 
-def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path, dict[str, Any]]:
+def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
     """Refuse a directory that holds a different run under the name of one of this study's runs.
 
     Returns:
@@ -73,18 +72,17 @@ def check_unchanged(plan: StudyPlan, directory: Path, load: Loaded) -> dict[Path
         EdgeflError: names the run, and the keys that differ.
     """
     wrong = []
-    records = {run.path: about_run(directory / run.path) for run in plan.runs}
-    for run in plan.runs:
-        about = records[run.path]
+    records = {path: about_run(directory / path) for path in prepared}
+    for path, about in records.items():
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # it ended before it wrote its identity
-        own = Prepared(run.scenario, load).identity
+        own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
         # keys newer than the run have their defaults, with which it is the same run
-        if difference := _difference(directory / run.path, recorded, own):
-            wrong.append(f"{run.path}: {difference}")
+        if difference := _difference(directory / path, recorded, own):
+            wrong.append(f"{path}: {difference}")
     if wrong:
         more = f"\n  and {len(wrong) - 3} more" if len(wrong) > 3 else ""
         listed = "".join(f"\n  {one}" for one in wrong[:3])

@@ -2,9 +2,10 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
+from edgefl.errors import EdgeflError
 from edgefl.run.forecast import Forecast, Range, total
 from edgefl.run.probe import PROBE_ROUNDS, Probe, probe
 from edgefl.run.progress import size, wall_time
@@ -15,10 +16,12 @@ from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs
 from edgefl.studies.directory import FILE, check_unchanged
 from edgefl.studies.planning import Run, StudyPlan
-from edgefl.studies.states import State, state_of, states_of
+from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
+from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
+CHECKS_S = 20.0  # wall time in which runs are built; those after it are not checked
 FURTHER_PROBES_S = 0.2  # wall time; cases that are not probed by then are estimated by the nearest one
 Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
@@ -73,31 +76,53 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     """Yield lines on what a study is about to do; two rounds of some cases run in a scratch directory.
 
     Raises:
-        EdgeflError: the directory holds something else, or a run cannot begin.
+        EdgeflError: the directory holds something else; or, after the last line, names the runs that would fail.
     """
     load = Loaded(download=True)
     directory = Path(out) if out is not None else Path("runs", plan.name)
-    records = check_unchanged(plan, directory, load) if (directory / FILE).is_file() else {}
-    states = states_of(directory, (run.path for run in plan.runs), records)
-    reuse = plan_reuse(plan.runs, load, states)
+    prepared = plan.prepared(load)
+    records = check_unchanged(directory, prepared) if (directory / FILE).is_file() else {}
+    states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
+    reuse = plan_reuse(prepared, states)
     for run in plan.runs:
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
     forecasts = _Forecasts(device, load)
-    costs = [
-        (ONE, forecasts.of(run, reuse[run.path]))
-        for run in plan.runs
-        if states[run.path] is not State.COMPLETED
-    ]
+    to_do = [run for run in plan.runs if states[run.path] is not State.COMPLETED]
+    failing = yield from _failing(to_do, device, load)
+    costs = [(ONE, forecasts.of(run, reuse[run.path])) for run in to_do if run.label not in failing]
     if costs:
         yield (
             f"still to be done, roughly: {_wall_time(costs)} on one core, not counting training that a run "
             f"takes from another; {_disk(costs)} on disk; "
             f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
-    if plan.question is not None:
+    if plan.question is not None and (costs or not failing):
         yield _of_question(plan, directory, load, forecasts, costs)
+    if failing:
+        alike = dict.fromkeys(failing.values())
+        told = [(", ".join(one for one in failing if failing[one] == error), error) for error in alike]
+        listed = "".join(f"\n  {labels}: {error}" for labels, error in told)
+        raise EdgeflError(f"{len(failing)} of {len(to_do)} runs would fail at their start:{listed}")
+
+
+def _failing(runs: Sequence[Run], device: str, load: Loaded) -> Generator[str, None, dict[str, str]]:
+    """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
+
+    Yields:
+        A line on how many were built, if all would take too long.
+    """
+    failing, began_s = {}, time.perf_counter()
+    for number, run in enumerate(runs):
+        if time.perf_counter() - began_s > CHECKS_S:
+            yield f"only the first {number} of {len(runs)} runs were checked: more would take over {CHECKS_S:g} s"
+            break
+        try:
+            check_build(run.scenario, device, load)
+        except EdgeflError as error:
+            failing[run.label] = str(error)
+    return failing
 
 
 def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _Forecasts, costs: Costs) -> str:
@@ -109,11 +134,12 @@ def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _For
         return f"the question is answered: {answer.sentence}"
     own = {run.scenario.seed for run in plan.runs}
     first, further = max(own) + 1, question.budget - len(own)
-    of_one_seed = pairs(plan, {run.setting: [first] for run in plan.runs}).runs if further else []
-    reuse = plan_reuse(of_one_seed, load)
-    for run in of_one_seed:
-        most = further - _complete(directory, run, range(first, first + further))
-        costs = [*costs, (Range(0, most), forecasts.of(run, reuse[run.path]))]
+    if further:
+        of_one_seed = pairs(plan, {run.setting: [first] for run in plan.runs})
+        reuse = plan_reuse(of_one_seed.prepared(load))
+        for run in of_one_seed.runs:
+            most = further - _complete(directory, run, range(first, first + further))
+            costs = [*costs, (Range(0, most), forecasts.of(run, reuse[run.path]))]
     runs = total((number, ONE) for number, _ in costs)
     settings = len({run.setting for run in plan.runs})
     where = f" in each of {settings} settings" if settings > 1 else ""

@@ -19,7 +19,7 @@ from edgefl.studies.options import StudyOptions
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.scheduler import RunScheduler
-from edgefl.studies.states import states_of
+from edgefl.studies.states import state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
@@ -60,10 +60,11 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
 
 def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, load: Loaded) -> Path:
     options.begins(plan)
-    directory, records = place(plan, out, load, go_on=options.go_on)
-    states = states_of(directory, (each.path for each in plan.runs), records)
+    prepared = plan.prepared(load)
+    directory, records = place(plan.name, out, prepared, go_on=options.go_on)
+    states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     alone = {path: ReusePlan() for path in states}
-    reuse = plan_reuse(plan.runs, load, states) if options.share else alone
+    reuse = plan_reuse(prepared, states) if options.share else alone
     cluster = options.executor if callable(options.executor) else None
     # other machines need the absolute path of this one's current folder
     there = directory.resolve() if cluster else directory

@@ -9,22 +9,10 @@ from pathlib import Path
 from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
-
-
-@dataclass(frozen=True)
-class StudyCase:
-    """A variant in one setting; its scenario has the base's seed."""
-
-    setting: Mapping[str, str]  # axis -> label; empty without a grid
-    variant: str
-    scenario: Scenario
-
-    @property
-    def folder(self) -> str:
-        """The folder of a setting: `alpha-0.3_algorithm-moon`."""
-        return "_".join(f"{axis}-{label}" for axis, label in self.setting.items())
 
 
 def _named(setting: Mapping[str, str], variant: str) -> str:
@@ -71,6 +59,10 @@ class StudyPlan:
     choose: ChoiceSettings | None = None
     base: Source | None = None
 
+    def prepared(self, load: Loaded) -> dict[Path, Prepared]:
+        """Return each run's scenario with what follows from it, by the run's path."""
+        return {run.path: Prepared(run.scenario, load) for run in self.runs}
+
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
         """Return label and scenario of the first run of each case; `like` limits the cases to those of these runs."""
         first: dict[tuple[str, ...], Run] = {}
@@ -80,12 +72,12 @@ class StudyPlan:
         return [(first[case].label, first[case].scenario) for case in cases]
 
 
-def load(
-    path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
-) -> tuple[Study, list[StudyCase]]:
-    """Load and validate a study and its cases; `seeds`, without duplicates, replace the file's.
+def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None) -> StudyPlan:
+    """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 
     Args:
+        path: study file.
+        seeds: only these, without duplicates, instead of the study's; its question is then not answered.
         base: the scenario, replacing the file named in the study.
 
     Raises:
@@ -101,20 +93,40 @@ def load(
     cases = []
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
-        for variant, overrides in study.variants.items():
-            varied = copy.deepcopy(unchanged)
-            try:
-                for axis, label in setting.items():
-                    for key, value in study.grid[axis][label].items():
-                        varied.override(key, value, source.where(("grid", axis, label, key)))
-                for key, value in (overrides or {}).items():
-                    varied.override(key, value, source.where(("variants", variant, key)))
-                scenario = from_source(varied)
-                _check_aims(study, scenario)
-                cases.append(StudyCase(setting, variant, scenario))
-            except EdgeflError as error:
-                raise EdgeflError(f"{_named(setting, variant)}: {error}") from error
-    return study, cases
+        folder = "_".join(f"{axis}-{label}" for axis, label in setting.items())
+        for variant in study.variants:
+            about = StudyMembership(study.name, variant, study.reference, setting, tuple(study.variants))
+            cases.append((_varied(source, study, unchanged, about), Path(folder, variant), about))
+    runs = [
+        Run(scenario.model_copy(update={"seed": seed}), path / f"seed-{seed}", about)
+        for seed in study.seeds
+        for scenario, path, about in cases
+    ]
+    question = None if seeds else study.question
+    return StudyPlan(Path(path), study.name, runs, question, study.choose, base)
+
+
+def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:
+    """Return the scenario of a variant in a setting, with the base's seed.
+
+    Args:
+        source: of the study. unchanged: the base scenario's.
+
+    Raises:
+        EdgeflError: names the variant and the setting first.
+    """
+    varied = copy.deepcopy(unchanged)
+    try:
+        for axis, label in about.setting.items():
+            for key, value in study.grid[axis][label].items():
+                varied.override(key, value, source.where(("grid", axis, label, key)))
+        for key, value in (study.variants[about.variant] or {}).items():
+            varied.override(key, value, source.where(("variants", about.variant, key)))
+        scenario = from_source(varied)
+        _check_aims(study, scenario)
+    except EdgeflError as error:
+        raise EdgeflError(f"{_named(about.setting, about.variant)}: {error}") from error
+    return scenario
 
 
 def _check_aims(study: Study, scenario: Scenario) -> None:
@@ -125,34 +137,3 @@ def _check_aims(study: Study, scenario: Scenario) -> None:
                 f"several federations share its cells, but {key} is about the rounds of one: leave out {key}, or"
                 " federations"
             )
-
-
-def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None) -> StudyPlan:
-    """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
-
-    Args:
-        path: study file.
-        seeds: only these, instead of the study's; its question is then not answered.
-        base: the scenario, replacing the file named in the study.
-
-    Raises:
-        EdgeflError: names file, line and remedy.
-    """
-    study, cases = load(path, seeds, base)
-    runs = [
-        Run(
-            case.scenario.model_copy(update={"seed": seed}),
-            Path(case.folder, case.variant, f"seed-{seed}"),
-            StudyMembership(
-                study.name,
-                case.variant,
-                study.reference,
-                case.setting,
-                tuple(study.variants),
-            ),
-        )
-        for seed in study.seeds
-        for case in cases
-    ]
-    question = None if seeds else study.question
-    return StudyPlan(Path(path), study.name, runs, question, study.choose, base)

@@ -1,7 +1,6 @@
 """Return the state of a study's run, from its directory and the claim on it."""
 
 import shutil
-from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -40,13 +39,6 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
     if about.get("status") == State.COMPLETED:
         return State.COMPLETED
     return standing(about, run_locks.held(directory, run))
-
-
-def states_of(
-    directory: Path, runs: Iterable[Path], records: Mapping[Path, dict[str, Any]]
-) -> dict[Path, State]:
-    """Return the states of runs of a study by path; records: contents of the existing run.json."""
-    return {run: state_of(directory, run, records.get(run, {})) for run in runs}
 
 
 def standing(about: dict[str, Any], claimed: bool | None) -> State:

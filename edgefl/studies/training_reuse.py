@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,11 +10,9 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run.study_membership import AS_PREVIOUS, Lending, TrainingReuse
 from edgefl.run_directory.journal import LENT
-from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.identity import LearningIdentity
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.world import World
-from edgefl.studies.planning import Run
 from edgefl.studies.states import State
 
 
@@ -41,7 +40,7 @@ class ReusePlan:
 
 
 def plan_reuse(
-    runs: Sequence[Run], load: Loaded, states: Mapping[Path, State] | None = None
+    prepared: Mapping[Path, Prepared], states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
     """Return for each run, by its path, the training that it takes and leaves.
 
@@ -50,17 +49,19 @@ def plan_reuse(
     those whose warm start trains these as `previous` does.
 
     Args:
+        prepared: the scenarios of the runs, by path.
         states: states of the runs, by path; completed ones need not run.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
-    plans = {run.path: ReusePlan(family=[run.path]) for run in runs}
-    for candidates in _candidates(runs, load):
+    plans = {path: ReusePlan(family=[path]) for path in prepared}
+    for candidates in _candidates(prepared):
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
         told: dict[Path, LearningIdentity] = {}
-        for path, prepared in candidates.items():
-            if own := _told(prepared):
-                told[path] = own
-                families[own.pilot][own.whole].append(path)
+        for path, one in candidates.items():
+            with suppress(EdgeflError):  # the run itself will raise it
+                if own := one.learning_identity(World(one.scenario, Streams(one.scenario.seed))):
+                    told[path] = own
+                    families[own.pilot][own.whole].append(path)
         for groups in families.values():
             family = [path for members in groups.values() for path in members]
             heads = []
@@ -100,22 +101,15 @@ def lent_after(run: Path) -> int:
     return sum(1 for _ in (run / LENT).glob("*.json"))
 
 
-def _candidates(runs: Sequence[Run], load: Loaded) -> Iterator[dict[Path, Prepared]]:
+def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepared]]:
     """Yield groups of runs that may share training, by a quick comparison of seed and learning settings."""
     alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
-    for run in runs:
-        prepared, learning = Prepared(run.scenario, load), run.scenario.learning
+    for path, one in prepared.items():
+        learning = one.scenario.learning
         if learning is None:
             continue
         if id(learning) not in settings:  # the seeds of a case share it
-            settings[id(learning)] = str({**prepared.values["learning"], "warm_start": None})
-        alike[f"{run.scenario.seed} {settings[id(learning)]}"][run.path] = prepared
+            settings[id(learning)] = str({**one.values["learning"], "warm_start": None})
+        alike[f"{one.scenario.seed} {settings[id(learning)]}"][path] = one
     yield from (group for group in alike.values() if len(group) > 1)
-
-
-def _told(prepared: Prepared) -> LearningIdentity | None:
-    try:
-        return prepared.learning_identity(World(prepared.scenario, Streams(prepared.scenario.seed)))
-    except EdgeflError:  # the run itself will raise it
-        return None

@@ -38,21 +38,25 @@ def check(
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    if _is_study(path, overrides):
-        return check_builds(planning.plan(path).first_runs(), device, load)
-    return [check_build(load_scenario(path, overrides), device, load)]
+    return check_builds(cases_of(path, overrides)[0], device, load)
 
 
-def _is_study(path: Path, overrides: Sequence[str]) -> bool:
-    """Tell whether a file is a study, which takes no overrides on the command line.
+def cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str, Scenario]], int]:
+    """Return label and scenario of each case of a file, and how many seeds each has; a scenario has an empty label.
+
+    Args:
+        overrides: as in `check`.
 
     Raises:
-        EdgeflError: it is a study, and overrides were given.
+        EdgeflError: names file, line and remedy.
     """
-    study = "variants" in Source(path).data
-    if study and overrides:
+    if "variants" not in Source(path).data:
+        return [("", load_scenario(path, overrides))], 1
+    if overrides:
         raise EdgeflError(f"{path}: is a study; --set works only for scenarios, since a study has variants")
-    return study
+    plan = planning.plan(path)
+    cases = plan.first_runs()
+    return cases, len(plan.runs) // len(cases)
 
 
 def check_builds(
@@ -73,6 +77,8 @@ def check_builds(
         try:
             checks.append(check_build(scenario, device, load))
         except EdgeflError as error:
+            if not label:
+                raise
             raise EdgeflError(f"{label}: {error}") from error
     return checks
 
@@ -128,16 +134,14 @@ def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> It
     Raises:
         EdgeflError: a file is invalid, or a run cannot start.
     """
-    if not _is_study(path, overrides):
-        yield from _tried(load_scenario(path, overrides), device).costs()
-        return
-    study, cases = planning.load(path)
-    seeds = len(study.seeds)
+    cases, seeds = cases_of(path, overrides)
     walls_s = []
-    for case in cases:
-        yield f"{case.folder} {case.variant}, one of {seeds} seeds:".lstrip()
-        made = _tried(case.scenario, device)
+    for label, scenario in cases:
+        if label:
+            yield f"{label}, one of {seeds} seeds:"
+        made = _tried(scenario, device)
         yield from made.costs()
         walls_s.append((Range(seeds, seeds), made.wall_s))
-    whole = total(walls_s).text(wall_time)
-    yield f"the whole study, {seeds * len(cases)} runs one after another: {whole}"
+    if cases[0][0]:
+        whole = total(walls_s).text(wall_time)
+        yield f"the whole study, {seeds * len(cases)} runs one after another: {whole}"

@@ -1,5 +1,6 @@
 """One energy: what rounds.csv, devices.csv, ledger.csv, `costs` and `compare` say of a run is one number."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pandas as pd
 import pytest
 
 import edgefl
+from edgefl.analysis.measures.energy import SHARES, energy_by_class
 from edgefl.analysis.reports.costs import report_costs
 from edgefl.analysis.runs.load import load_runs
 from tests.tools.invariants import check_run
@@ -81,6 +83,15 @@ def test_all_tables_of_a_run_tell_one_energy(world: str, tmp_path: Path, unrende
     ]
     assert sum(found.energy_j.sum() for found in costs) == pytest.approx(energy_j, rel=1e-12)
     assert sum(found.total_j.sum() for found in costs) == pytest.approx(ledger.total_j.sum(), rel=1e-12)
+    for part in parts:
+        of_part = pd.read_csv(part / "ledger.csv")
+        shares = energy_by_class(load_runs(part))[[*SHARES]]
+        assert shares.to_numpy().sum() == math.fsum(of_part.total_j)
+        assert shares.circuit_j.sum() == pytest.approx(of_part.circuit_j.sum(), rel=1e-12)
+        assert (
+            (of_part.circuit_j > 0) == (of_part.transmit_j > 0)
+        ).all()  # whatever is sent, something is on
+        assert (of_part.circuit_j <= of_part.transmit_j).all()
     if world == "learning":
         compared = edgefl.compare(run, out=tmp_path / "compare")
         assert compared.table.energy_j_mean.tolist() == pytest.approx([energy_j], rel=1e-12)

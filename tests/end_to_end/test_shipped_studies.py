@@ -5,28 +5,29 @@ from pathlib import Path
 import pytest
 
 from edgefl import studies
+from edgefl.config.yaml_source import Source
 from edgefl.scenario.scenario import Scenario
+from edgefl.studies.study_file import Study
 
 STUDIES = sorted((Path(__file__).parents[2] / "scenarios" / "studies").glob("*.yaml"))
 
 
 @pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
 def test_study(path: Path) -> None:
-    content, cases = studies.load(path, seeds=[100])
-    assert content.name == path.stem
+    planned, content = studies.plan(path, seeds=[100]), Source(path).validate(Study)
+    assert planned.name == path.stem
     settings = 1
     for points in content.grid.values():
         settings *= len(points)
-    assert len(cases) == settings * len(content.variants)
-    assert len({(case.folder, case.variant) for case in cases}) == len(cases)
+    assert len(planned.runs) == settings * len(content.variants)
+    assert len({run.path for run in planned.runs}) == len(planned.runs)
 
 
 def learning(name: str, variant: str, **setting: str) -> Scenario:
     """The scenario of a case, with what of the setting is not given left open."""
-    _, cases = studies.load(STUDIES[0].parent / f"{name}.yaml", seeds=[100])
-    for case in cases:
-        if case.variant == variant and setting.items() <= case.setting.items():
-            return case.scenario
+    for run in studies.plan(STUDIES[0].parent / f"{name}.yaml", seeds=[100]).runs:
+        if run.member.variant == variant and setting.items() <= run.member.setting.items():
+            return run.scenario
     raise AssertionError(f"no such case: {variant}, {setting}")
 
 

@@ -236,6 +236,18 @@ FAULTS = (
         ),
     ),
     Fault(
+        "analysis.shares_not_exact",
+        "the shares of a run's energy sum to its total up to rounding only",
+        "exact sum of ledger.csv",
+        f"{UNIT}test_energy.py::test_shares_sum_to_the_ledgers_total_to_the_last_digit",
+        "nothing",
+        edited(
+            "edgefl.analysis.measures.energy:_of_run",
+            "shares[:] = counts * digit_j",
+            "pass",
+        ),
+    ),
+    Fault(
         "analysis.gaps_twice",
         "overlapping absences of a device count twice",
         "union of intervals",

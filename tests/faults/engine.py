@@ -89,6 +89,14 @@ FAULTS = (
         edited("edgefl.engine.devices.ledger:_busy_s", "(up_s, up_s + after_uplink_s)", "(up_s, up_s)"),
     ),
     Fault(
+        "engine.circuits_without_waits",
+        "the waits of an upload are not counted among its circuits",
+        "3GPP TR 38.840, Table 18",
+        f"{UNIT}test_power_models.py::test_the_states_of_tr_38840",
+        "1e-9 of the joules",
+        edited("edgefl.engine.devices.ledger:_circuit_j", " + radio.wait_w * wait_s", ""),
+    ),
+    Fault(
         "engine.tail_order",
         "a tail that is cut short is charged at its last stage's power",
         "stages of a tail follow one another",

@@ -182,6 +182,8 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
             drawn_j = capacity_j + row["recharged_j"] - row["left_j"]
             if abs(row["total_j"] - drawn_j) > METER_TOLERANCE * (capacity_j + row["recharged_j"]):
                 yield f"ledger.csv: device {device:g} has total_j {row['total_j']}, its battery gave {drawn_j}"
+        if row.get("circuit_j", 0.0) > row["transmit_j"]:
+            yield f"ledger.csv: device {device:g} has more joules in its circuits than in its transfers"
         if row["wasted_j"] > (1 + SUM_TOLERANCE) * row["energy_j"]:
             yield f"ledger.csv: device {device:g} has wasted more than its work cost"
     for device, _ in sums:

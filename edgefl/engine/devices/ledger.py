@@ -7,7 +7,8 @@ import numpy as np
 
 from edgefl.channel.units import FloatArray
 from edgefl.engine.devices.battery import Charge
-from edgefl.engine.parts import Activity
+from edgefl.engine.parts import Activity, Part, Span, total
+from edgefl.engine.power_models import Draws
 from edgefl.engine.records import LedgerRow
 
 
@@ -23,6 +24,7 @@ class Ledger:
         self._busy_s = np.zeros(devices)  # in an activity, or with a tail
         self._stalled_s = np.zeros(devices)
         self._stalled_j = np.zeros(devices)
+        self._circuit_j = np.zeros(devices)
 
     def book(
         self,
@@ -54,6 +56,15 @@ class Ledger:
         """Add a round's time and energy without a link, from its `stall_columns`."""
         np.add.at(self._stalled_s, ids, stalls["stalled_s"])
         np.add.at(self._stalled_j, ids, stalls["stalled_j"])
+
+    def book_circuits(self, parts: Sequence[Part], draws: Sequence[Draws]) -> None:
+        """Add the energy of a round's uploads, by parts, besides that of the amplifier and of the bits."""
+        circuit_j = [_circuit_j(part.uplink, of) for part, of in zip(parts, draws, strict=True)]
+        np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
+
+    def circuits(self) -> dict[str, FloatArray]:
+        """Return a further column [devices] if radios have circuits beside the amplifier; transmit_j includes it."""
+        return {"circuit_j": self._circuit_j}
 
     def stalls(self) -> dict[str, FloatArray]:
         """Return further columns [devices] if links can fail; receive_j and transmit_j include stalled_j."""
@@ -102,6 +113,19 @@ class Ledger:
         values = [of.tolist() if isinstance(of, np.ndarray) else of for of in columns.values()]
         for row in zip(*values, strict=True):
             yield LedgerRow(**dict(zip(columns, row, strict=True)))
+
+
+def _circuit_j(upload: Span | None, radio: Draws) -> float:
+    """Return the energy of an upload that is independent of what is radiated: circuits, waits, access, searches."""
+    if upload is None or not (radio.send_w or radio.wait_w):
+        return 0.0
+    pieces = [span for _, span in upload.pieces] or [upload]
+    on_s = total(span.airtime_s for span in pieces)
+    wait_s = total(span.end_s - span.start_s for span in pieces) - on_s
+    circuit_j = radio.send_w * on_s + radio.wait_w * wait_s + upload.access.energy_j
+    if upload.pieces:  # searches for a link between them
+        circuit_j += upload.energy_j - upload.access.energy_j - total(span.energy_j for span in pieces)
+    return min(upload.energy_j, circuit_j)  # an empty battery pays less
 
 
 def _busy_s(

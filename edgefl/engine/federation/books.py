@@ -90,6 +90,8 @@ class Books:
             lasts_s = [of.lasts_s for of in tails]
             listened_s = [(down.listened_s, up.listened_s) for down, up in _accesses(done.parts)]
             simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
+            radios = [simulation.devices[part.device].draws for part in done.parts]
+            simulation.ledger.book_circuits(done.parts, radios)
             simulation.recorder.write(final, further=further)
             self._write_devices(done, final, of_devices, beside, scalars)
 

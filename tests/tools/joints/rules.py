@@ -47,7 +47,7 @@ def _whole_bits(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator
     if scenario.workload is None or scenario.federations:
         return
     payload = {"downlink": scenario.workload.payload_bits}
-    payload["uplink"] = payload["downlink"] + scenario.reports.bits
+    payload["uplink"] = payload["downlink"] + scenario.sections.reports.bits
     for line, row in enumerate(tables["devices"], start=2):
         for way, most in payload.items():
             bits = int(row[f"{way}_bits"])

@@ -10,7 +10,7 @@ from PIL import Image
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.figures.comparison import adaptation_figure
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.reports.comparison import FIGURE_NUMBERS
+from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, figures
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -156,6 +156,16 @@ def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
     figure = adaptation_figure(compare(root), services_of(runs))
     lowest, highest = figure.axes[0].get_ylim()
     assert lowest < 45.0 < 95.0 < highest
+
+
+def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
+    """A round costs 2 + 3 + 4 + 5 J, tails included."""
+    shares = {"energy_rx_j": 2.0, "energy_tx_j": 3.0, "energy_compute_j": 4.0, "energy_tail_j": 5.0}
+    root = write_run("a", [{"session": 1, "round": 1, "energy_j": 14.0, **shares}], [{"session": 1}]).parent
+    figure = figures(compare(root))["comparison"]
+    (energy,) = [ax for ax in figure.axes if "energy" in f"{ax.get_title('left')}{ax.get_ylabel()}"]
+    whole, *parts = [bar.get_height() for bar in energy.patches]
+    assert (whole, parts) == (14, [2, 3, 4, 5])
 
 
 def test_without_a_clock_a_session_of_several_cells_is_one_row(write_run: Write) -> None:

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from edgefl.analysis import load_runs
+from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.reports.costs import breakdown, cost_analysis, report_costs
 
 Write = Callable[..., Path]
@@ -54,7 +55,7 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     pd.DataFrame(rows).to_csv(path / "devices.csv", index=False)
     (path / "ledger.csv").write_text(
         "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j\n"
-        "1,1,1,1,0,3,2,5,0\n2,1,1,1,0,3,3,6,0\n"
+        "1,2,7,2,0,11,2,13,0\n2,3,8,3,0,14,3,17,0\n"
     )
     (path / "scenario.yaml").write_text(
         yaml.safe_dump({"learning": {"pilot_sessions": 1, "warm_start": warm_start}})
@@ -63,12 +64,10 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
 
 
 def test_energy_and_time_add_up(write_run: Write) -> None:
-    found = breakdown(load_runs(a_run(write_run, {"name": "similarity"}))).iloc[0]
-    assert (found.receive_j, found.transmit_j, found.compute_j) == (
-        5,
-        15,
-        5,
-    )  # 1, 3 and 1 J in each of 5 rounds
+    runs = load_runs(a_run(write_run, {"name": "similarity"}))
+    found = breakdown(runs, energy_by_class(runs)).iloc[0]
+    # 1, 3 and 1 J in each of 5 rounds
+    assert (found.receive_j, found.amplifier_j, found.compute_j) == (5, 15, 5)
     assert found.idle_j == 5
     assert (found.tail_j, found.energy_j, found.total_j) == (0, 25, 30)
     assert found.probe_j == 5

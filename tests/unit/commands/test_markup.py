@@ -1,6 +1,7 @@
 """Names, paths and values are printed as they are: brackets and colons are no markup."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from io import StringIO
@@ -46,7 +47,7 @@ def test_paths_are_printed_as_they_are(edgefl: Edgefl, tmp_path: Path, name: str
     assert (code, output.partition("\n")[0], errors) == (0, f"{file}: ok", "")
     code, output, errors = edgefl("run", file, "--out", out)
     assert (code, errors) == (0, "")
-    assert output.endswith(f"run directory: {out}\n")
+    assert output.endswith(f"\nnext: edgefl report {shlex.quote(out)}\n")
     assert (tmp_path / out / "rounds.csv").exists()
 
 

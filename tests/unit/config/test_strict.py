@@ -269,10 +269,11 @@ grid:
 def test_a_study_is_read_by_the_same_rules(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(GOOD)
     (tmp_path / "s.yaml").write_text(STUDY)
-    loaded, cases = studies.load(tmp_path / "s.yaml")
-    assert (list(loaded.variants), loaded.grid) == (["1", "off"], {"2026": {"10": {"devices.count": 5}}})
-    assert cases[1].scenario.learning is not None
-    assert (cases[1].scenario.learning.local.lr, cases[1].scenario.learning.local.steps) == (0.1, 3)
+    one, off, *_ = studies.plan(tmp_path / "s.yaml").runs
+    assert (one.member.variants, one.member.setting) == (("1", "off"), {"2026": "10"})
+    assert one.scenario.devices.count == 5
+    assert off.scenario.learning is not None
+    assert (off.scenario.learning.local.lr, off.scenario.learning.local.steps) == (0.1, 3)
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
     """6 mW a unit: 300 to receive, 700 to send at 23 dBm, 100 in the frame's other slots and for 50 ms afterwards;
     then DRX at 8.7625 until 0.2 s are over."""
     power = {"name": "tr38840", "inactivity_s": 0.05, "release_s": 0.2}
-    rows, ledger, _ = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
+    rows, ledger, world = run(power, radio={"tdd": {"pattern": "DDUUU"}}, **how)
     for row in rows:
         for stage, joules, units, share in (
             ("downlink", row.energy_rx_j, 300, 2 / 5),
@@ -107,6 +107,15 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
         return 0.6 * min(gap_s, 0.05) + drx_w * (min(gap_s, 0.2) - min(gap_s, 0.05))
 
     check_books(rows, ledger, [sum(map(tail_j, of_round)) for of_round in gaps_s(rows)])
+    # 250 units at 0 dBm and 700 at 23 dBm lie on a line in mW, which without any has 247.733
+    circuits = 250 - (700 - 250) / (10**2.3 - 1)
+    took = [(row.energy_tx_j, took_s(row, "uplink")) for row in rows]
+    sent_s = [(joules - 0.6 * lasted_s) / (6e-3 * (700 - 100)) for joules, lasted_s in took]
+    circuit_j = sum(
+        6e-3 * circuits * on_s + 0.6 * (s - on_s) for on_s, (_, s) in zip(sent_s, took, strict=True)
+    )
+    assert world.simulation.ledger.circuits()["circuit_j"] == pytest.approx([circuit_j], rel=1e-9)
+    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # neither nothing nor all
 
 
 # by plan, by processes, and by processes with a battery, that of a device which is idle beside

@@ -54,6 +54,10 @@ def loaded(folder: Path, text: str, *sets: str) -> Scenario:
     return scenarios.load(folder / "a.yaml", sets)
 
 
+def world_of(folder: Path, text: str, *sets: str) -> World:
+    return World(loaded(folder, text, *sets), Streams(1))
+
+
 def test_the_largest_need_is_named_with_its_estimate() -> None:
     needs = [Need(("a",), 1e9, "one thing"), Need(("b", "c"), 3e9, "another")]
     memory.require(needs, 4e9)
@@ -156,12 +160,12 @@ def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
         *(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=2000"),
         f"devices.mobility={mobility}",
     )
-    key, least = memory_needs._least_devices(scenario)
+    key, least = memory_needs._least_devices(scenario.devices, scenario.extent)
     drawn = [World(scenario, Streams(seed)).count for seed in range(5)]
     assert key == "density_per_km2"
     assert 0.6 * np.mean(drawn) < least < min(drawn)
     few = loaded(tmp_path, UNTRAINED, "devices.count=null", "devices.density_per_km2=1")
-    assert memory_needs._least_devices(few) == ("density_per_km2", 0.0)
+    assert memory_needs._least_devices(few.devices, few.extent) == ("density_per_km2", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -186,18 +190,19 @@ def test_certain_participants(
 ) -> None:
     scenario = loaded(tmp_path, TRAINED, *sets)
     assert scenario.devices.count is not None
-    assert memory_needs._least_participants(scenario, scenario.devices.count) == (place, participants)
+    sections = scenario.rounds, scenario.devices, scenario.layout
+    assert memory_needs._least_participants(*sections, scenario.devices.count) == (place, participants)
 
 
 def test_the_needs_of_training(tmp_path: Path) -> None:
-    models, batches = memory_needs.of_training(loaded(tmp_path, TRAINED, "learning.local.steps=7"), 100, 650)
+    models, batches = memory_needs.of_training(world_of(tmp_path, TRAINED, "learning.local.steps=7"), 650)
     assert (models.place, models.size) == (("devices", "count"), 4 * 102 * 650)
     assert (batches.place, batches.size) == (("learning", "local", "steps"), 20 * 7 * 100)
-    moving = loaded(tmp_path, TRAINED, "devices.mobility=random_waypoint", "learning.local.epochs=9")
-    models, batches = memory_needs.of_training(moving, 100, 650)
+    moving = world_of(tmp_path, TRAINED, "devices.mobility=random_waypoint", "learning.local.epochs=9")
+    models, batches = memory_needs.of_training(moving, 650)
     assert (models.place, models.size) == (("learning", "model"), 4 * 3 * 650)
     assert (batches.place, batches.size) == (("learning", "local", "epochs"), 20 * 9)
-    assert memory_needs.of_training(loaded(tmp_path, UNTRAINED), 100, 650) == []
+    assert memory_needs.of_training(world_of(tmp_path, UNTRAINED), 650) == []
 
 
 def test_too_many_devices_are_refused_before_a_run_and_by_validate(
@@ -349,10 +354,10 @@ def test_federations_that_do_not_fit_together_are_refused(monkeypatch: pytest.Mo
 def needs_of(world: World, name: str) -> list[memory.Need]:
     """What the models of a round of a federation need, by the formula that `test_the_needs_of_training` has."""
     one = world.of_federation(name)
-    settings = one.scenario.learning
+    settings = one.sections.learning
     assert settings is not None
     numbers = settings.model.size((64,), 10).parameters
-    return memory_needs.of_training(one.scenario, len(one.only or ()), numbers)
+    return memory_needs.of_training(one, numbers)
 
 
 FAULTS = """\

@@ -109,8 +109,8 @@ def test_sessions_that_may_end_early() -> None:
 
 def test_sessions_by_time_end_a_run_by_the_clock() -> None:
     intervals = {"name": "interval", "count": 4, "length_s": 50.0}
-    assert scenario(sessions=intervals).latest_end_s == 200.0
-    assert scenario(sessions=intervals, duration_s=120.0).latest_end_s == 120.0
+    assert scenario(sessions=intervals).sections.latest_end_s == 200.0
+    assert scenario(sessions=intervals, duration_s=120.0).sections.latest_end_s == 120.0
     assert expected(scenario(sessions=intervals)).rounds == Range(50, 50)
 
 
@@ -155,7 +155,7 @@ def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
         "variants: {one: {}, many: {devices.count: 200}}\n"
     )
     told = list(costs(study))
-    assert told[0] == "one, one of 2 seeds:"
+    assert told[0] == "one seed 1, one of 2 seeds:"
     assert told[-1].startswith("the whole study, 4 runs one after another: ")
     file.write_text(file.read_text().replace("count: 2", "count: 2, mobility: {name: trace, path: none.csv}"))
     with pytest.raises(EdgeflError):

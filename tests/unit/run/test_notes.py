@@ -13,6 +13,7 @@ import pytest
 
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.rng import Streams
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
@@ -22,6 +23,7 @@ from edgefl.run.notes import (
 )
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 
 BASE: dict[str, Any] = {
@@ -146,6 +148,10 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     assert float(each) == pytest.approx(int(handovers) / int(borders), abs=0.05)
 
 
+def world_of(sections: dict[str, Any]) -> World:
+    return World(Scenario.model_validate(BASE | sections), Streams(0))
+
+
 @pytest.mark.parametrize(
     ("handovers", "crossed", "says"),
     [
@@ -156,8 +162,8 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     ],
 )
 def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int, says: str | None) -> None:
-    scenario = Scenario.model_validate(BASE | {"layout": {"rings": 1}, "radio": {}})
-    found = list(more_handovers_than_borders(scenario, handovers, crossed))
+    world = world_of({"layout": {"rings": 1}, "radio": {}})
+    found = list(more_handovers_than_borders(world, handovers, crossed))
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
@@ -207,8 +213,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     ],
 )
 def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any], fewer_by: str) -> None:
-    scenario = Scenario.model_validate(BASE | {"radio": {}} | sections)
-    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections), 100, 10)
     assert note.endswith(f"(docs/trust.md). For fewer, set {fewer_by}")
 
 
@@ -223,8 +228,7 @@ def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any]
     ],
 )
 def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
-    scenario = Scenario.model_validate(BASE | {"radio": {}, "layout": layout})
-    (note,) = more_handovers_than_borders(scenario, 100, 10)
+    (note,) = more_handovers_than_borders(world_of({"radio": {}, "layout": layout}), 100, 10)
     assert ("radio.path_loss: uma" in note) == far
 
 

@@ -5,8 +5,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from edgefl.rng import Streams
 from edgefl.run.forecast import Forecast, Range
 from edgefl.run.probe import Probe
 from edgefl.run.progress import wall_time
@@ -132,3 +134,37 @@ def test_an_answered_question_wants_nothing(
     assert last_line(study, out) == f"the question is answered: {found.answer.sentence}"
     code_of("study", study, "--out", out, "--dry-run")
     assert re.search(r"6 completed\nthe question is answered: latency_s of a minus", capsys.readouterr().out)
+
+
+def test_seeds_that_fail_at_their_start_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """0.5 devices in a cell of 1 km2 in the mean: a seed drops none with probability 0.6.
+
+    A study would find that only when it comes to the seed; those that pass are probed and counted.
+    """
+    (tmp_path / "base.yaml").write_text(
+        "name: base\ncell: {radius_m: 564.2}\nradio: {preset: journal}\ndevices: {density_per_km2: 0.5}\n"
+        "sessions: {name: schedule, count: 1, rounds: 1}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n"
+    )
+    (tmp_path / "study.yaml").write_text(
+        "name: s\nscenario: base.yaml\nseeds: [1, 2, 3, 4, 5, 6]\nvariants: {a: {}}\n"
+    )
+    study = plan(tmp_path / "study.yaml")
+    empty = []
+    for one in study.runs:
+        mean = 0.5 * np.pi * (0.5642**2 - 0.01**2)  # a ring from UMi's 10 m
+        if not Streams(one.scenario.seed)("drop", "count").poisson(mean):
+            empty.append(one.label)
+    assert 0 < len(empty) < 6
+    assert code_of("study", tmp_path / "study.yaml", "--dry-run", "--out", tmp_path / "out") == 2
+    told = capsys.readouterr()
+    assert "still to be done" in told.out
+    assert f"{len(empty)} of 6 runs would fail at their start:" in told.err
+    assert re.findall(r"^  (a seed \d): .*drops no device at all", told.err, re.MULTILINE) == empty
+
+
+def test_what_is_not_checked_for_lack_of_time_is_told(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgefl.studies.dry_run.CHECKS_S", -1.0)
+    told = list(dry_run(plan(study), tmp_path / "out"))
+    assert "only the first 0 of 6 runs were checked: more would take over -1 s" in told

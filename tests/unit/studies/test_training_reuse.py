@@ -29,7 +29,7 @@ def reuse_of(folder: Path, variants: dict[str, str], base: str = BASE) -> dict[s
     (folder / "base.yaml").write_text(base)
     listed = "\n".join(f"  {name}: {{{changes}}}" for name, changes in variants.items())
     (folder / "study.yaml").write_text(f"name: s\nscenario: base.yaml\nseeds: [0]\nvariants:\n{listed}\n")
-    planned = plan_reuse(plan(folder / "study.yaml").runs, Loaded(download=False))
+    planned = plan_reuse(plan(folder / "study.yaml").prepared(Loaded(download=False)))
     return {path.parent.name: reuse for path, reuse in planned.items()}
 
 

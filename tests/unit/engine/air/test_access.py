@@ -101,6 +101,8 @@ def test_a_round_takes_the_access_longer(release_s: float, how: dict[str, Any]) 
     for row, without, first_s in zip(rows, plain, listened, strict=True):
         assert row.energy_rx_j - without.energy_rx_j == pytest.approx(LISTEN_W * first_s, abs=1e-12)
         assert row.energy_tx_j - without.energy_tx_j == pytest.approx(LISTEN_W * after_computing, abs=1e-12)
+    with_it, without_it = (one.simulation.ledger.circuits()["circuit_j"] for one in (world, plain_world))
+    assert with_it - without_it == pytest.approx([2 * LISTEN_W * after_computing], abs=1e-12)
     told = world.rows.further["access_s"]
     assert told == pytest.approx([sum(of_round) for of_round in wanted], abs=2 * SLOT_S)
     assert "access_s" not in plain_world.rows.further

@@ -29,6 +29,7 @@ SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
 SURVEYED_BITS = 10e6 * SLOT_S * 1e-3 * math.log(10) / 10 / math.log(2)
 WEAK_DBM = -22.0
 WEAK_W, RX_W, IDLE_W = 10 ** (WEAK_DBM / 10) / 1000, 0.1, 0.01
+CIRCUIT_W = 0.05
 EXACT = 1e-9
 BITS = 20_000_000
 SITES: dict[str, Any] = {"sites": [[0.0, 0.0], [251.0, 0.0]], "radius_m": 400.0}
@@ -188,7 +189,7 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
         (0.3, NEAR_1),
         work=(1, 0, 1000, BITS),
         radio={"budget": {"server_power_dbm": 43.0}},
-        devices={"transmit_power_dbm": WEAK_DBM},
+        devices={"transmit_power_dbm": WEAK_DBM, "uplink_circuit_power_w": CIRCUIT_W},
     ).run()
     part = row(small)
     before = int((LOST - 1) * bits_per_slot(small, 0))
@@ -196,8 +197,10 @@ def test_an_uplink_sends_with_the_devices_power_and_listens_in_between() -> None
     assert (part.outcome, part.uplink_bits) == ("completed", BITS)
     assert part.uplink_end_s == pytest.approx((FOUND + after) * SLOT_S, abs=EXACT)
     sent_s = (FAILED - 1 + after) * SLOT_S
-    assert part.energy_tx_j == pytest.approx(WEAK_W * sent_s + RX_W * 0.4)
-    assert stalls(small) == pytest.approx([1.4, WEAK_W * 1.0 + RX_W * 0.4, 1])
+    assert part.energy_tx_j == pytest.approx((WEAK_W + CIRCUIT_W) * sent_s + RX_W * 0.4)
+    assert stalls(small) == pytest.approx([1.4, (WEAK_W + CIRCUIT_W) * 1.0 + RX_W * 0.4, 1])
+    circuit_j = small.simulation.ledger.circuits()["circuit_j"]
+    assert circuit_j == pytest.approx([CIRCUIT_W * sent_s + RX_W * 0.4])  # the search radiates nothing
 
 
 def test_without_any_cell_a_device_waits_for_the_deadline() -> None:

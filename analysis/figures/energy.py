@@ -1,0 +1,73 @@
+"""Draw joules as stacked bars: a bar for each variant and class of device, a segment for each share."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
+from edgefl.analysis.measures.energy import NOMINAL_V, SHARES, energy_of_all, groups
+from edgefl.analysis.page.formatting import ENERGY_UNITS, amount, unit_for, with_unit
+
+COLOURS = {"receive_j": 5, "amplifier_j": 0, "circuit_j": 3, "compute_j": 1, "tail_j": 2}  # of the palette
+IDLE: dict[str, Any] = {"color": "#e3e7ea", "hatch": "////", "edgecolor": "#9aa0a6", "linewidth": 0.0}
+MOST_BARS = 24
+WIDTH_INCH, BAR_INCH = 7.2, 0.42
+LETTER_INCH = 0.058  # of a text of 7 points, on average
+
+
+def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Series]:
+    """Average rows of `energy_by_class` over seeds: label -> means; without classes if there are too many."""
+    whole = energy_of_all(by_class)
+    rows = groups(by_class, variants, whole)
+    if len(rows) > MOST_BARS:
+        rows = {name: whole[whole["variant"] == name] for name in variants}
+    return {label: of.mean(numeric_only=True) for label, of in rows.items()}
+
+
+def battery_words(of: pd.Series) -> str:
+    """Say what a mean device takes from its battery: `2.69 mAh a device, 0.0538 % of a phone's day`."""
+    words = f"{amount(of['device_mah'])} mAh a device, {amount(of['phone_day_percent'])} % of a phone's day"
+    own = of["battery_percent"]
+    return words if math.isnan(own) else f"{words}, {amount(own)} % of its battery"
+
+
+def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
+    """Draw `energy_by_class` as one stacked bar per variant and class, means over seeds."""
+    bars = bars_of(by_class, variants)
+    table = pd.DataFrame(bars).T
+    unit, size = unit_for(table["total_j"], ENERGY_UNITS)
+    figure = Figure(figsize=(WIDTH_INCH, 1.1 + BAR_INCH * len(bars)), dpi=DPI, layout="constrained")
+    ax = figure.subplots()
+    plain(ax)
+    ax.grid(axis="y", visible=False)
+    places = list(range(len(bars), 0, -1))
+    ends = table[[*SHARES]].cumsum(axis=1) / size
+    for name, words in SHARES.items():
+        lengths = table[name] / size
+        if lengths.any():
+            look = {"color": PALETTE[COLOURS[name]]} if name in COLOURS else IDLE
+            label = words if name in COLOURS else f"{words}, not counted"
+            ax.barh(places, lengths, left=ends[name] - lengths, height=0.62, label=label, **look)
+    axes_inch = WIDTH_INCH - LETTER_INCH * 1.3 * max(map(len, bars)) - 0.2
+    # shares of the width that bars may take beside their texts
+    rooms = [max(0.2, 1 - LETTER_INCH * len(battery_words(of)) / axes_inch) for of in bars.values()]
+    longest = float(table["total_j"].max()) / size
+    ax.set_xlim(0, float((table["total_j"] / size / rooms).max()) or 1.0)
+    ax.set_xticks([tick for tick in ax.get_xticks() if tick <= 1.05 * longest])
+    ax.spines["bottom"].set_bounds(0, longest)
+    texts: tuple[dict[str, Any], ...] = ({"fontsize": 9.5, "color": INK}, {"fontsize": 7, "color": SOFT})
+    for place, of in zip(places, bars.values(), strict=True):
+        lines = with_unit(of["energy_j"], ENERGY_UNITS), battery_words(of)
+        for text, up, look in zip(lines, (5.5, -5.5), texts, strict=True):
+            at = (of["total_j"] / size, place)
+            ax.annotate(text, at, xytext=(5, up), textcoords="offset points", va="center", **look)
+    ax.set_yticks(places, list(bars))
+    ax.tick_params(axis="y", length=0, labelsize=9)
+    ax.set_xlabel(f"energy of the devices ({unit}); mAh at {NOMINAL_V} V")
+    handles, labels = ax.get_legend_handles_labels()
+    frame: dict[str, Any] = {"loc": "outside upper left", "ncols": 3, "frameon": False}
+    figure.legend(handles, labels, fontsize=8, labelcolor=INK, **frame)
+    return figure

@@ -1,0 +1,85 @@
+"""The report's section on energy: stacked bars by class of devices and share, the charge they take, and a table."""
+
+import html
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from edgefl.analysis.figures.energy import COLOURS, bars_of, battery_words
+from edgefl.analysis.html.answer import with_units_kept
+from edgefl.analysis.html.words import NO_BREAK, energy_text, table_html
+from edgefl.analysis.measures.energy import BATTERY_MAH, CAUSED, NOMINAL_V, SHARES, energy_by_class
+from edgefl.analysis.measures.scope import variants_of
+from edgefl.analysis.page.formatting import NOTHING, amount
+from edgefl.analysis.runs.load import Runs
+
+SUMS = {
+    "energy_j": "energy",
+    "wasted_j": "of this: wasted",
+    "idle_j": "idle, not included",
+    "total_j": "energy plus idle",
+    "device_j": "energy of a device",
+}
+OF_A_DEVICE = {
+    "device_mah": f"its charge at {NOMINAL_V}{NO_BREAK}V (mAh)",
+    "phone_day_percent": "share of a phone's day (%)",
+    "battery_percent": "share of its own battery (%)",
+}
+ABOUT = (
+    "Every joule that learning causes in the devices; idle, which they draw without it, stands apart. A phone's day "
+    f"is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
+)
+
+
+def energy(runs: Runs) -> str:
+    """Write the section: where joules went in these runs, means over seeds."""
+    bars = bars_of(energy_by_class(runs), variants_of(runs.info, None))
+    longest = max(float(of["total_j"]) for of in bars.values())
+    shown = [name for name in SHARES if any(of[name] for of in bars.values())]
+    key = "".join(
+        f'<li><i style="background:{_colour(name)}"></i>{html.escape(SHARES[name])}</li>' for name in shown
+    )
+    rows = "".join(_bar(label, of, longest) for label, of in bars.items())
+    seeds = runs.info["seed"].nunique()
+    title = f"Energy of the devices{f', means over {seeds} seeds' * (seeds > 1)}"
+    return (
+        '<section id="energy" aria-labelledby="energy-title"><h2 id="energy-title">Energy</h2>'
+        f'<p class="hint">{html.escape(ABOUT)}</p><figure class="stack"><figcaption>{html.escape(title)}</figcaption>'
+        f'<ul aria-hidden="true">{key}</ul><dl>{rows}</dl></figure><details><summary>All numbers</summary>'
+        f"{table_html(_table(bars, shown), title, 'energy')}</details></section>"
+    )
+
+
+def _bar(label: str, of: pd.Series, longest: float) -> str:
+    """Write a bar, its energy, and what that takes from a battery."""
+    parts, begin = [], 0.0
+    for name in SHARES:
+        width = 100 * float(of[name]) / longest if longest else 0.0
+        if width:
+            title = html.escape(f"{SHARES[name]}: {energy_text(of[name])}")
+            look = f"left:{begin:.3f}%;width:{width:.3f}%;background:{_colour(name)}"
+            parts.append(f'<b title="{title}" style="{look}"></b>')
+        begin += width
+    small = html.escape(with_units_kept(battery_words(of)))
+    return (
+        f'<dt>{html.escape(label)}</dt><dd><span class="bar" aria-hidden="true">{"".join(parts)}</span>'
+        f"<span>{energy_text(of['energy_j'])} <small>{small}</small></span></dd>"
+    )
+
+
+def _colour(share: str) -> str:
+    return f"var(--c{COLOURS[share]})" if share in COLOURS else "var(--line)"
+
+
+def _table(bars: Mapping[str, pd.Series], shown: Sequence[str]) -> pd.DataFrame:
+    """Write a column per bar: its shares, their sum, what stands apart, and a mean device's part."""
+    caused = {name: SHARES[name] for name in shown if name in CAUSED}
+    columns = {}
+    for label, of in bars.items():
+        joules = {words: energy_text(of[name]) for name, words in (caused | SUMS).items()}
+        rest = {
+            words: NOTHING if pd.isna(of[name]) else amount(of[name]) for name, words in OF_A_DEVICE.items()
+        }
+        columns[label] = {"devices": amount(of["devices"], 0), **joules, **rest}
+    table = pd.DataFrame(columns)
+    return table[(table != NOTHING).any(axis=1)].reset_index(names="")

@@ -1,0 +1,119 @@
+"""Measure where joules went: by class of device and by share, with the charge that they take from a battery."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import RUN
+from edgefl.analysis.runs.load import Runs
+
+ALL = "all devices"  # the class of devices without classes
+# shares of the joules that learning causes, in the order of a bar -> words
+CAUSED = {
+    "receive_j": "receive",
+    "amplifier_j": "transmit: amplifier",
+    "circuit_j": "transmit: circuits",
+    "compute_j": "compute",
+    "tail_j": "tails of transfers",
+}
+SHARES = {**CAUSED, "idle_j": "idle"}
+SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j")
+
+# A phone's battery: 5,000 mAh of 3.88 V, 19.4 Wh. Such a battery is the largest that phones on the US market have in
+# one cell (49 CFR 173.185 allows 20 Wh), and the most usual one; others there have 17.9 to 19.7 Wh. Source:
+# https://usreader.com/why-samsung-s-galaxy-phones-maintain-a-5-000mah-battery-limit
+NOMINAL_V = 3.88
+BATTERY_MAH = 5000.0
+# A phone's day is one charge. Source: telemetry of 250 models of Android phones in use, whose charge lasts 19 to 26
+# hours (Strategy Analytics, https://twice.com/research/women-drain-cellphone-batteries-faster-men-61700)
+PHONE_DAY_J = BATTERY_MAH * 3.6 * NOMINAL_V
+
+
+def energy_by_class(runs: Runs) -> pd.DataFrame:
+    """Sum the ledger of each run by class of device and by share.
+
+    Returns:
+        variant, seed, class (`all devices` without classes), devices; receive_j; amplifier_j and circuit_j, the two
+        parts of the ledger's transmit_j (what depends on what is sent; and the rest: circuits, waits, access, or 0
+        if the power model knows no such part); compute_j; tail_j; energy_j, their sum: all joules that learning
+        causes; idle_j, separate from it; total_j, the sum of both; wasted_j, the part of energy_j spent on updates
+        that were not aggregated; battery_j, capacity of the class's own batteries (NaN on mains). Of a mean device:
+        device_j, its energy_j; device_mah, the charge that device_j takes from a battery of 3.88 V;
+        phone_day_percent, that charge of what a phone uses in a day; battery_percent, device_j of its own battery's
+        capacity.
+
+        Added in any order, the shares of a run make the sum of total_j in its ledger, to the last digit.
+
+    Raises:
+        ValueError: a run has no ledger, since it is not completed.
+    """
+    ledger = runs.ledger.copy(deep=False)
+    ledger["class"] = ledger["class"].fillna(ALL) if "class" in ledger else ALL
+    ledger["circuit_j"] = ledger["circuit_j"].fillna(0.0) if "circuit_j" in ledger else 0.0
+    ledger["amplifier_j"] = ledger["transmit_j"] - ledger["circuit_j"]
+    charged = "left_j" in ledger  # by some battery
+    ledger["battery_j"] = (
+        ledger["total_j"] + ledger["left_j"] - ledger["recharged_j"] if charged else math.nan
+    )
+    table = pd.concat(
+        _of_run(rows).assign(variant=variant, seed=seed)
+        for (variant, seed), rows in ledger.groupby(RUN, sort=False)
+    ).reset_index()
+    table["energy_j"] = table[[*CAUSED]].sum(axis=1)
+    table["total_j"] = table["energy_j"] + table["idle_j"]
+    return _with_battery(table[[*RUN, "class", *SUMS]])
+
+
+def energy_of_all(by_class: pd.DataFrame) -> pd.DataFrame:
+    """Sum the classes of each run of `energy_by_class`: one row per run, with the same columns."""
+    sums = by_class.groupby(RUN, sort=False)[[*SUMS]].agg(_known_sum).reset_index()
+    sums.insert(len(RUN), "class", ALL)
+    return _with_battery(sums)
+
+
+def groups(by_class: pd.DataFrame, variants: Sequence[str], whole: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Name the rows of all devices of each variant, and of their classes if there are several.
+
+    Args:
+        whole: one row per run, about all devices.
+    """
+    named = {}
+    for variant in variants:
+        mine = by_class[by_class["variant"] == variant]
+        classes = list(dict.fromkeys(mine["class"]))
+        alone = len(variants) == 1
+        named[ALL if alone and len(classes) > 1 else variant] = whole[whole["variant"] == variant]
+        for name in classes if len(classes) > 1 else ():
+            named[name if alone else f"{variant}, {name}"] = mine[mine["class"] == name]
+    return named
+
+
+def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
+    """Sum a run's ledger by class; each share is a whole number of the last digits of the total."""
+    classes = ledger.groupby("class", sort=False)
+    shares = pd.DataFrame({name: classes[name].agg(math.fsum) for name in SHARES})
+    total_j = math.fsum(ledger["total_j"])
+    digit_j = math.ulp(total_j)
+    counts = np.rint(shares.to_numpy() / digit_j).astype(np.int64)
+    counts.flat[counts.argmax()] += int(total_j / digit_j) - counts.sum()  # what rounding has moved
+    shares[:] = counts * digit_j
+    sums = {name: classes[name].agg(_known_sum) for name in ("wasted_j", "battery_j")}
+    return shares.assign(devices=classes.size(), **sums)
+
+
+def _known_sum(values: pd.Series) -> float:
+    """Sum values, or return NaN if one is unknown: the battery of a device on mains."""
+    return float(values.sum(skipna=False))
+
+
+def _with_battery(table: pd.DataFrame) -> pd.DataFrame:
+    """Add what a mean device takes from its battery, and from a phone's."""
+    device_j = table["energy_j"] / table["devices"]
+    return table.assign(
+        device_j=device_j,
+        device_mah=device_j / (3.6 * NOMINAL_V),
+        phone_day_percent=100 * device_j / PHONE_DAY_J,
+        battery_percent=100 * table["energy_j"] / table["battery_j"],
+    )

@@ -1,0 +1,66 @@
+"""The sections of a scenario that a federation has for itself, or shares with the others."""
+
+import math
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from edgefl.engine.federation.cloud import CloudSettings
+from edgefl.engine.federation.deciding.choice import Reports
+from edgefl.engine.sessions import SessionPolicy
+from edgefl.engine.settings import RoundSettings, WorkloadSettings
+from edgefl.errors import moved
+from edgefl.learning.settings import LearningSettings
+from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings
+
+
+@dataclass(frozen=True)
+class OwnSections:
+    """What one federation does: its task, sessions and rounds, on devices and a band that all federations share.
+
+    Attributes:
+        name: of the federation; empty for a single one.
+        duration_s: the scenario's.
+        settings: its devices and weight; None for a single federation, which has all devices.
+    """
+
+    name: str
+    duration_s: float | None
+    sessions: SessionPolicy
+    rounds: RoundSettings
+    learning: LearningSettings | None
+    workload: WorkloadSettings | None
+    cloud: CloudSettings | None
+    settings: FederationSettings | None = None
+
+    @property
+    def reports(self) -> Reports:
+        """What each participant sends besides its update."""
+        return Reports.of(self.rounds.selector, self.sessions)
+
+    @property
+    def latest_end_s(self) -> float:
+        """The latest end by the clock: the run's duration, or the end of the last session that ends by time."""
+        until_s, end_s = self.duration_s or math.inf, 0.0
+        for _ in range(self.sessions.count or 0):
+            end_s = self.sessions.until_s(end_s)
+            if end_s >= until_s:
+                break
+        return min(until_s, end_s if self.sessions.count else math.inf)
+
+    def place(self, section: str, *keys: str) -> tuple[str, ...]:
+        """Return the place of a section in the scenario: the federation's own, or the common one."""
+        has_own = section in OWN_SECTIONS and getattr(self.settings, section, None) is not None
+        return (*(("federations", self.name) if has_own else ()), section, *keys)
+
+    @contextmanager
+    def naming_places(self) -> Iterator[None]:
+        """Make errors raised inside name the federation if the section is its own."""
+        with ExitStack() as places:
+            for section in OWN_SECTIONS:
+                places.enter_context(moved((section,), self.place(section)))
+            yield
+
+    def named(self, notes: Iterable[str]) -> Iterator[str]:
+        """Yield notes with the federation's name in front if there are several federations."""
+        yield from (f"federation {self.name}: {note}" if self.name else note for note in notes)

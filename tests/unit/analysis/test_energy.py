@@ -1,0 +1,119 @@
+"""Joules by class of device and by share, and what they take from a battery, by hand."""
+
+import csv
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgefl.analysis import load_runs
+from edgefl.analysis.figures.energy import energy_figure
+from edgefl.analysis.measures.energy import SHARES, energy_by_class, energy_of_all
+
+Write = Callable[..., Path]
+LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j", "wasted_j")
+
+
+def ledger_of(write_run: Write, rows: list[dict], name: str = "a", **run: object) -> Path:
+    """Write a run with this ledger; sums of a row that are not given follow from its shares, as the engine adds."""
+    path = write_run(name, [{"session": 1, "round": 1}], [{"session": 1}], **run)
+    written = []
+    for device, given in enumerate(rows):
+        row = {"device": device, **dict.fromkeys(LEDGER, 0.0), **given}
+        row["energy_j"] = row["receive_j"] + row["transmit_j"] + row["compute_j"] + row["tail_j"]
+        row["total_j"] = row["energy_j"] + row["idle_j"]
+        written.append(row)
+    pd.DataFrame(written).to_csv(path / "ledger.csv", index=False)
+    return path
+
+
+def test_shares_and_battery_of_two_classes_by_hand(write_run: Write) -> None:
+    phone = {"class": "phone", "receive_j": 10.0, "transmit_j": 50.0, "circuit_j": 20.0, "tail_j": 4.0}
+    rows = [
+        phone | {"compute_j": 5.0, "idle_j": 3.0, "wasted_j": 7.0},
+        phone | {"compute_j": 6.0, "idle_j": 1.0},
+        {"class": "meter", "receive_j": 1.0, "transmit_j": 2.0, "circuit_j": 0.5, "compute_j": 0.25}
+        | {"recharged_j": 2.0, "left_j": 98.75},
+    ]
+    table = energy_by_class(load_runs(ledger_of(write_run, rows))).set_index("class")
+    phones = table.loc["phone"]
+    assert phones[["receive_j", "amplifier_j", "circuit_j"]].tolist() == [20, 60, 40]
+    assert phones[["compute_j", "tail_j", "idle_j", "wasted_j"]].tolist() == [11, 8, 4, 7]
+    assert (phones.devices, phones.energy_j, phones.total_j) == (2, 139, 143)
+    # 69.5 J a phone: 1 mAh of 3.88 V is 13.968 J, and 5,000 of them are a phone's day
+    assert phones.device_j == 69.5
+    assert phones.device_mah == pytest.approx(69.5 / 13.968)
+    assert phones.phone_day_percent == pytest.approx(69.5 / 698.4)
+    assert math.isnan(phones.battery_percent)  # on mains
+    # the meter's battery has 3.25 + 98.75 - 2 = 100 J
+    assert (table.loc["meter", "battery_j"], table.loc["meter", "battery_percent"]) == (100, 3.25)
+    everything = energy_of_all(table.reset_index()).iloc[0]
+    assert (everything.devices, everything.energy_j, everything.total_j) == (3, 142.25, 146.25)
+    assert everything.device_j == 142.25 / 3
+    assert math.isnan(everything.battery_percent)
+
+
+def test_without_classes_and_circuits_there_is_one_row(write_run: Write) -> None:
+    table = energy_by_class(load_runs(ledger_of(write_run, [{"transmit_j": 3.0}, {"idle_j": 1.0}])))
+    assert table[["class", "devices"]].to_numpy().tolist() == [["all devices", 2]]
+    assert table[[*SHARES]].to_numpy().tolist() == [[0, 3, 0, 0, 0, 1]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_sum_to_the_ledgers_total_to_the_last_digit(write_run: Write, seed: int) -> None:
+    """In any order: the total is the exact sum of the ledger's texts, rounded once."""
+    rng = np.random.default_rng(seed)
+    values = 10 ** rng.uniform(-9, 5, (60, 6))
+    rows = [
+        {"class": f"c{n % 4}", "receive_j": a, "transmit_j": b, "circuit_j": b * share, "compute_j": c}
+        | {"tail_j": d, "idle_j": e}
+        for n, (a, b, c, d, e, share) in enumerate((values % (1e5, 1e5, 1e5, 1e5, 1e5, 1)).tolist())
+    ]
+    path = ledger_of(write_run, rows)
+    with (path / "ledger.csv").open() as file:
+        total_j = math.fsum(float(row["total_j"]) for row in csv.DictReader(file))
+    table = energy_by_class(load_runs(path))
+    cells = table[[*SHARES]].to_numpy().ravel()
+    for order in (cells, cells[::-1], np.sort(cells), rng.permutation(cells)):
+        assert list(itertools.accumulate(order.tolist()))[-1] == total_j
+    assert sum(table.total_j) == total_j
+    frame = pd.DataFrame(rows)
+    frame["amplifier_j"] = frame["transmit_j"] - frame["circuit_j"]
+    by_hand = frame.groupby("class")[[*SHARES]].sum().to_numpy().ravel()
+    assert cells == pytest.approx(by_hand, rel=0, abs=len(cells) * math.ulp(total_j))
+
+
+def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> None:
+    one = ledger_of(write_run, [{"class": "phone", "compute_j": 1.0}], "a")
+    other = ledger_of(write_run, [{"compute_j": 2.0}], "b")
+    table = energy_by_class(load_runs([one, other]))
+    assert table[["variant", "class", "compute_j"]].to_numpy().tolist() == [
+        ["a", "phone", 1],
+        ["b", "all devices", 2],
+    ]
+
+
+def test_a_bar_has_its_shares_end_to_end_in_the_order_of_the_table(write_run: Write) -> None:
+    """Of two seeds the mean: 2 J received, 4 J sent, of these 1 J by circuits, 3 J computed, idle 5 J behind all."""
+    row = {"receive_j": 1.0, "transmit_j": 2.0, "circuit_j": 0.5, "compute_j": 1.5, "idle_j": 2.5}
+    for seed, factor in ((1, 1.0), (2, 3.0)):
+        rows = [{name: factor * joules for name, joules in row.items()}]
+        path = ledger_of(write_run, rows, f"s{seed}", seed=seed, variant="v", study="s")
+    (ax,) = energy_figure(energy_by_class(load_runs(path.parent)), ["v"]).axes
+    bars = {bars.get_label(): bars.patches[0] for bars in ax.containers}
+    spans = {name: (bar.get_x(), bar.get_x() + bar.get_width()) for name, bar in bars.items()}
+    assert spans == {
+        "receive": (0, 2),
+        "transmit: amplifier": (2, 5),
+        "transmit: circuits": (5, 6),
+        "compute": (6, 9),
+        "idle, not counted": (9, 14),
+    }
+    assert [text.get_text() for text in ax.texts] == [
+        "9.00 J",
+        "0.644 mAh a device, 0.0129 % of a phone's day",  # 9 J / 13.968 J a mAh
+    ]

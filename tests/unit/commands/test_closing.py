@@ -1,0 +1,53 @@
+"""The last two lines of a run, from a run directory written by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from edgefl.commands.closing import WIDTH, closing
+from tests.unit.analysis.conftest import write_run
+
+
+def a_run(path: Path, accuracies: list[float | str], **about: Any) -> Path:
+    """Two cells take turns, 500 J a round; the run's last rounds are those of cell 0 and cell 1."""
+    rounds = [
+        {"session": 1, "round": number // 2 + 1, "cell": number % 2, "energy_j": 500.0, "accuracy": accuracy}
+        for number, accuracy in enumerate(accuracies)
+    ]
+    write_run(path, rounds, [{"session": 1}], **about)
+    table = pd.read_csv(path / "rounds.csv")
+    table.assign(energy_server_j=0.0, energy_wasted_j=0.0).to_csv(path / "rounds.csv", index=False)
+    return path
+
+
+def test_the_end_of_a_run_names_its_clocks_joules_accuracy_and_what_is_next(tmp_path: Path) -> None:
+    """4 x 500 J; the latest models of the cells have 90 and 80 %."""
+    path = a_run(tmp_path / "my run", [0.1, 0.2, 0.9, 0.8], simulated_s=114.25, wall_s=16.6)
+    assert closing(path) == (
+        "114 s simulated in 17 s by the clock · 2.00 kJ · accuracy 85.0 %",
+        f"next: edgefl report '{path}'",
+    )
+
+
+def test_without_training_there_is_no_accuracy(tmp_path: Path) -> None:
+    line, _ = closing(a_run(tmp_path / "run", ["", ""], simulated_s=7200.0, wall_s=200.0))
+    assert line == "2.00 h simulated in 3 min by the clock · 1.00 kJ"
+
+
+@pytest.mark.parametrize(
+    ("names", "told"), [(("a", "b"), " · a 50.0 % · b 25.0 %"), (("federation_of_meters_in_town", "b"), "")]
+)
+def test_federations_have_their_own_scores_where_there_is_room(
+    tmp_path: Path, names: tuple[str, str], told: str
+) -> None:
+    whole = tmp_path / "whole"
+    for name, accuracy in zip(names, (0.5, 0.25), strict=True):
+        a_run(whole / name, [accuracy])
+    about = json.loads((whole / names[0] / "run.json").read_text())
+    (whole / "run.json").write_text(json.dumps(about | {"simulated_s": 9876.0, "wall_s": 4000.0}))
+    line, _ = closing(whole)
+    assert line == f"2.74 h simulated in 67 min by the clock · 1.00 kJ{told}"
+    assert len(line) <= WIDTH
