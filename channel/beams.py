@@ -1,6 +1,7 @@
 """The gain of a panel's beam towards paths that leave it in several directions."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ HALF_SECTOR_DEG = 60.0
 _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
 
 
+@lru_cache(maxsize=128)  # each loading of a scenario asks it
 def beam_gain_db(spread: Spread) -> float:
     """Return the mean gain in dB of a panel's best beam over a single element.
 

@@ -140,13 +140,22 @@ class Carrier:
             return self.steps.efficiency(snr)
         return spectral_efficiency(snr, self.cap)
 
-    def mean_efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Average `efficiency` over the fading, Rayleigh or with taps; same shape, bits/s/Hz."""
+    def mean_efficiency(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
+        """Average `efficiency` over the fading, Rayleigh or with taps; same shape, bits/s/Hz.
+
+        Args:
+            static: True for a link that does not fade, whose SNR is constant; broadcasts with snr.
+        """
+        some = static is not False and bool(np.any(static))
+        if some and np.all(static):  # SciPy is not needed
+            return self.efficiency(snr)
         if self.steps is not None:
-            return self.steps.mean_efficiency(snr, self.taps)
-        if self.taps > 1:
-            return diversity_rate(snr, self.taps, self.cap)
-        return ergodic_rate(snr, self.cap)
+            rate = self.steps.mean_efficiency(snr, self.taps)
+        elif self.taps > 1:
+            rate = diversity_rate(snr, self.taps, self.cap)
+        else:
+            rate = ergodic_rate(snr, self.cap)
+        return np.where(static, self.efficiency(snr), rate) if some else rate
 
     def share_snr(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
         """Compute the SNR on a share of this band from that on the whole band with full power."""
@@ -162,10 +171,30 @@ class Carrier:
         part = np.asarray(share, dtype=float)
         return part * self.efficiency(self.share_snr(part, snr))
 
-    def mean_share_rate(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
-        """Average `share_rate` over Rayleigh fading; snr is the mean SNR on this band with full power."""
+    def mean_share_rate(
+        self, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
+    ) -> FloatArray:
+        """Average `share_rate` over the fading; snr is the mean SNR on this band with full power.
+
+        Args:
+            static: as in `mean_efficiency`.
+        """
         part = np.asarray(share, dtype=float)
-        return part * self.mean_efficiency(self.share_snr(part, snr))
+        return part * self.mean_efficiency(self.share_snr(part, snr), static)
+
+    def mean_slot_bits(
+        self, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
+    ) -> FloatArray:
+        """Return the bits that shares of this band carry in a slot, averaged over the fading and the frame."""
+        return np.asarray(self.unit_bits * self.frame.mean * self.mean_share_rate(share, snr, static))
+
+    def seconds(
+        self, payload_bits: Values, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
+    ) -> FloatArray:
+        """Return how long payloads take at the mean rate; inf if nothing moves. Arguments broadcast."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            taken_s = payload_bits / self.mean_slot_bits(share, snr, static) * self.slot_s
+        return np.where(payload_bits > 0, taken_s, 0.0)
 
     def refuse_endless(self, need: float, snr: float) -> None:
         """Raise, before any slot is read, if a transfer cannot end.

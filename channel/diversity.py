@@ -1,7 +1,7 @@
 """Frequency diversity: a band wider than the channel's coherence fades in several independent parts."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.fading import BLOCK, LinkDraws, LinkFading
+from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.fading_grids import NO_CORRELATION
+from edgefl.channel.fading_pages import PagedFading, draw_normals, hold
 from edgefl.channel.units import FloatArray
 
 # below it the series' next term is less than rounding: L = 1 + a^2 / 6
@@ -20,13 +21,8 @@ _FLAT = 1e-4
 PAGE, _COARSE_PAGE = 256, 16
 # Correlation of a part between two points from which on the slots between them have no random numbers of their own
 SMOOTH = 0.99
-# Pages of one grid that a link keeps: a slot's page, and the one before, which a read may begin in
-_KEPT = 2
 # Random numbers that are drawn and filled in together: they fit in a core's second-level cache
 _AT_ONCE = 2**16
-# Region of the random counter: that of a link's fading, which has a key of its own
-_REGION = 0
-_REUSED = np.random.Generator(np.random.Philox())
 
 Numbers = npt.NDArray[np.float32]
 
@@ -89,7 +85,7 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
     return (*grids, _Grid(points))
 
 
-class DiverseFading(LinkDraws):
+class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
     With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality it is
@@ -113,7 +109,7 @@ class DiverseFading(LinkDraws):
     half; only the power of a page is kept.
     """
 
-    renews = True
+    parts = ()  # a page of slots holds their power
 
     def __init__(self, key: int, correlation: float, parts: int) -> None:
         """
@@ -125,79 +121,27 @@ class DiverseFading(LinkDraws):
         Raises:
             ValueError: an argument is out of range.
         """
-        super().__init__(key)
         if not (0.0 <= correlation <= 1.0 and parts >= 1):
             raise ValueError(f"correlation must lie within 0 and 1, parts >= 1, got {correlation}, {parts}")
-        self.correlation = correlation
-        self.static = correlation == 1.0  # the fading never changes
         self._rows = 2 * parts  # real and imaginary part of each
         self._grids = _grids(correlation)
-        self._pages: list[dict[int, Numbers]] = [{} for _ in self._grids]
-        self._powers: dict[int, FloatArray] = {}
+        super().__init__(key, correlation, PAGE, _COARSE_PAGE, len(self._grids))
 
-    @property
-    def mean_power(self) -> float:
-        """Mean power over time: for a static link its power, for any other 1."""
-        return float(self.power(0, 1)[0]) if self.static else 1.0
+    @staticmethod
+    def powers(numbers: FloatArray) -> FloatArray:
+        return numbers
 
-    def power(self, first_slot: int, count: int) -> FloatArray:
-        """Return [count] the mean power of the parts in the slots first_slot, first_slot + 1, ...
+    def _alike(self, level: int) -> tuple[Hashable, int]:
+        points = self._grids[level].points
+        return (points, self._rows), max(1, _AT_ONCE // (points * self._rows))
 
-        Raises:
-            ValueError: negative slot or count.
-        """
-        if first_slot < 0 or count < 0:
-            raise ValueError(f"first_slot and count must be >= 0, got {first_slot} and {count}")
-        return power_of_diverse([self], np.array([first_slot]), count)[0]
-
-    def _page(self, index: int) -> FloatArray:
-        """Return [PAGE] the power of a page of slots."""
-        if self.static:
-            hold_powers([(self, 0)])
-            return np.broadcast_to(self._powers[0][0], PAGE)
-        if index not in self._powers:
-            hold_powers([(self, index)])
-        return self._powers[index]
-
-    def _point(self, level: int, index: int) -> Numbers:
-        """Return [rows] one point of a coarser grid."""
-        page, offset = divmod(index, _COARSE_PAGE)
-        if page not in self._pages[level]:
-            _hold(level, [(self, page)])
-        point: Numbers = self._pages[level][page][:, offset]
-        return point
-
-    def forget(self) -> None:
-        """Drop all pages; reading them draws the same numbers again."""
-        for pages in self._pages:
-            pages.clear()
-        self._powers.clear()
-
-
-def power_of_diverse(
-    links: Sequence[DiverseFading], first_slots: npt.NDArray[np.int64], count: int
-) -> FloatArray:
-    """Return [links, count] the `power` of many links, from each link's first slot on."""
-    power = np.empty((len(links), count))
-    pages, starts = (of.tolist() for of in np.divmod(first_slots, PAGE))
-    done, left = [0] * len(links), list(range(len(links)))
-    while left:  # one page of each link at a time; missing ones are drawn together
-        hold_powers([(links[i], pages[i]) for i in left])
-        for i in left:
-            begin, taken = done[i], min(PAGE - starts[i], count - done[i])
-            power[i, begin : begin + taken] = links[i]._page(pages[i])[starts[i] : starts[i] + taken]
-            pages[i], starts[i], done[i] = pages[i] + 1, 0, begin + taken
-        left = [i for i in left if done[i] < count]
-    return power
-
-
-def hold_powers(places: Sequence[tuple[DiverseFading, int]]) -> None:
-    """Draw the power of missing pages of slots of many links, given by their indices, together."""
-    missing = {(id(link), page): (link, page) for link, page in places if page not in link._powers}
-    for some in _batches(0, list(missing.values())):
-        powers = _powers(_drawn(0, some), [link._grids[0].correlation for link, _ in some])
-        for (link, page), power in zip(some, powers, strict=True):
-            _keep(link._powers, page, power)
+    @staticmethod
+    def _drawn(level: int, places: Sequence[tuple["DiverseFading", int]]) -> npt.NDArray[Any]:
+        """Return the power [n, PAGE] of pages of slots, or points [n, rows, points] of a coarser grid."""
+        points = _points(level, places)
+        if level:
+            return points[:, :, :-1]
+        return _powers(points, [link._grids[0].correlation for link, _ in places])
 
 
 def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
@@ -219,42 +163,14 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
     return powers.reshape(len(points), PAGE)
 
 
-def _batches(
-    level: int, places: Sequence[tuple[DiverseFading, int]]
-) -> Iterator[Sequence[tuple[DiverseFading, int]]]:
-    """Cut places into those that are drawn together: pages of one size, of links with as many parts."""
-    alike: dict[tuple[int, int], list[tuple[DiverseFading, int]]] = {}
-    for link, index in places:
-        alike.setdefault((link._grids[level].points, link._rows), []).append((link, index))
-    for (points, rows), some in alike.items():
-        together = max(1, _AT_ONCE // (points * rows))
-        yield from (some[first : first + together] for first in range(0, len(some), together))
-
-
-def _hold(level: int, places: Sequence[tuple[DiverseFading, int]]) -> None:
-    """Draw missing pages of a coarser grid."""
-    missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
-    for some in _batches(level, list(missing.values())):
-        for (link, index), page in zip(some, _drawn(level, some), strict=True):
-            _keep(link._pages[level], index, page[:, :_COARSE_PAGE])
-
-
-def _keep(pages: dict[int, Any], index: int, page: npt.NDArray[Any]) -> None:
-    if len(pages) == _KEPT:
-        del pages[next(iter(pages))]
-    pages[index] = page.copy()  # a page must not keep the others in memory
-
-
-def _drawn(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
+def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
     """Return a page of a grid of each link, [n, rows, points + 1], the next one's first point last.
 
     That point is 0 if points are independent.
     """
     points, rows = places[0][0]._grids[level].points, places[0][0]._rows
-    fresh, rng = np.empty((len(places), rows, points), dtype=np.float32), _REUSED
-    for (link, index), own in zip(places, fresh, strict=True):
-        rng = link._draws(index, level, _REGION, rng)
-        rng.standard_normal(dtype=np.float32, out=own)
+    fresh = np.empty((len(places), rows, points), dtype=np.float32)
+    draw_normals(level, places, fresh)
     between = [i for i, (link, _) in enumerate(places) if link._grids[level].weights]
     if len(between) == len(places):
         return _filled_in(level, places, fresh)
@@ -268,7 +184,7 @@ def _drawn(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
 def _filled_in(level: int, places: Sequence[tuple[DiverseFading, int]], fresh: Numbers) -> Numbers:
     """Return pages [n, rows, points + 1] between points of the next coarser grid, from standard normal numbers."""
     count, rows, points = fresh.shape
-    _hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
+    hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
     pages = np.empty((count, rows, points + 1), dtype=np.float32)
     for page, (link, index) in zip(pages, places, strict=True):
         page[:, 0], page[:, points] = link._point(level + 1, index), link._point(level + 1, index + 1)

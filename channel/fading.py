@@ -1,7 +1,7 @@
 """Rayleigh fading as a function of time: any slot can be read, in any order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from edgefl.channel.bessel import j0
 from edgefl.channel.fading_grids import BLOCK as BLOCK
 from edgefl.channel.fading_grids import filtered, grids
+from edgefl.channel.fading_pages import KEPT, PagedFading, draw_normals, hold
 from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
@@ -19,13 +20,6 @@ FIRST_BESSEL_ZERO = 2.4048255576957724
 
 # Points of one part of pages drawn together: they fit in a core's second-level cache.
 _POINTS_AT_ONCE = 12 * BLOCK
-
-# Regions of the random counter; draws of different regions never overlap
-_FADING_REGION = 0
-_STREAM_REGION = 1
-_EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
-# one generator, reset for each page: takes a seventh of the time of a new one
-_REUSED = np.random.Generator(np.random.Philox())
 
 
 def doppler_hz(speed_m_s: float, *, carrier_hz: float) -> float:
@@ -114,55 +108,7 @@ class Fading(Protocol):
         """Free the memory of what was read; reading it again draws the same numbers."""
 
 
-class LinkDraws:
-    """Random numbers of one link, by slot and purpose.
-
-    Args:
-        key: 128-bit key.
-
-    Raises:
-        ValueError: the key is out of range.
-    """
-
-    def __init__(self, key: int) -> None:
-        if not 0 <= key < 2**128:
-            raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
-        self.key = key
-        # Philox takes arrays of 64-bit words in half the time of big integers
-        self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
-
-    def generator(
-        self, first_slot: int, stream: int, reused: np.random.Generator | None = None
-    ) -> np.random.Generator:
-        """Return a random generator of this link for a slot and purpose, independent of the fading.
-
-        Args:
-            first_slot: the slot, 0 to 2^64 - 1.
-            stream: number of the purpose, 0 to 2^64 - 1.
-            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
-
-        Raises:
-            ValueError: a number is out of range.
-        """
-        if not (0 <= first_slot < 2**64 and 0 <= stream < 2**64):
-            raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
-        return self._draws(first_slot, stream, _STREAM_REGION, reused)
-
-    def _draws(
-        self, index: int, level: int, region: int, reused: np.random.Generator | None = None
-    ) -> np.random.Generator:
-        # The lowest 64 bits of the counter advance with each draw; the rest identifies the page.
-        counter = np.array((0, index, level, region), dtype=np.uint64)
-        if reused is None:
-            return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
-        # in a seventh of the time
-        fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
-        state = {"counter": counter, "key": self._words}
-        reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
-        return reused
-
-
-class LinkFading(LinkDraws):
+class LinkFading(PagedFading):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
     Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n depends only on (key, rho, n): not on the sender, on
@@ -183,7 +129,7 @@ class LinkFading(LinkDraws):
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
     """
 
-    renews = True
+    parts = (2,)
 
     def __init__(self, key: int, correlation: float, block: int = BLOCK) -> None:
         """
@@ -198,20 +144,10 @@ class LinkFading(LinkDraws):
         """
         if not block > 1:
             raise ValueError(f"block must be at least 2 slots, got {block}")
-        super().__init__(key)
         if not -1.0 < correlation <= 1.0:
             raise ValueError(f"correlation must lie within -1 (excluded) and 1, got {correlation}")
-        self.correlation = correlation
-        self.static = correlation == 1.0  # the fading never changes
-        self._block = block
         self._grids = grids(correlation, block)
-        # the pages used last: two on each coarse grid, since the edges of a block can lie on two pages
-        self._pages: list[dict[int, FloatArray]] = [{} for _ in self._grids]
-
-    @property
-    def mean_power(self) -> float:
-        """Mean power over time: |h|^2 for a static link, E|h|^2 = 1 for any other."""
-        return float(self.power(0, 1)[0]) if self.static else 1.0
+        super().__init__(key, correlation, block, block, len(self._grids))
 
     def gain(self, first_slot: int, count: int) -> npt.NDArray[np.complex128]:
         """Return [count] the complex h of the slots first_slot, first_slot + 1, ...
@@ -222,89 +158,31 @@ class LinkFading(LinkDraws):
         real, imaginary = self._read(first_slot, count)
         return real + 1j * imaginary
 
-    def power(self, first_slot: int, count: int) -> FloatArray:
-        """Return [count] the power |h|^2 of the slots first_slot, first_slot + 1, ...; exponential with mean 1.
+    @staticmethod
+    def powers(numbers: FloatArray) -> FloatArray:
+        real, imaginary = numbers[:, 0], numbers[:, 1]
+        return np.asarray(real * real + imaginary * imaginary)
 
-        Raises:
-            ValueError: negative slot or count.
-        """
-        block, start = divmod(first_slot, self._block)
-        if block >= 0 and 0 <= count <= self._block - start and not self.static:
-            # the usual case, without a copy
-            real, imaginary = self._page(0, block)[:, start : start + count]
-        else:
-            real, imaginary = self._read(first_slot, count)
-        return real * real + imaginary * imaginary
+    def _alike(self, level: int) -> tuple[Hashable, int]:
+        return self.slots, max(1, _POINTS_AT_ONCE // self.slots)
 
-    def forget(self) -> None:
-        """Drop the pages; reading them draws the same numbers again."""
-        for pages in self._pages:
-            pages.clear()
+    def _kept(self, level: int) -> int:
+        # a whole block is read to its end; short ones are read across their edges
+        return 1 if level == 0 and self.slots == BLOCK else KEPT
 
-    def _read(self, first_slot: int, count: int) -> FloatArray:
-        """Return [2, count] the real and imaginary parts."""
-        if first_slot < 0 or count < 0:
-            raise ValueError(f"first_slot and count must be >= 0, got {first_slot} and {count}")
-        if self.static:
-            return np.repeat(self._page(0, 0)[:, :1], count, axis=1)
-        parts = np.empty((2, count))
-        done = 0
-        while done < count:
-            block, start = divmod(first_slot + done, self._block)
-            taken = min(self._block - start, count - done)
-            parts[:, done : done + taken] = self._page(0, block)[:, start : start + taken]
-            done += taken
-        return parts
-
-    def _page(self, level: int, index: int) -> FloatArray:
-        """Return [2, block] points of the grid with steps of block^level slots, from point index * block on."""
-        pages = self._pages[level]
-        if index not in pages:
-            _draw_pages(level, [(self, index)])
-        return pages[index]
-
-    def _keep(self, level: int, index: int, page: FloatArray) -> None:
-        pages = self._pages[level]
-        # the last whole block is read to its end; short ones are read across their edges
-        if len(pages) == (1 if level == 0 and self._block == BLOCK else 2):
-            del pages[next(iter(pages))]
-        pages[index] = page
-
-    def _point(self, level: int, index: int) -> FloatArray:
-        """Return [2, 1] one point of a grid."""
-        page, offset = divmod(index, self._block)
-        return self._page(level, page)[:, offset : offset + 1]
-
-
-def hold(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
-    """Draw the missing pages of links, given by their indices; pages of one size are drawn together."""
-    missing: dict[int, dict[tuple[int, int], tuple[LinkFading, int]]] = {}
-    for link, index in places:
-        if index not in link._pages[level]:
-            missing.setdefault(link._block, {})[id(link), index] = link, index
-    for block, alike in missing.items():
-        some, at_once = list(alike.values()), max(1, _POINTS_AT_ONCE // block)
-        for first in range(0, len(some), at_once):
-            _draw_pages(level, some[first : first + at_once])
-
-
-def _draw_pages(level: int, places: Sequence[tuple[LinkFading, int]]) -> None:
-    """Draw a page [2, block] of each link, given by its index; all links have the same block."""
-    grids_of = [link._grids[level] for link, _ in places]
-    pages = np.empty((len(places), 2, places[0][0]._block))
-    rng = _REUSED
-    for (link, index), row in zip(places, pages, strict=True):
-        rng = link._draws(index, level, _FADING_REGION, rng)
-        rng.standard_normal(out=row)
-    pages *= np.array([grid.innovation_std for grid in grids_of])[:, None, None]
-    between = [i for i, grid in enumerate(grids_of) if grid.weights is not None]
-    if len(between) == len(places):
-        pages = _bridged(level, places, pages)
-    elif between:
-        pages[between] = _bridged(level, [places[i] for i in between], pages[between])
-    for (link, index), page in zip(places, pages, strict=True):
-        # copied: a page must not keep the others in memory
-        link._keep(level, index, page.copy())
+    @staticmethod
+    def _drawn(level: int, places: Sequence[tuple["LinkFading", int]]) -> FloatArray:
+        """Return pages [n, 2, block] of links with blocks of one size."""
+        grids_of = [link._grids[level] for link, _ in places]
+        pages = np.empty((len(places), 2, places[0][0].slots))
+        draw_normals(level, places, pages)
+        pages *= np.array([grid.innovation_std for grid in grids_of])[:, None, None]
+        between = [i for i, grid in enumerate(grids_of) if grid.weights is not None]
+        if len(between) == len(places):
+            return _bridged(level, places, pages)
+        if between:
+            pages[between] = _bridged(level, [places[i] for i in between], pages[between])
+        return pages
 
 
 def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatArray) -> FloatArray:
@@ -313,7 +191,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     hold(level + 1, [(link, at // block) for link, index in places for at in (index, index + 1)])
     left, right = np.empty((2, len(places), 2, 1))
     for i, (link, index) in enumerate(places):
-        left[i], right[i] = link._point(level + 1, index), link._point(level + 1, index + 1)
+        left[i, :, 0], right[i, :, 0] = link._point(level + 1, index), link._point(level + 1, index + 1)
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)

@@ -1,7 +1,7 @@
 """Several sets of Gaussian fields over one area, read at the same places at once."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,6 +19,33 @@ _READ_AS_ONE = (1, 2, 4, 8)
 # Angle between the grid of repeating fields and the axes, in radians: streets mostly follow the axes, and a line of
 # this slope, the golden ratio less 1, comes near its own earlier places as late as a line can
 _TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
+
+
+# The values made last, by all that they depend on. Devices at other heights read the same ones, and so does a study's
+# next run in this process if it has the same seed and area.
+_made: dict[Hashable, Float32Array] = {}
+
+
+def _values(
+    layers: tuple[GaussianFields, ...], row: int, nodes: npt.NDArray[np.intp] | None = None
+) -> Float32Array:
+    """Return the values [n, row] at some nodes, in order of their rows in the table, or at all; read-only."""
+    key = layers, row, None if nodes is None else nodes.tobytes()
+    if key not in _made:
+        _made.clear()  # before the next are made: half of the memory
+        count = sum(one.width**2 for one in layers) if nodes is None else len(nodes)
+        values, begin = np.zeros((count, row), np.float32), 0
+        for one in layers:
+            fields, end = len(one.keys), begin + one.width**2
+            if nodes is None:
+                one.fill(values[begin:end].reshape(one.width, one.width, row)[..., :fields])
+            else:
+                some = slice(*np.searchsorted(nodes, (begin, end)))
+                one.fill_some(nodes[some] - begin, values[some, :fields])
+            begin = end
+        values.flags.writeable = False
+        _made[key] = values
+    return _made[key]
 
 
 class _FieldPlaces(NamedTuple):
@@ -54,12 +81,6 @@ class FieldStack:
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
         self._last: tuple[bytes, _FieldPlaces] | None = None  # of the places read last, if they were few
-
-    def equals(self, other: "FieldStack") -> bool:
-        """Return whether another stack has equal values everywhere."""
-        return len(self.layers) == len(other.layers) and all(
-            map(GaussianFields.equals, self.layers, other.layers)
-        )
 
     @property
     def memory_bytes(self) -> int:
@@ -148,7 +169,8 @@ class FieldStack:
         if not self._few:
             return self._table, nodes
         if self._some is None:
-            self._some = self._values_at(np.unique(nodes))
+            some = np.unique(nodes)
+            self._some = some, _values(self.layers, self._row, some)
         held, values = self._some
         rows = np.minimum(np.searchsorted(held, nodes), len(held) - 1)
         if np.array_equal(held[rows], nodes):
@@ -156,26 +178,10 @@ class FieldStack:
         self._few, self._some = False, None
         return self._table, nodes
 
-    def _values_at(self, nodes: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], Float32Array]:
-        """Return these nodes, which are in order of their rows in the full table, and the values at them alone."""
-        values = np.zeros((len(nodes), self._row), np.float32)
-        begin = 0
-        for one in self.layers:
-            some = slice(*np.searchsorted(nodes, (begin, begin + one.width**2)))
-            one.fill_some(nodes[some] - begin, values[some, : self._fields])
-            begin += one.width**2
-        return nodes, values
-
     @cached_property
     def _table(self) -> Float32Array:
         """[nodes of all layers, F or more] values at the nodes, row by row; all fields of a node are adjacent."""
-        table = np.zeros((sum(one.width**2 for one in self.layers), self._row), np.float32)
-        begin = 0
-        for one in self.layers:
-            nodes = table[begin : begin + one.width**2].reshape(one.width, one.width, self._row)
-            one.fill(nodes[..., : self._fields])
-            begin += one.width**2
-        return table
+        return _values(self.layers, self._row)
 
     @cached_property
     def _grids(self) -> "_Grids":

@@ -125,14 +125,13 @@ class GaussianFields:
             self.period = int(fft.prev_fast_len(max(most, 2 * MARGIN * NODES), real=True))
             # nodes lie from 0 to the period; the last ones equal the first
             self.half, self.width = 0, self.period + 1
+        self._identity = self.keys, correlation_m, area_radius_m, stream, common, law, self.period
 
-    def equals(self, other: "GaussianFields") -> bool:
-        """Return whether other fields have equal values everywhere."""
-        mine, its = (
-            (one.keys, one.correlation_m, one.area_radius_m, one._stream, one._common, one._correlation_law)
-            for one in (self, other)
-        )
-        return mine == its
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GaussianFields) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
 
     @property
     def memory_bytes(self) -> int:

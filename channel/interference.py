@@ -228,11 +228,7 @@ def draw_all_ahead(links: Sequence[Fading], first_slot: int) -> None:
 def power_of_all(links: Sequence[Fading], first_slot: int, count: int) -> FloatArray:
     """Return [links, count] the `power` of links of any kind, of the slots first_slot, first_slot + 1, ..."""
     fading = [link._fading if isinstance(link, Interfered) else link for link in links]
-    static = [link.static for link in fading]
-    if any(static):
-        power = np.stack([link.power(first_slot, count) for link in fading])
-    else:
-        power = power_of_many(fading, np.full(len(fading), first_slot), count)
+    power = power_of_many(fading, np.full(len(fading), first_slot), count)
     places = [place for place, link in enumerate(links) if isinstance(link, Interfered)]
     if places:
         heard = [link.heard for link in links if isinstance(link, Interfered)]

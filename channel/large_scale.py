@@ -74,7 +74,6 @@ class LargeScale:
         common: Common | None = None,
         los_common: Common | None = None,
         wraparound: Wraparound | None = None,
-        same_places: "LargeScale | None" = None,
         few_places: bool = False,
     ) -> None:
         """Check the arguments and define the fields.
@@ -90,7 +89,6 @@ class LargeScale:
             common: common part of the shadowing towards all sites, or None if sites are independent.
             los_common: common part of their line of sight, likewise.
             wraparound: of the sites' layout; None without wrap-around.
-            same_places: a `LargeScale` with the same keys, e.g. for devices at another height, to share fields with.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -150,8 +148,6 @@ class LargeScale:
             self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law, los_common)
             self._thresholds = Thresholds(model, min_distance_m, farthest_m, bs_height_m - ut_height_m)
         self.fields = FieldStack(layers, len(keys), few=few_places)
-        if same_places and same_places.fields.equals(self.fields):
-            self.fields = same_places.fields
 
     @property
     def memory_bytes(self) -> int:

@@ -1,5 +1,6 @@
-"""Packet errors, by the waterfall model."""
+"""Packet errors: by the waterfall model, or by a threshold of the SNR."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,13 +9,33 @@ import numpy.typing as npt
 from edgefl.channel.fading import Fading
 from edgefl.channel.units import FloatArray
 
-__all__ = ["PacketErrors"]
+__all__ = ["PacketErrors", "ThresholdErrors", "WaterfallErrors"]
 
 STREAM = 2  # number of a link's random stream at a slot; transfers have the lower ones
 
 
+class PacketErrors(ABC):
+    """Packets that arrive with a probability that depends on the mean SNR on their band."""
+
+    @abstractmethod
+    def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
+        """Return the probability that packets arrive.
+
+        Args:
+            snr: [...] mean on the band of each packet, above 0. static: [...] True for a link that does not fade.
+        """
+
+    def hit(self, fading: Fading, snr: float, end_slot: int) -> bool:
+        """Draw whether a packet that ends at a slot is lost: a function of link and slot, independent of other draws.
+
+        Args:
+            snr: mean on the packet's band; for a static link it includes |h|^2.
+        """
+        return bool(fading.generator(end_slot, STREAM).random() >= self.arrives(snr, fading.static))
+
+
 @dataclass(frozen=True)
-class PacketErrors:
+class WaterfallErrors(PacketErrors):
     """Packets that arrive with probability E exp(-m / (SNR X)), where X is the power of fading of mean 1.
 
     X is exponential for one tap, Gamma(L, 1/L) for the mean of L. With c = m / SNR
@@ -34,11 +55,7 @@ class PacketErrors:
     taps: int = 1
 
     def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
-        """Return the probability that packets arrive.
-
-        Args:
-            snr: [...] mean on the band of each packet, above 0. static: [...] True for a link that does not fade.
-        """
+        """Return the probability that packets arrive."""
         from scipy import special
 
         c = self.waterfall / np.asarray(snr, dtype=float)
@@ -49,10 +66,27 @@ class PacketErrors:
         faded = np.where(np.isfinite(faded), faded, 1.0 - c * taps / max(taps - 1, 1))
         return np.asarray(np.where(static, np.exp(-c), np.minimum(faded, 1.0)))
 
-    def hit(self, fading: Fading, snr: float, end_slot: int) -> bool:
-        """Draw whether a packet that ends at a slot is lost: a function of link and slot, independent of other draws.
 
-        Args:
-            snr: mean on the packet's band; for a static link it includes |h|^2.
-        """
-        return bool(fading.generator(end_slot, STREAM).random() >= self.arrives(snr, fading.static))
+@dataclass(frozen=True)
+class ThresholdErrors(PacketErrors):
+    """Packets that arrive if their SNR is above a threshold.
+
+    With fading X of mean 1 and exponential distribution (one tap), P(SNR X > theta) = exp(-theta / SNR); the mean of
+    L taps is Gamma(L, 1/L), and P is its survival function, Q(L, L theta / SNR).
+
+    Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: as for `WaterfallErrors`.
+
+    Args:
+        threshold: theta, linear.
+        taps: L.
+    """
+
+    threshold: float
+    taps: int = 1
+
+    def arrives(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
+        """Return the probability that packets arrive."""
+        from scipy import special
+
+        ratio = self.threshold / np.asarray(snr, dtype=float)
+        return np.asarray(np.where(static, ratio < 1.0, special.gammaincc(self.taps, self.taps * ratio)))

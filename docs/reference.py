@@ -105,22 +105,32 @@ def _commands(command: Any, path: str) -> Iterator[str]:
 
 
 def python() -> Iterator[str]:
-    """Write the public names of the package edgefl with signatures and docstrings."""
-    import edgefl
+    """Write a mark of mkdocstrings for each public name, and for the classes that the names return.
 
-    for name in edgefl.__all__:
-        found = getattr(edgefl, name)
-        if not callable(found):
-            continue
-        try:
-            signature = str(inspect.signature(found)) if inspect.isfunction(found) else ""
-        except ValueError:
-            signature = ""
-        short = re.sub(r"(\w+\.)+(\w+)", r"\2", signature)
-        yield from [f"## edgefl.{name}", ""]
-        if short:
-            yield from ["```text", f"edgefl.{name}{short}", "```", ""]
-        yield from ["```text", inspect.getdoc(found) or "", "```", ""]
+    mkdocstrings then writes signature, types, arguments, fields and methods, with links between them.
+    """
+    import edgefl
+    from edgefl import analysis
+    from edgefl.analysis.measures.results import Sweep
+    from edgefl.run.views import Lines, Page, Picture
+
+    public = {f"edgefl.{name}": getattr(edgefl, name) for name in edgefl.__all__}
+    functions = {name: found for name, found in public.items() if inspect.isfunction(found)}
+    classes = {name: found for name, found in public.items() if inspect.isclass(found)}
+    returned = {
+        **{f"edgefl.analysis.{one.__name__}": one for one in (analysis.Comparison, analysis.Report)},
+        **{one.__name__: one for one in (Sweep, Picture, Page, Lines)},
+    }
+    parts = (("Functions", functions), ("Classes", classes), ("Classes of what functions return", returned))
+    for title, names in parts:
+        yield from [f"## {title}", ""]
+        for name, found in names.items():
+            options = f"heading: {name}"
+            if found is edgefl.Scenario:  # its other methods are internal
+                options += (
+                    f", members: [{', '.join([*found.model_fields, 'with_'])}], show_if_no_docstring: true"
+                )
+            yield from [f"::: {found.__module__}.{found.__qualname__}", f"    options: {{{options}}}", ""]
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {

@@ -10,20 +10,22 @@ runs = edgefl.study(scenario, {"narrow": {"radio.bandwidth_hz": 2e7}, "wide": No
 edgefl.compare(runs).table
 """
 
+from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, in_python
 from edgefl.version import __version__
 
 if TYPE_CHECKING:
+    from edgefl.commands.python_look import costs, describe, preview, report, sweep, validate
+    from edgefl.commands.python_study import compare, study
+    from edgefl.run.api import resume, simulate
     from edgefl.run.results import Results, StudyResults
-    from edgefl.run.resuming import resume
-    from edgefl.run.simulation import simulate
     from edgefl.run.trained_models import TrainedModule, load_model
     from edgefl.run.world_record import Recording, record
     from edgefl.scenario.scenario import Scenario
     from edgefl.scenario.scenario import load as load_scenario
-    from edgefl.studies.api import compare, study
 
 __all__ = [
     "EdgeflError",
@@ -34,38 +36,39 @@ __all__ = [
     "TrainedModule",
     "__version__",
     "compare",
+    "costs",
+    "describe",
     "load_model",
     "load_scenario",
+    "preview",
     "record",
+    "report",
     "resume",
     "simulate",
     "study",
+    "sweep",
+    "validate",
 ]
 
 # Imported on first use: `edgefl --help` need not wait for PyTorch.
 _LAZY = {
-    "Recording": ("edgefl.run.world_record", "Recording"),
-    "Results": ("edgefl.run.results", "Results"),
-    "Scenario": ("edgefl.scenario.scenario", "Scenario"),
-    "StudyResults": ("edgefl.run.results", "StudyResults"),
-    "TrainedModule": ("edgefl.run.trained_models", "TrainedModule"),
-    "compare": ("edgefl.studies.api", "compare"),
-    "load_model": ("edgefl.run.trained_models", "load_model"),
-    "load_scenario": ("edgefl.scenario.scenario", "load"),
-    "record": ("edgefl.run.world_record", "record"),
-    "resume": ("edgefl.run.resuming", "resume"),
-    "simulate": ("edgefl.run.simulation", "simulate"),
-    "study": ("edgefl.studies.api", "study"),
+    "commands.python_look": ("costs", "describe", "preview", "report", "sweep", "validate"),
+    "run.api": ("resume", "simulate"),
+    "run.results": ("Results", "StudyResults"),
+    "run.trained_models": ("TrainedModule", "load_model"),
+    "run.world_record": ("Recording", "record"),
+    "scenario.scenario": ("Scenario", "load_scenario"),
+    "commands.python_study": ("compare", "study"),
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
-    import importlib
-
-    module, attribute = _LAZY[name]
-    return getattr(importlib.import_module(module), attribute)
+    for module, names in _LAZY.items():
+        if name in names:
+            found = getattr(import_module(f"edgefl.{module}"), name.replace("load_scenario", "load"))
+            globals()[name] = in_python(found) if isinstance(found, FunctionType) else found
+            return globals()[name]
+    raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:

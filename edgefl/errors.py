@@ -1,12 +1,23 @@
 """Errors caused by user input, and context managers that add their place."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = ["Divergence", "EdgeflError"]
 
 LONGEST_QUOTE = 80  # characters of a value in a message
+OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?P<blank> (?=[\w'\"\[.]))?")
+ARGUMENTS = {
+    "set": "overrides",
+    "key": "keys",
+    "seed": "seeds",
+    "session": "sessions",
+}  # of options that repeat
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
 def quoted(value: object) -> str:
@@ -84,3 +95,42 @@ def refused(*place: str) -> Iterator[None]:
         raise
     except ValueError as error:
         raise EdgeflError(str(error), place) from error
+
+
+def in_python(function: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+    """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
+
+    A ValueError, as `analysis` raises it, becomes an EdgeflError.
+    """
+
+    @wraps(function)
+    def call(*args: Asked.args, **options: Asked.kwargs) -> Answer:
+        try:
+            return function(*args, **options)
+        except EdgeflError as error:
+            error.args = (_with_arguments(str(error), function), *error.args[1:])
+            raise
+        except ValueError as error:
+            raise EdgeflError(_with_arguments(str(error), function)) from error
+
+    return call
+
+
+def _with_arguments(message: str, function: Callable[..., Any]) -> str:
+    """Replace options of the command line in a message by a function's arguments; commands in backticks stay."""
+    from inspect import signature  # slow to import
+
+    arguments = signature(function).parameters
+
+    def argument(option: re.Match[str]) -> str:
+        name = option["name"].replace("-", "_")
+        name = name if name in arguments else ARGUMENTS.get(name, name)
+        if name not in arguments:
+            return option[0]
+        if isinstance(arguments[name].default, bool):
+            return f"{name}=True{option['blank'] or ''}"
+        return f"{name}="
+
+    parts = message.split("`")
+    parts[::2] = [OPTION.sub(argument, part) for part in parts[::2]]
+    return "`".join(parts)

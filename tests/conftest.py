@@ -54,14 +54,6 @@ def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
     leave_figures_empty(monkeypatch)
 
 
-@pytest.fixture
-def fields_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For several runs of one seed in one area, whose shadowing and line of sight are somebody else's subject."""
-    from tests.tools.fields import keep_fields
-
-    keep_fields(monkeypatch)
-
-
 def pytest_collection_finish() -> None:
     """Keep all modules and tests that are loaded by now out of the garbage collector's rounds."""
     gc.collect()

@@ -125,20 +125,48 @@ def day() -> None:
 
 
 @app.command(cls=ReadingCommand)
-def reproduction(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folder of a study.")],
-    out: Annotated[
-        Path | None, typer.Option(help="Where to write the page. Default: standard output.")
+def papers(
+    paper: Annotated[str | None, typer.Argument(help="Short name of a paper. Default: list all.")] = None,
+    result: Annotated[
+        str | None, typer.Argument(help="Table or figure of the paper, such as XIV or 'figure 4'.")
     ] = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="Folder of a finished study to compare; may be repeated."),
+    ] = None,
+    record: Annotated[
+        bool, typer.Option("--record", help="With --runs: keep the numbers for `papers` and --audit.")
+    ] = False,
+    audit: Annotated[
+        bool, typer.Option("--audit", help="Write the page of all numbers that were compared.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option(help="Where to write a page. Default: standard output.")] = None,
 ) -> None:
-    """Compare the papers' tables with those of the shipped studies."""
+    """List papers and their tables: what was run, what a run needs, their numbers and ours.
+
+    Examples:
+
+        edgefl papers
+
+        edgefl papers journal
+
+        edgefl papers journal XIV
+
+        edgefl papers --runs runs/table_x --out comparison.md
+    """
+    from edgefl.analysis.reports import papers as known
     from edgefl.analysis.reports.reproduction import page, reproduce
 
-    text = page([reproduce(folder) for folder in runs])
-    if out is None:
-        print(text, end="")
+    if runs and record:
+        print("\n".join(known.record_studies(runs)))
+    elif runs or audit:
+        text = page([reproduce(folder) for folder in runs]) if runs else known.audit(known.papers())
+        if out is None:
+            print(text, end="")
+        else:
+            out.write_text(text, encoding="utf-8")
     else:
-        out.write_text(text, encoding="utf-8")
+        known.show(paper, result)
 
 
 @app.command(cls=command_for("costs.report_costs", "load_as_variants"))

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand
 
 from edgefl.analysis.page.formatting import placed
-from edgefl.analysis.runs.choices import Explain, Folders, Names, Out, Partial
+from edgefl.analysis.runs.choices import Explain, Folders, Json, Names, Out, Partial, Quiet
 
 
 class ReadingCommand(TyperCommand):
@@ -75,6 +75,8 @@ class _ReportCommand(ReadingCommand):
             partial: Partial = False,
             names: Names = None,
             out: Out = None,
+            json: Json = False,
+            quiet: Quiet = False,
             *,
             explain: Explain = False,
             **options: Any,
@@ -84,7 +86,8 @@ class _ReportCommand(ReadingCommand):
 
             read = getattr(load, self.load)(runs, names=names or (), partial=partial)
             found = measure(read, out=out, **_given(own, options))
-            (found if isinstance(found, Report) else module.report(found)).print(explain=explain)
+            report = found if isinstance(found, Report) else module.report(found)
+            report.tell(self.name or name, as_json=json, quiet=quiet, explain=explain)
 
         *common, explain, _ = inspect.signature(command).parameters.values()
         of_report = [_read(option) for _, options in own for option in options]

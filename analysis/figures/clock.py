@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.lines import label_lines
-from edgefl.analysis.figures.style import SOFT, Styles, plain
+from edgefl.analysis.figures.style import SOFT, Styles, plain, whole
 from edgefl.analysis.measures.service import Services
 from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
 from edgefl.analysis.runs.clock import HOURS, Clock, of_day
@@ -69,6 +69,7 @@ def draw_by_clock(
     people = _served(services, sessions, times_s)
     below.fill_between(place(times_s), people, step="post", color="#c9ced3", linewidth=0, zorder=2)
     below.set_ylim(0, 1.1 * max(1.0, float(people.max())))
+    whole(below)
     below.set_ylabel("devices")
 
 

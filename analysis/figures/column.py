@@ -43,9 +43,11 @@ def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list
     return figure, axes
 
 
-def mark(ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray) -> None:
+def mark(
+    ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray, size: float = 4.2
+) -> None:
     """Draw the markers of a series, filled or open."""
-    look = style | {"markersize": 4.2, "linestyle": "none", "zorder": 5}
+    look = style | {"markersize": size, "linestyle": "none", "zorder": 5}
     for face, some in ((style["color"], filled), ("white", ~filled)):
         ax.plot(x[some], y[some], markerfacecolor=face, **look)
 

@@ -1,7 +1,6 @@
-"""The figures of a comparison: accuracy over rounds and what a target costs, or latency and energy alone."""
+"""The figures of a comparison: accuracy over time and what a target costs, or latency and energy alone."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,18 +8,24 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.clock import draw_by_clock
-from edgefl.analysis.figures.lines import curve_of, draw_lines, label_lines, session_bands
-from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, styles_of
+from edgefl.analysis.figures.lines import (
+    curve_of,
+    draw_lines,
+    label_lines,
+    pilots_matter,
+    session_bands,
+    with_elapsed,
+)
+from edgefl.analysis.figures.style import INK, Styles, heading, plain, styles_of
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import RECURRING, Comparison
 from edgefl.analysis.measures.service import Services
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, ranges, unit_for
 
-SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
+SIZE_INCH, DPI = (8.0, 5.6), 200  # 1600 x 1120 pixels, legible on a slide and a phone
 MOST_BARS = 40
-CLOCK = (0.058, 0.465, 0.815, 0.43)
-TOP, LEFT, RIGHT = (0.058, 0.465, 0.815, 0.38), (0.058, 0.075, 0.425, 0.2), (0.552, 0.075, 0.425, 0.2)
-SUBTITLE: dict[str, Any] = {"loc": "left", "fontsize": 9, "color": INK, "pad": 8}
+CLOCK = (0.075, 0.485, 0.79, 0.375)
+TOP, LEFT, RIGHT = (0.075, 0.485, 0.79, 0.335), (0.075, 0.075, 0.4, 0.2), (0.575, 0.075, 0.4, 0.2)
 
 
 def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
@@ -28,7 +33,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     if comparison.clock is None:
         circles = "Open circles: the model that opens a session, before any training in it."
-        title = "Test accuracy on the labels present, round by round"
+        title = "Test accuracy on the labels present, over time"
         heading(figure, 0.965, title, _spread(comparison) + circles)
         _accuracy(figure.add_axes(TOP), comparison, styles)
     else:
@@ -54,9 +59,9 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     goal = comparison.target.named(comparison.reference, len(comparison.table) == 1)
     heading(figure, 0.365, f"What it takes to reach {goal}", explained)
     time = _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds", "session_s", TIME_UNITS)
-    time.set_title(f"simulated time ({time.get_label()})", **SUBTITLE)
+    time.set_ylabel(f"simulated time ({time.get_label()})")
     energy = _cost_bars(figure.add_axes(RIGHT), comparison, styles, "joules", "session_j", ENERGY_UNITS)
-    energy.set_title(f"energy of all devices ({energy.get_label()})", **SUBTITLE)
+    energy.set_ylabel(f"energy ({energy.get_label()})")
     return figure
 
 
@@ -66,9 +71,11 @@ def cost_figure(comparison: Comparison) -> Figure:
     explained = "Latency of the slowest device, for which a synchronous round waits."
     heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)
-    starts = session_bands(top, comparison.per_session, comparison.rounds)
+    lengths = metrics.training_rounds(comparison.rounds).groupby("session")["round"].max()
+    starts = session_bands(top, comparison.per_session, lengths, pilots=False)
+    top.set_xlabel("training round", labelpad=2)
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
-    curves = {name: curve_of(comparison.rounds, name, "latency_s", starts) for name in styles}
+    curves = {name: curve_of(comparison.rounds, name, "latency_s", starts, "round") for name in styles}
     for curve in curves.values():
         curve[["mean", "std"]] /= seconds
     draw_lines(top, curves, styles)
@@ -86,13 +93,13 @@ def _round_costs(figure: Figure, comparison: Comparison, styles: Styles) -> None
     latency = figure.add_axes(LEFT)
     names = {"latency_s": "slowest device", "latency_mean_s": "mean over devices"}
     draw_bars(latency, _averages(comparison, names, seconds), list(names.values()), styles)
-    latency.set_title(f"latency ({time})", **SUBTITLE)
+    latency.set_ylabel(f"latency ({time})")
     energy = figure.add_axes(RIGHT)
     unit, joules = unit_for(comparison.table["round_energy_j_mean"], ENERGY_UNITS)
     parts = {"": "all", "_rx": "receive", "_tx": "transmit", "_compute": "compute", "_tail": "tails"}
     names = {f"round_energy{part}_j": name for part, name in parts.items()}
     draw_bars(energy, _averages(comparison, names, joules), list(names.values()), styles)
-    energy.set_title(f"energy of all devices ({unit})", **SUBTITLE)
+    energy.set_ylabel(f"energy ({unit})")
 
 
 def _spread(comparison: Comparison, sign: str = "band") -> str:
@@ -101,14 +108,22 @@ def _spread(comparison: Comparison, sign: str = "band") -> str:
 
 
 def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
-    starts = session_bands(ax, comparison.per_session, comparison.rounds)
+    """Draw accuracy over the time since the start of each session, one session after the other."""
+    runs = comparison.runs
+    rounds = with_elapsed(comparison.rounds, runs.sessions)
+    last_s = rounds.groupby(["variant", "session", "seed"])["elapsed_s"].max()
+    lengths = last_s.groupby(["variant", "session"]).mean().groupby("session").max()
+    unit, size = unit_for([float(lengths.sum())], TIME_UNITS)
+    rounds["elapsed"] = rounds["elapsed_s"] / size
+    starts = session_bands(ax, comparison.per_session, lengths / size, pilots=pilots_matter(runs.sessions))
+    longest = ", each session as long as its slowest variant" if len(styles) > 1 and len(starts) > 1 else ""
+    ax.set_xlabel(f"simulated time ({unit}){longest}", labelpad=2)
     curves = {}
     for name, style in styles.items():
-        curve = curve_of(comparison.rounds, name, "accuracy", starts)
+        curve = curve_of(rounds, name, "accuracy", starts, "elapsed")
         of_variant = comparison.detail[comparison.detail["variant"] == name]
         opening = metrics.over_seeds(of_variant, ["session"], "accuracy_start")
         opening["x"] = opening.index.map(starts)
-        # round 0 of a session has the same x as the last round of the previous one: a vertical drop
         curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
         curve[["mean", "std"]] *= 100
         curves[name] = curve
@@ -118,7 +133,7 @@ def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
             opened["mean"],
             linestyle="none",
             marker="o",
-            markersize=5.5 if style["linewidth"] > 2 else 4.2,
+            markersize=7.0 if style["linewidth"] > 2 else 4.2,
             markerfacecolor="white",
             markeredgecolor=style["color"],
             markeredgewidth=1.3,
@@ -185,7 +200,7 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.
     return pd.concat(parts)
 
 
-MOST_BARS_WITH_VALUES = 18
+MOST_BARS_WITH_VALUES = 12
 WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # of its group, and of the axis: few bars stay slim
 
 
@@ -206,7 +221,7 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
         if len(bars) <= MOST_BARS_WITH_VALUES:
             text = f"{'>' if open_ended else ''}{amount(bar.mean)}"
             top = (x, bar.mean + spread)
-            ax.annotate(text, top, (0, 2), textcoords="offset points", ha="center", fontsize=7, color=INK)
+            ax.annotate(text, top, (0, 2), textcoords="offset points", ha="center", fontsize=7.5, color=INK)
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))
     ax.set_xlim(middle - half, middle + half)
     ax.set_xticks(range(len(groups)), groups)

@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -14,65 +15,93 @@ from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.page.formatting import compact_labels
 
 BAND, PILOT = "#f0f2f4", "#fcf3df"
-MOST_SESSIONS_WITH_LABELS = 10
+MOST_SESSIONS_WITH_LABELS = 6
 KIND_WORDS = {"pilot": "pilot", "new": "new labels", "recurring": "labels seen before"}
 KIND_WORDS["returning"] = "population seen before"
 LINE = 15  # maximum length of one line of a label
-LABEL_GAP = 0.075  # minimum distance between two labels, as a share of the axis
+LABEL_INCH = 0.19  # minimum distance between two labels
 
 
-def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series) -> pd.DataFrame:
-    """Average a column over seeds, by session and training round; x is the round's position on the axis."""
+def with_elapsed(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
+    """Return the training rounds with the time from the start of their session to their end: `elapsed_s`."""
+    starts = sessions.drop_duplicates(metrics.SESSION)[[*metrics.SESSION, "start_s"]]
+    known = metrics.training_rounds(rounds).drop(columns="start_s").merge(starts, on=metrics.SESSION)
+    return known.assign(elapsed_s=known["end_s"] - known["start_s"])
+
+
+def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series, along: str) -> pd.DataFrame:
+    """Average a column over seeds, by session and training round; x is the position on the axis.
+
+    Args:
+        starts: position of the start of each session.
+        along: the column that is added to it, such as `round`.
+    """
     training = metrics.training_rounds(rounds)
-    of_variant = training[training["variant"] == variant]
-    points = metrics.over_seeds(of_variant, ["session", "round"], column).reset_index()
-    points["x"] = points["session"].map(starts) + points["round"]
+    own = training[training["variant"] == variant]
+    points = metrics.over_seeds(own, ["session", "round"], column)
+    beyond = own.groupby(["session", "round"])[along].mean() if along != "round" else 0
+    points = points.assign(x=beyond).reset_index()
+    points["x"] += points["session"].map(starts) + (points["round"] if along == "round" else 0)
     return points
 
 
 def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
-    """Draw one line per session, joined by thin ones, so that the jumps do not dominate the curves."""
+    """Draw one line per session; thin ones lead to the next, so that the jumps do not dominate the curves."""
     for name, curve in curves.items():
         style = styles[name]
-        ax.plot(curve["x"], curve["mean"], **style | {"linewidth": 0.8, "alpha": 0.6, "zorder": 3})
-        for _, spell in curve.groupby("session"):
+        thin = style | {"linewidth": 0.8, "alpha": 0.6, "zorder": 3}
+        spells = [spell for _, spell in curve.groupby("session")]
+        for spell in spells:
             ax.plot(spell["x"], spell["mean"], solid_capstyle="round", **style)
             if spell["std"].notna().any():
                 low, high = spell["mean"] - spell["std"], spell["mean"] + spell["std"]
                 ax.fill_between(spell["x"], low, high, color=style["color"], alpha=0.2, linewidth=0, zorder=2)
-    ax.set_xlabel("training round", labelpad=2)
+        for here, there in pairwise(spells):
+            (x, y), (next_x, next_y) = here[["x", "mean"]].iloc[-1], there[["x", "mean"]].iloc[0]
+            ax.plot([x, next_x, next_x], [y, y, next_y], **thin)
+        (x, y), right = spells[-1][["x", "mean"]].iloc[-1], ax.get_xlim()[1]
+        if x < right:
+            ax.plot([x, right], [y, y], **thin)
 
 
-def session_bands(ax: Axes, per_session: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
-    """Shade the sessions, label them above the axis, and return the number of rounds before each."""
-    lengths = metrics.training_rounds(rounds).groupby("session")["round"].max()
+def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pilots: bool) -> pd.Series:
+    """Shade the sessions, label them above the axis, and return the position of each one's start.
+
+    Args:
+        lengths: length of each session on the axis.
+        pilots: mark the pilot sessions.
+    """
     ends = lengths.cumsum()
     starts = ends - lengths
     plain(ax)
     ax.set_xlim(0, ends.iloc[-1])
     sessions = per_session.drop_duplicates("session").set_index("session")
     detailed = len(starts) <= MOST_SESSIONS_WITH_LABELS
-    if detailed:
-        ax.set_xticks([0, *ends])
     every = math.ceil(len(starts) / 40)
     for number, (session, start) in enumerate(starts.items()):
         end, about = ends[session], sessions.loc[session]
-        pilot = about["kind"] == "pilot"
+        pilot = pilots and about["kind"] == "pilot"
         colour = PILOT if pilot else BAND if number % 2 else "white"
         ax.axvspan(start, end, color=colour, linewidth=0, zorder=0)
         if number:
             ax.axvline(start, color="#c9ced3", linewidth=0.8, zorder=1)
         words = [f"session {session}"] if detailed else [f"{session}", "pilot" if pilot else ""]
         if detailed:
+            kind = about["kind"] if pilot or about["kind"] != "pilot" else "new"
             labels = compact_labels(about["labels"])
-            again = {"recurring": " (again)", "returning": ", same devices again", "pilot": " (pilot)"}.get(
-                about["kind"], ""
-            )
+            again = {"recurring": "again", "returning": "same devices again", "pilot": "pilot"}.get(kind, "")
             known = labels and labels != DIFFER
-            words.append(f"labels {labels}{again}" if known else KIND_WORDS[about["kind"]])
+            words += [f"labels {labels}", again] if known else ["", KIND_WORDS[kind]]
         if number % every == 0:
             write_above(ax, (start + end) / 2, words)
     return starts
+
+
+def pilots_matter(sessions: pd.DataFrame) -> bool:
+    """Whether a session opens with anything but the last session's model, for which pilots save models."""
+    known = sessions[sessions["weights"].fillna("") != ""]
+    past = known["weights"].astype(str).str.replace(r":\S+", "", regex=True)
+    return bool((past != (known["session"] - 1).astype(str)).any())
 
 
 def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
@@ -85,7 +114,7 @@ def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
             ha="center",
-            fontsize=8 if line else 7.5,
+            fontsize=8 if line == len(words) - 1 else 7.5,
             fontweight="bold" if line == len(words) - 1 else "normal",
             color=INK if line else SOFT,
         )
@@ -104,7 +133,8 @@ def in_lines(name: str) -> list[str]:
 def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
     """Label each line at its right end in its colour; move labels apart where they would overlap."""
     low, high = ax.get_ylim()
-    gap = LABEL_GAP * (high - low)
+    height_inch = ax.get_position().height * ax.figure.get_figheight()  # type: ignore[union-attr]
+    gap = LABEL_INCH / height_inch * (high - low)
     known = {name: curve["mean"].dropna() for name, curve in curves.items()}
     ends = {name: float(means.iloc[-1]) for name, means in known.items() if len(means)}
     names = sorted(ends, key=lambda name: ends[name])

@@ -6,25 +6,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.patches import Polygon
-from matplotlib.patheffects import withStroke
 
-from edgefl.analysis.figures.areas import area_patch
 from edgefl.analysis.figures.clock import time_axis
-from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
+from edgefl.analysis.figures.map import MapDrawing, points_of
+from edgefl.analysis.figures.style import DPI, INK, SOFT, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun
 
 WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
 # map, accuracy, device count: left, bottom, width, height
 WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.405, 0.38), (0.565, 0.09, 0.405, 0.23))
 PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.213, 0.845, 0.118), (0.1, 0.056, 0.845, 0.088))
-ELSEWHERE, STREET, EDGE = "#8d969e", "#d9dee2", "#d5dbe0"
-STEP_DEG = 3.0
 SHADES = (0.85, 0.37, 0.2)  # shades of the cell's colour, one per class
-MOST_NAMED = 6  # with more federated cells than this, the map labels only the cell whose accuracy is plotted
 NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
 
 
@@ -41,13 +35,14 @@ class MovingDrawing:
         FigureCanvasAgg(self.figure)
         boxes = PHONE if phone else WIDE
         self._who = "people" if day.clock.begin_hour is not None else "devices"
-        self._colours = {cell: PALETTE[number % 6] for number, cell in enumerate(day.served)}
-        self._map = self.figure.add_axes(boxes[0])
-        self._draw_map(phone)
-        self._ways = LineCollection([], linewidths=1.6, capstyle="round", zorder=4)
-        self._map.add_collection(self._ways)
-        self._crosses = self._map.scatter([], [], marker="x", s=26, color=INK, linewidth=0.9, zorder=4.5)
-        self._people = self._map.scatter([], [], s=34, linewidth=0.7, zorder=5)
+        points = np.concatenate([points_of(day.ground), day.places_m.reshape(-1, 2)])
+        low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+        axes = self.figure.add_axes(boxes[0])
+        axes.axis("off")
+        self._map = MapDrawing(
+            axes, day.ground, day.served, (low + high) / 2, 0.53 * float((high - low).max())
+        )
+        self._explain(phone)
         left, top = (0.03, 0.985) if phone else (0.02, 0.97)
         self._clock = self.figure.text(left, top, "", fontsize=20, fontweight="bold", color=INK, va="top")
         self._accuracy, self._here = (self.figure.add_axes(box) for box in boxes[1:])
@@ -56,16 +51,7 @@ class MovingDrawing:
     def show(self, time_s: float) -> None:
         """Update the figure to a time."""
         day = self._day
-        places_m, serving = day.at(time_s)
-        there = np.isfinite(places_m[:, 0])
-        self._people.set_offsets(places_m[there])
-        colours = [self._colour(cell) for cell in serving[there]]
-        self._people.set_facecolor(colours)
-        self._people.set_edgecolor("white")
-        pieces, cells = day.trails(time_s)
-        self._ways.set_segments(list(pieces))
-        self._ways.set_color([to_rgba(self._colour(cell), 0.45) for cell in cells])
-        self._crosses.set_offsets(day.handed_over(time_s))
+        self._map.show(*day.at(time_s), *day.trails(time_s), day.handed_over(time_s))
         self._clock.set_text(day.clock.words(time_s))
         now = float(np.interp(time_s, day.curve["start_s"], day.curve["value"]))
         past = day.curve["start_s"] <= time_s
@@ -78,88 +64,20 @@ class MovingDrawing:
         for cursor in cursors:
             cursor.set_xdata([self._place(time_s)] * 2)
 
-    def _colour(self, cell: float) -> str:
-        return self._colours.get(int(cell), ELSEWHERE) if np.isfinite(cell) else ELSEWHERE
-
-    def _draw_map(self, phone: bool) -> None:
-        axes, day = self._map, self._day
-        for cell, corners in _cells_of(day.layout).items():
-            colour = self._colours.get(cell)
-            face = to_rgba(colour, 0.13) if colour else (1, 1, 1, 0)
-            axes.add_patch(Polygon(corners, facecolor=face, edgecolor=EDGE, linewidth=0.9, zorder=1))
-            if colour and (cell == day.served[0] or len(day.served) <= MOST_NAMED):
-                x, y = 0.2 * corners.mean(axis=0) + 0.8 * corners[corners[:, 1].argmax()]
-                look: dict[str, Any] = {"fontsize": 9, "fontweight": "bold", "color": colour, "ha": "left"}
-                name = axes.text(x, y, f"cell {cell}", va="top", zorder=6, **look)
-                name.set_path_effects([withStroke(linewidth=2.5, foreground="white")])
-        axes.add_collection(
-            LineCollection(
-                [np.array(street) for street in day.streets],
-                colors=STREET,
-                linewidths=4.0,
-                capstyle="round",
-                joinstyle="round",
-                zorder=2,
-            )
-        )
-        named: list[tuple[float, float]] = []
-        for area in day.areas:
-            named.append(self._area(area, named))
-        sites = np.array(day.layout["sites"])
-        axes.scatter(
-            sites[:, 0], sites[:, 1], marker="^", s=55, color="white", edgecolor=INK, linewidth=1.1, zorder=3
-        )
-        points = np.concatenate([sites, *map(np.array, day.streets), day.places_m.reshape(-1, 2)])
-        low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
-        middle, half = (low + high) / 2, 0.53 * float((high - low).max())
-        axes.set(xlim=(middle[0] - half, middle[0] + half), ylim=(middle[1] - half, middle[1] + half))
-        axes.set_aspect("equal")
-        axes.axis("off")
-        left, bottom, width, _ = (PHONE if phone else WIDE)[0]
+    def _explain(self, phone: bool) -> None:
+        """Explain dots, colours and crosses below the map."""
+        day = self._day
         words = f"dots: {self._who}, coloured by their serving cell"
         if len(day.handovers[0]):
             words += "; crosses: handovers"
-        if len(day.served) < day.layout["cells"]:
+        if len(day.served) < day.ground.layout["cells"]:
             words += "\n(grey: a cell without its own model)"
-        self.figure.text(
-            left + width / 2,
-            bottom + 0.012,
-            words,
-            fontsize=8.5,
-            color=SOFT,
-            ha="center",
-            va="bottom",
-            zorder=6,
-        )
-
-    def _area(self, area: dict[str, Any], named: list[tuple[float, float]]) -> tuple[float, float]:
-        """Draw an area with its name below it, or above if another name is close; return the name's position."""
-        look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.18), "linewidth": 0.7}
-        self._map.add_patch(area_patch(area, zorder=1.5, **look))
-        if "radius" in area:
-            (x, y), radius_m = area["centre"], area["radius"]
-            low, high = y - radius_m, y + radius_m
-        else:
-            corners = np.concatenate([np.array(ring) for ring in area["points"]])
-            x, low, high = corners[:, 0].mean(), corners[:, 1].min(), corners[:, 1].max()
-        close_m = 0.1 * self._day.layout["radius_m"]
-        taken = any(math.hypot(x - other_x, low - other_y) < close_m for other_x, other_y in named)
-        at = (float(x), float(high if taken else low))
-        self._map.annotate(
-            area["name"].replace("_", " "),
-            at,
-            xytext=(0, 3 if taken else -3),
-            textcoords="offset points",
-            fontsize=9,
-            color=SOFT,
-            ha="center",
-            va="bottom" if taken else "top",
-            zorder=3,
-        )
-        return at
+        left, bottom, width, _ = (PHONE if phone else WIDE)[0]
+        look: dict[str, Any] = {"fontsize": 8.5, "color": SOFT, "ha": "center", "va": "bottom", "zorder": 6}
+        self.figure.text(left + width / 2, bottom + 0.012, words, **look)
 
     def _draw_curves(self, phone: bool) -> list[Any]:
-        day, colour = self._day, self._colours[self._day.served[0]]
+        day, colour = self._day, self._map.colour(self._day.served[0])
         top, bottom = self._accuracy, self._here
         for axes in (top, bottom):
             plain(axes)
@@ -226,6 +144,7 @@ class MovingDrawing:
                 ink = INK if number else "white"
                 axes.text(hours[middle], at, name, fontsize=9.5, color=ink, ha="center", va="center")
         axes.set_ylim(0, 1.08 * float(below.max()))
+        whole(axes)
 
 
 def _middle_of_longest(holds: np.ndarray) -> int:
@@ -234,23 +153,3 @@ def _middle_of_longest(holds: np.ndarray) -> int:
     begins, ends = edges[::2], edges[1::2]
     longest = int((ends - begins).argmax())
     return int((begins[longest] + ends[longest] - 1) // 2)
-
-
-def _cells_of(layout: dict[str, Any]) -> dict[int, np.ndarray]:
-    """Return the corners [n, 2] of each cell: the region nearest to its site, split by sector."""
-    if layout["shape"] == "open":
-        return {}
-    sectors = layout["sectors"]
-    cells = {}
-    for site, place_m in enumerate(layout["sites"]):
-        for sector in range(sectors):
-            half = 180 / sectors
-            middle = layout["azimuth_deg"] + 2 * half * sector
-            turns = np.radians(np.arange(middle - half, middle + half + STEP_DEG / 2, STEP_DEG))
-            if layout["shape"] == "hexagons":  # sides face the neighbours at 0, 60, ... degrees
-                reach_m = layout["isd_m"] / 2 / np.cos((turns + np.pi / 6) % (np.pi / 3) - np.pi / 6)
-            else:
-                reach_m = np.full(len(turns), layout["radius_m"])
-            edge = place_m + reach_m[:, None] * np.stack([np.cos(turns), np.sin(turns)], axis=-1)
-            cells[sectors * site + sector] = np.concatenate([[place_m], edge]) if sectors > 1 else edge
-    return cells

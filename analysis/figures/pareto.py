@@ -1,6 +1,5 @@
 """Draw time against energy with the Pareto front, at column width, for sweeps and comparisons."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from edgefl.analysis.figures.style import INK, SOFT
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # share of an axis: points closer than this share one label
+RING = 3.0  # points by which the lower of two marks that coincide is larger
 
 
 def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = "") -> Figure:
@@ -36,16 +36,20 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     if front:
         ax.step(*zip(*front, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=2)
     names = list(dict.fromkeys(points["series"]))
-    for name, style in series_styles(names).items():
-        own = (points["series"] == name).to_numpy()
-        ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
-        mark(ax, x[own], y[own], style, best[own])
     ax.set_xlim(left=0, right=float(np.nanmax(x)) * 1.1)
     ax.set_ylim(bottom=0, top=float(np.nanmax(y)) * 1.1)
+    rings = {i: len(one) - 1 - order for one in _together(ax, x, y) for order, i in enumerate(one)}
+    for name, style in series_styles(names).items():
+        own = np.flatnonzero(points["series"] == name)
+        ax.plot([], [], marker=style["marker"], color=style["color"], linestyle="none", label=name)
+        for i in own:  # of marks that coincide, later ones are smaller and lie on top
+            mark(ax, x[[i]], y[[i]], style, best[[i]], 4.2 + RING * rings.get(int(i), 0))
     labels = [f"{'> ' if lower else ''}{label}" for label, lower in zip(points["label"], missed, strict=True)]
     named = (points["label"] == points["series"]).all()  # every series is a single point
     if named:
-        _name_all(ax, x, y, labels)
+        for one in _together(ax, x, y):
+            place, right = (x[one[0]], y[one[0]]), x[one[0]] < ax.get_xlim()[1] / 2
+            _name(ax, place, ", ".join(labels[k] for k in one), right, fontsize=SMALL, color=INK)
     else:
         for place, label, name in zip(zip(x, y, strict=True), labels, points["series"], strict=True):
             _name(ax, place, label, names.index(name) % 2 == 0, fontsize=6, color=SOFT)
@@ -70,13 +74,10 @@ def _name(ax: Axes, place: tuple[float, float], words: str, right: bool, **look:
     ax.annotate(words, place, (5, -2) if right else (-5, 2), textcoords="offset points", **side, **look)
 
 
-def _name_all(ax: Axes, x: np.ndarray, y: np.ndarray, labels: Sequence[str]) -> None:
-    """Label all points on the side with more room; points that coincide share a label."""
+def _together(ax: Axes, x: np.ndarray, y: np.ndarray) -> list[list[int]]:
+    """Group the points that coincide on the axes, in their order."""
     width, height = ax.get_xlim()[1], ax.get_ylim()[1]
     there: dict[tuple[int, int], list[int]] = {}
-    for i in range(len(labels)):
-        if np.isfinite(x[i] + y[i]):
-            there.setdefault((round(x[i] / width / CLOSE), round(y[i] / height / CLOSE)), []).append(i)
-    for together in there.values():
-        i, words = together[0], ", ".join(labels[k] for k in together)
-        _name(ax, (x[i], y[i]), words, x[i] < width / 2, fontsize=SMALL, color=INK)
+    for i in np.flatnonzero(np.isfinite(x + y)).tolist():
+        there.setdefault((round(x[i] / width / CLOSE), round(y[i] / height / CLOSE)), []).append(i)
+    return list(there.values())

@@ -4,18 +4,21 @@ import html
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from edgefl.analysis.html.series import label_of
 from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.page import inline
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
     TIME_UNITS,
     Units,
     compact_labels,
+    count_of,
     with_unit,
 )
-from edgefl.analysis.page.score_words import ACCURACY, said
+from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
@@ -38,6 +41,33 @@ def summary(runs: Runs) -> list[str]:
             + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
     return sentences
+
+
+def in_short(runs: Runs) -> str:
+    """Describe a run on one line: rounds, simulated time, joules, last accuracy."""
+    rounds = runs.rounds
+    count = len(training_rounds(rounds))
+    known = rounds.dropna(subset=["accuracy"]).sort_values("end_s")
+    last = known.groupby("cell")["accuracy"].last().mean()
+    parts = [
+        f"{count:,} round{'s' * (count != 1)}",
+        f"{time_text(float(runs.info['simulated_s'].iloc[0]))} simulated",
+        energy_text(rounds["energy_j"].sum()),
+        *([f"{named(runs.score)} {_percent(last)}"] if len(known) else []),
+    ]
+    return ", ".join(parts).replace(NO_BREAK, " ")
+
+
+def in_cell(runs: Runs, figure: Figure) -> str:
+    """Write what a notebook shows of a run: sentences, a table, a figure and the notes."""
+    first = next(runs.info.itertuples())
+    shown = comparison(runs).set_index("run").T
+    return inline.cell(
+        inline.paragraphs(summary(runs)),
+        inline.table(table_said(shown, runs.score)),
+        inline.picture(figure, f"{first.name}: accuracy over time and energy"),
+        inline.paragraphs([f"Note: {note}" for note in first.notes], "soft"),
+    )
 
 
 def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
@@ -168,12 +198,13 @@ def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
     cells = runs.rounds["cell"].nunique()
     where = "one cell" if cells == 1 else f"{cells} cells with a federation each"
     learning = scenario.get("learning")
-    who = f"{devices} devices in {where}"
+    who = f"{count_of(devices, 'device')} in {where}"
+    verb = "s" if devices == 1 else ""
     if not learning:
-        return f"{who} run a workload; nothing is trained."
+        return f"{who} run{verb} a workload; nothing is trained."
     return (
-        f"{who} learn {_named(learning['dataset'])} with the model {_named(learning['model'])} and the algorithm "
-        f"{_named(learning['algorithm'])}."
+        f"{who} learn{verb} {_named(learning['dataset'])} with the model {_named(learning['model'])} and the "
+        f"algorithm {_named(learning['algorithm'])}."
     )
 
 

@@ -1,17 +1,18 @@
 """Read a run's moving network: positions and serving cells of devices, and a cell's accuracy over time."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.runs.clock import Clock, own_clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import map_of
+from edgefl.analysis.runs.places import Ground, map_of
 from edgefl.analysis.runs.vocabulary import HANDOVER
 
+ANY = "devices"  # the class of devices without classes
 JUST_NOW = 0.5  # share of the trail in which handovers are marked
 TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of the drawn trail: of a day, and as a share of shorter runs
 
@@ -21,7 +22,7 @@ class MovingRun:
     """The moving network of a run.
 
     Attributes:
-        layout: sites and shape of the cells, see `layout_of`. areas, streets: see `areas_of`, `streets_of`.
+        ground: cells, areas and streets.
         times_s: [times] of recorded positions. places_m: [times, devices, 2], nan if absent.
         serving: [times, devices] the serving cell, nan without one.
         served: cells with a server, first the one with the drawn curve.
@@ -33,9 +34,7 @@ class MovingRun:
         clock: the run's clock.
     """
 
-    layout: dict[str, Any]
-    areas: list[dict[str, Any]]
-    streets: list[list[list[float]]]
+    ground: Ground
     times_s: np.ndarray
     places_m: np.ndarray
     serving: np.ndarray
@@ -53,7 +52,9 @@ class MovingRun:
         before_s, after_s = self.times_s[after - 1], self.times_s[after]
         share = float(np.clip((time_s - before_s) / (after_s - before_s), 0, 1))
         here_m, there_m = self.places_m[after - 1], self.places_m[after]
-        jumped = np.hypot(*(there_m - here_m).T) > 0.5 * self.layout["radius_m"]  # entered on the other side
+        jumped = (
+            np.hypot(*(there_m - here_m).T) > 0.5 * self.ground.layout["radius_m"]
+        )  # entered on the other side
         between_m = (1 - share) * here_m + share * there_m
         return np.where(jumped[:, None], there_m, between_m), self.serving[after - (share < 0.5)]
 
@@ -77,7 +78,7 @@ class MovingRun:
         ways_m = self.places_m[some]
         pieces = np.stack([ways_m[:-1], ways_m[1:]], axis=2)  # [times, devices, 2 ends, 2]
         length_m = np.hypot(*(ways_m[1:] - ways_m[:-1]).transpose(2, 0, 1))
-        kept = (length_m > 1.0) & (length_m < 0.5 * self.layout["radius_m"])
+        kept = (length_m > 1.0) & (length_m < 0.5 * self.ground.layout["radius_m"])
         return pieces[kept], self.serving[some][1:][kept]
 
 
@@ -87,7 +88,6 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one")
     run = next(runs.info.itertuples())
     positions = of_run(runs.positions, run)
-    layout, areas, streets = map_of(str(run.path), [])
     rounds = training_rounds(of_run(runs.rounds, run))
     served = sorted(rounds["cell"].unique().tolist())
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
@@ -103,7 +103,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         raise ValueError("the run recorded positions only once: run it with a smaller record.positions_s")
     x_m, y_m, serving = (track(positions, name, ids, times_s).T for name in ("x_m", "y_m", "cell"))
     serving[serving < 0] = np.nan
-    of = np.full(len(ids), "devices")
+    of = np.full(len(ids), ANY)
     if "class" in ledger:
         of = ledger.set_index("device")["class"].reindex(ids).to_numpy(str)
     classes = {str(name): of == name for name in pd.unique(of)}
@@ -112,9 +112,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     sessions = of_run(runs.sessions, run)
     sessions = sessions[sessions["cell"] == cell].sort_values("start_s")
     return MovingRun(
-        layout=layout,
-        areas=areas,
-        streets=streets,
+        ground=map_of(str(run.path), []),
         times_s=times_s,
         places_m=np.stack([x_m, y_m], axis=-1),
         serving=serving,
@@ -146,6 +144,7 @@ def _most(devices: str, ids: np.ndarray, of: np.ndarray) -> str:
     """Name the largest class of a session: `45 workers`."""
     some = np.array([int(device) for device in devices.split() if device.isdigit()], int)
     if not len(some):
-        return "nobody"
+        return "no devices"
     names, counts = np.unique(of[np.searchsorted(ids, some)], return_counts=True)
-    return f"{counts.max()} {names[counts.argmax()]}"
+    name = names[counts.argmax()]
+    return count_of(int(counts.max()), "device") if name == ANY else f"{counts.max()} {name}"

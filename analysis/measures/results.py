@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
@@ -18,7 +20,7 @@ RETURNING = "sessions whose population came back"
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison(Found):
     """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
 
@@ -83,8 +85,38 @@ class Comparison(Found):
         mine = self.detail[self.detail["in_scope"]]
         return len(mine[["cell", "session"]].drop_duplicates()), mine["cell"].nunique()
 
+    def time_to(self, target: str | float | Target) -> pd.Series:
+        """Return the simulated seconds that each variant needs to reach a target accuracy.
 
-@dataclass(frozen=True, kw_only=True)
+        Args:
+            target: 0.8, or a share of the best accuracy: `95%` (of the reference's), `95% of NAME`, `95% of best`.
+
+        Returns:
+            Variant -> mean over seeds and the sessions in scope, from a session's start; inf as soon as one session
+            missed the target; NaN without training.
+
+        Raises:
+            ValueError: the target cannot be read, or is outside (0, 1].
+        """
+        times = metrics.time_to_target(
+            self.rounds, self.runs.sessions, reference=self.reference, target=target
+        )
+        mine = times.merge(self.detail.loc[self.detail["in_scope"], metrics.SESSION], on=metrics.SESSION)
+        by_seed = mine.groupby(metrics.RUN)["seconds_to_target"].mean()
+        return by_seed.groupby("variant").mean().reindex(list(self.table["variant"]))
+
+    def energy(self) -> pd.DataFrame:
+        """Return the joules of a run by variant, class of devices and use, means over seeds.
+
+        Returns:
+            A row per variant and class (`all devices` without classes), with the columns of `energy_by_class`: joules
+            by use, charge of a mean device, and that charge's share of a phone's day.
+        """
+        by_class = energy_by_class(self.runs).drop(columns="seed")
+        return by_class.groupby(["variant", "class"], sort=False).mean()
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
 class SettingsTable(Found):
     """Mean accuracy over the first rounds of sessions, per setting and variant; without training, costs of a round.
 
@@ -108,7 +140,7 @@ class SettingsTable(Found):
     trained: bool
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Sweep(Found):
     """Costs against the values of one key or two.
 

@@ -10,9 +10,8 @@ from edgefl.analysis.measures.metrics import of_run
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.vocabulary import HANDOVER
 
-COMING = ("arrival", "switched_on", "battery_back", HANDOVER, "reestablished")
+COMING = ("arrival", "switched_on", "battery_back", HANDOVER)
 LEAVING = ("departure", "switched_off", "battery_empty")
-CHANGING = (HANDOVER, "reestablished")  # these also leave from_cell, if it is given
 WAITING = "waiting_for_devices"
 
 
@@ -20,7 +19,7 @@ class Service:
     """The devices that each cell of one run serves, from sessions.csv and events.csv.
 
     A session's row lists the devices at its start, and a waiting cell has none; from there on, events add and remove
-    devices.
+    devices. A link that fails and is re-established changes nothing: in another cell it is also a handover.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
@@ -38,7 +37,7 @@ class Service:
         here = events["cell"] == cell
         parts = [(here & events["event"].isin(COMING), 1), (here & events["event"].isin(LEAVING), -1)]
         if "from_cell" in events:
-            parts.append(((events["from_cell"] == cell) & events["event"].isin(CHANGING), -1))
+            parts.append(((events["from_cell"] == cell) & (events["event"] == HANDOVER), -1))
         changes = pd.concat(
             [events.loc[some, ["time_s"]].assign(by=by) for some, by in parts], ignore_index=True
         ).sort_values("time_s", kind="stable")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from edgefl.analysis.page.formatting import percent_of
 
+DEFAULT = "95%"
 BEST = "best"  # a peak: that of the best variant in each session
 RELATIVE = re.compile(r"\s*(?P<share>[-+\d.eE]+)\s*%(?:\s+of\s+(?P<peak>.*\S))?\s*")
 HOW = "such as 0.8 (an accuracy), '95%' (of the reference's best accuracy) or '95% of average'"
@@ -83,6 +84,14 @@ def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -
     several: Iterable[str | float | Target]
     several = [given] if isinstance(given, str | int | float | Target) else given
     return tuple(dict.fromkeys(target_of(one) for one in several))
+
+
+def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str:
+    """Return the name of a folder for these targets, '' for the default one, whose files a study has already."""
+    keys = [one.key for one in targets_of(given)]
+    return (
+        "" if keys == [DEFAULT] else re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(["target", *keys])).rstrip("-")
+    )
 
 
 def usable(

@@ -20,6 +20,11 @@ def compact_labels(labels: str) -> str:
     return ranges(int(word) for word in words)
 
 
+def count_of(number: int, noun: str) -> str:
+    """Write a number of things: `1 device`, `1,200 devices`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
     # twin of the same in edgefl/config/registry.py: the wall between the two packages forces it

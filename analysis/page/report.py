@@ -15,6 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from edgefl.analysis.page import inline
+from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 
@@ -37,6 +40,7 @@ class Found:
     """
 
     name: ClassVar[str]  # stem of its files
+    written_by: ClassVar[Any]  # the module with its `report` and `figures`
     table: pd.DataFrame = field(repr=False)
     reference: str | None
     seeds: tuple[int, ...]
@@ -53,6 +57,36 @@ class Found:
     def figure(self) -> Path:
         """The first PNG."""
         return self.figures[0]
+
+    def __repr__(self) -> str:
+        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) != 1)}"
+        return (
+            f"{type(self).__name__}({len(self.table)} rows, {seeds}, {str(self.out / self.name) + '.md'!r})"
+        )
+
+    def _repr_html_(self) -> str:
+        return self.report()._repr_html_()
+
+    def plot(self, name: str | None = None) -> Figure:
+        """Draw a figure, for a notebook or for changes of your own.
+
+        Args:
+            name: one of several, such as `comparison_pareto`; None for the first.
+
+        Raises:
+            ValueError: there is no such figure.
+        """
+        drawn = self.written_by.figures(self)
+        if name is not None and name not in drawn:
+            raise ValueError(f"no figure '{name}'{did_you_mean(name, drawn)}")
+        figure = drawn[name or next(iter(drawn))]
+        figure_said(figure, self.score)
+        return inline.shown(figure)
+
+    def report(self, *, drawn: bool = True) -> "Report":
+        """Return the report, by default with its figures; nothing is written."""
+        report: Report = self.written_by.report(self)
+        return replace(report, figures=self.written_by.figures(self)) if drawn else report
 
 
 Kind = TypeVar("Kind", bound=Found)
@@ -158,6 +192,39 @@ class Report:
             ) from error
         return self
 
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The numbers of the first CSV file."""
+        return next(iter(self.numbers.values()), pd.DataFrame())
+
+    def tell(self, command: str, *, as_json: bool, quiet: bool, explain: bool = False) -> None:
+        """Print the report, or only its verdicts, or all of it as a JSON document."""
+        if as_json:
+            notes = [*self.sentences, *(self.small_print if explain else ())]
+            answers, notes = ([said(line, self.score) for line in lines] for lines in (self.verdicts, notes))
+            print(document(command, out=self.out, answers=answers, notes=notes, table=self.rows))
+        elif quiet:
+            print(*(said(verdict, self.score) for verdict in self.verdicts), sep="\n")
+        else:
+            self.print(explain=explain)
+
+    def _repr_html_(self) -> str:
+        tables = [
+            inline.table(table_said(table, self.score), said(title, self.score))
+            for title, table in self.tables
+        ]
+        drawn = ""
+        for figure in list(self.figures.values())[:1]:
+            figure_said(figure, self.score)
+            drawn = inline.picture(figure, said(self.caption, self.score))
+        return inline.cell(
+            inline.paragraphs([said(verdict, self.score) for verdict in self.verdicts], "answer"),
+            inline.paragraphs([said(self.caption, self.score)] if self.caption else [], "soft"),
+            *tables,
+            drawn,
+            inline.paragraphs([said(line, self.score) for line in self.sentences], "soft"),
+        )
+
     def print(self, console: Console | None = None, *, explain: bool = False) -> None:
         """Print verdicts, tables, sentences, and where to read on.
 
@@ -192,10 +259,12 @@ class Report:
 def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
     """Make a measuring function also write the files of its module's `report` and `figures`."""
 
+    measure.__annotations__["return"].written_by = sys.modules[measure.__module__]
+
     @wraps(measure)
     def measure_and_write(*args: Asked.args, **options: Asked.kwargs) -> Kind:
-        found, module = measure(*args, **options), sys.modules[measure.__module__]
-        replace(module.report(found), figures=module.figures(found)).write()
+        found = measure(*args, **options)
+        found.report().write()
         return found
 
     return measure_and_write

@@ -23,7 +23,7 @@ from edgefl.analysis.measures.scope import (
     scope_of,
 )
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.targets import Target, targets_of, usable
+from edgefl.analysis.measures.targets import Target, apart, targets_of, usable
 from edgefl.analysis.measures.verdicts import ratios, verdicts
 from edgefl.analysis.page.formatting import (
     did_you_mean,
@@ -80,6 +80,7 @@ def compare(
     The further files are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over
     seeds), the curves over simulated time and energy, comparison_curves.png and .pdf, and, with several variants,
     their time against energy, comparison_pareto.png and .pdf. The first target is the headline's.
+    Without `out`, files of other targets than the default go into a folder of their own, such as target-0.8.
 
     Raises:
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
@@ -124,7 +125,7 @@ def compare(
         to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
         tests=averages.tests(detail, totals, variants, reference),
         detail=detail,
-        out=runs.folder(out),
+        out=runs.folder(out, apart(target)),
         reference=reference,
         targets=tuple(targets) if trained else (),
         layout=layout,

@@ -5,16 +5,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pandas as pd
 import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.clock import time_axis
-from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, write_above
-from edgefl.analysis.figures.style import DPI, INK, Styles, heading, plain, variant_styles
-from edgefl.analysis.measures.metrics import over_seeds, training_rounds
-from edgefl.analysis.measures.scope import SideBySide, jaccard
+from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, pilots_matter, write_above
+from edgefl.analysis.figures.openings import draw_openings
+from edgefl.analysis.figures.style import INK, Styles, heading, plain, variant_styles, whole
+from edgefl.analysis.measures.metrics import (
+    RUN,
+    SESSION,
+    accuracy_after_change,
+    over_seeds,
+    time_to_target,
+    training_rounds,
+)
+from edgefl.analysis.measures.scope import SideBySide, jaccard, population_kinds, scope_of
+from edgefl.analysis.measures.targets import BEST, Target, target_of
+from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference
@@ -53,7 +64,7 @@ def report_day(
     mine = both.sessions[(both.sessions["variant"] == shown) & (both.sessions["cell"] == cell)]
     mine = mine[mine["seed"] == both.seeds[0]].sort_values("session", ignore_index=True)
     members = [frozenset(str(devices).split()) for devices in mine["devices"]]
-    pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"])
+    pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"]) if pilots_matter(both.sessions) else set()
     clock = own_clock(runs.info.loc[runs.info["variant"] == shown, "path"].iloc[0])
     mine = mine.assign(
         count=[len(some) for some in members],
@@ -61,13 +72,14 @@ def report_day(
         note=_notes(members, [of_day(clock.hours(start_s)) for start_s in mine["start_s"]], overlap),
     )
     day = training_rounds(rounds).dropna(subset=["accuracy"])
-    figure = _day_figure(
-        day,
-        mine,
-        variant_styles(names, both.reference),
-        clock=clock,
-        title=f"The devices in cell {cell}, and the accuracy of its model",
+    styles = variant_styles(names, both.reference)
+    spells = both.sessions[both.sessions["cell"] == cell]
+    spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
+    figure = _day_figure(day, mine, _opened(spells), styles, clock=clock, cell=cell)
+    heading(
+        figure, 0.375, f"What an opening is worth: {scope}", _explained(spent, goal.named(both.reference))
     )
+    draw_openings(figure, OPENINGS, spent, styles, goal.short)
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     return Report(
@@ -91,31 +103,79 @@ def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> l
     return notes
 
 
-SIZE_INCH = (32 / 3, 17 / 3)  # 1600 x 850 pixels
-TOP, BOTTOM = (0.058, 0.4, 0.815, 0.42), (0.058, 0.085, 0.815, 0.2)
-NARROWEST = 0.055  # least share of the axis for a session to be named
+SIZE_INCH, DPI = (8.0, 6.4), 200  # 1600 x 1280 pixels, legible on a slide and a phone
+TOP, BOTTOM, OPENINGS = (0.075, 0.6, 0.8, 0.24), (0.075, 0.465, 0.8, 0.085), (0.125, 0.07, 0.845, 0.2)
+NARROWEST = 0.075  # least share of the axis for a session to be named
+
+
+def _openings(
+    rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, overlap: float
+) -> tuple[pd.DataFrame, Target, str]:
+    """Measure the openings in one cell when its populations return, or in all sessions after the pilot.
+
+    Returns:
+        A row per variant and seed: accuracy_start in percent, seconds and joules to the target, and whether it was
+        missed, so that both are lower bounds; the target; and which sessions these are.
+    """
+    kinds = population_kinds(rounds, sessions, overlap=overlap)
+    scope = scope_of(kinds, [], "population")
+    goal = target_of("95%" if reference or rounds["variant"].nunique() == 1 else f"95% of {BEST}")
+    times = time_to_target(rounds, sessions, reference=reference, target=goal)
+    for part in (accuracy_after_change(rounds, sessions), times):
+        kinds = kinds.merge(part, on=SESSION, how="left")
+    kinds = kinds[kinds["in_scope"]]
+    missed = np.isinf(kinds["rounds_to_target"])
+    kinds = kinds.assign(
+        accuracy_start=100 * kinds["accuracy_start"],
+        seconds=kinds["seconds_to_target"].mask(missed, kinds["session_s"]),
+        joules=kinds["joules_to_target"].mask(missed, kinds["session_j"]),
+        missed=missed,
+    )
+    means = {name: (name, "mean") for name in ("accuracy_start", "seconds", "joules")}
+    return kinds.groupby(RUN).agg(**means, missed=("missed", "any")).reset_index(), goal, scope
+
+
+def _explained(spent: pd.DataFrame, goal: str) -> str:
+    """Explain what the openings' figure shows."""
+    seeds = (
+        f"Means of {spent['seed'].nunique()} seeds, each a circle. " if spent["seed"].nunique() > 1 else ""
+    )
+    missed = " >: not reached by the end of a session." if spent["missed"].any() else ""
+    return f"{seeds}Target: {goal}.{missed}"
+
+
+def _opened(sessions: pd.DataFrame) -> pd.DataFrame:
+    """Average the opening accuracies over seeds: variant, session, start_s, accuracy_start."""
+    return sessions.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
 
 
 def _day_figure(
-    rounds: pd.DataFrame, sessions: pd.DataFrame, styles: Styles, *, clock: Clock, title: str
+    rounds: pd.DataFrame,
+    sessions: pd.DataFrame,
+    opened: pd.DataFrame,
+    styles: Styles,
+    *,
+    clock: Clock,
+    cell: int,
 ) -> Figure:
     """Draw accuracy and the devices in a round over the hours of the day, sessions shaded.
 
     Args:
         rounds: training rounds of one cell: variant, seed, start_s, end_s, accuracy, participants.
         sessions: the sessions of one variant and seed: session, start_s, pilot, count and note.
+        opened: the openings of sessions: variant, start_s, accuracy_start.
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
-    what = "Accuracy of the cell's model, mean over the rounds of ten minutes."
+    what = "Lines: mean of ten minutes; circles: the model that opens a session, before training in it."
     if seeds > 1:
-        what += f" Mean of {seeds} seeds; the sessions shown are the first seed's."
-    heading(figure, 0.96, title, what)
+        what += f" {seeds} seeds; sessions: the first's."
+    heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):
         plain(ax)
     last_s = float(rounds["end_s"].max())
-    time_axis((top, bottom), replace(clock, begin_hour=clock.begin_hour or 0.0), last_s)
+    place = time_axis((top, bottom), replace(clock, begin_hour=clock.begin_hour or 0.0), last_s, ticks=11)
     _sessions((top, bottom), sessions, clock, last_s)
 
     curves, people = {}, {}
@@ -126,17 +186,24 @@ def _day_figure(
         mine = mine.assign(x=tenth)
         curves[name] = 100 * over_seeds(mine, ["x"], "accuracy").rename_axis("x")
         people[name] = over_seeds(mine, ["x"], "participants")["mean"]
-    for name, curve in curves.items():
-        top.plot(curve.index, curve["mean"], **styles[name])
+    for name, style in styles.items():
+        top.plot(curves[name].index, curves[name]["mean"], **style)
+        own = opened[opened["variant"] == name].dropna()
+        size = 6.5 if style["linewidth"] > 2 else 4.5
+        look = {"markerfacecolor": "white", "markeredgecolor": style["color"], "zorder": style["zorder"] + 2}
+        top.plot(
+            place(own["start_s"]), 100 * own["accuracy_start"], "o", markersize=size, clip_on=False, **look
+        )
     top.set_ylabel("test accuracy (%)")
+    top.tick_params(labelbottom=False)
     lowest = min(curve["mean"].min() for curve in curves.values())
-    top.set_ylim(10 * math.floor(lowest / 10), 100)
+    top.set_ylim(max(0, 10 * math.floor(min(lowest, 100 * opened["accuracy_start"].min()) / 10)), 100)
     label_lines(top, {name: curve.dropna(subset=["mean"]) for name, curve in curves.items()}, styles)
     who = next(iter(people.values()))
     bottom.fill_between(who.index, who, step="mid", color="#c9ced3", linewidth=0, zorder=2)
     bottom.step(who.index, who, where="mid", color=INK, linewidth=1.0, zorder=3)
-    bottom.set_ylim(bottom=0)
-    bottom.set_ylabel("devices in a round")
+    whole(bottom)
+    bottom.set_ylabel("devices")
     return figure
 
 
@@ -154,4 +221,6 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, las
         if end - start < NARROWEST * (last_h - first_h):
             continue
         note = "pilot" if row.pilot else row.note
-        write_above(axes[0], (start + end) / 2, (f"session {row.session}", f"{row.count} devices", note))
+        write_above(
+            axes[0], (start + end) / 2, (f"session {row.session}", count_of(row.count, "device"), note)
+        )

@@ -32,7 +32,7 @@ from edgefl.analysis.runs.choices import Reference
 from edgefl.analysis.runs.load import Paths, Runs
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class DriftComparison(Found):
     """Variants compared under concept drift.
 

@@ -39,6 +39,15 @@ Out = Annotated[
 Explain = Annotated[
     bool, typer.Option("--explain", help="Also print definitions of the numbers, and all further tables.")
 ]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document, for programs, and nothing else.")
+]
+Quiet = Annotated[
+    bool,
+    typer.Option(
+        "--quiet", "-q", help="Print only the directory of a run or study, the answers, or the names."
+    ),
+]
 Reference = Annotated[
     str | None, typer.Option(metavar="NAME", help="Variant to compare others with. Default: the study's.")
 ]

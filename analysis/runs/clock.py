@@ -48,15 +48,16 @@ def clock_of(info: pd.DataFrame) -> Clock | None:
     keys = [keys_of(run.path) for run in info.drop_duplicates("variant").itertuples()]
     if not keys or any(of_one.get("sessions", "schedule") == "schedule" for of_one in keys):
         return None
-    return _clock(keys[0])
+    return clock_from(keys[0])
 
 
 def own_clock(path: str) -> Clock:
     """Return the clock of a run, even if its sessions follow a schedule of rounds."""
-    return _clock(keys_of(path))
+    return clock_from(keys_of(path))
 
 
-def _clock(keys: Mapping[str, Any]) -> Clock:
+def clock_from(keys: Mapping[str, Any]) -> Clock:
+    """Return the clock of a scenario, given as dotted keys."""
     return Clock(_first(keys, "begin_hour"), _first(keys, "day_s") or DAY_S)
 
 

@@ -59,8 +59,8 @@ class Runs:
         """Whether any run has an accuracy."""
         return bool(self.rounds["accuracy"].notna().any())
 
-    def folder(self, out: str | Path | None = None) -> Path:
-        """Return the folder of a report on these runs: `out`, or their home.
+    def folder(self, out: str | Path | None = None, apart: str = "") -> Path:
+        """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
 
         Raises:
             ValueError: they have no home, or it holds runs.
@@ -71,7 +71,7 @@ class Runs:
             raise ValueError("the runs have no common folder to write to: choose one with --out")
         if self.home.name == SEVERAL and self.home != self.path and run_directories(self.home):
             raise ValueError(f"{self.home} holds runs: choose another folder with --out")
-        return self.home
+        return self.home / apart
 
     @cached_property
     def devices(self) -> pd.DataFrame:

@@ -2,8 +2,9 @@
 
 import json
 import math
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,31 +16,55 @@ LANE_M, NEAREST_LANE_M = 4.0, 35.0  # of a highway; twin of mobility/highway.py
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
-def map_of(run: str | Path, notes: list[str]) -> tuple[dict[str, Any], list[dict[str, Any]], list[Any]]:
+class Ground(NamedTuple):
+    """What does not move on a map.
+
+    Attributes:
+        layout: sites and cells, see `layout_of`.
+        areas: name, and points (rings, where clockwise ones are holes) or centre and radius.
+        streets: lines, each of [x, y].
+    """
+
+    layout: dict[str, Any]
+    areas: list[dict[str, Any]]
+    streets: list[list[list[float]]]
+
+
+def map_of(run: str | Path, notes: list[str]) -> Ground:
     """Read the layout of a run's cells, its areas and its streets.
 
     Args:
         notes: list to which a note is appended if the run's map.json cannot be read.
     """
     with scenario_of(run) as scenario:
-        layout = layout_of(scenario)
-        streets = _streets_of(scenario, layout["radius_m"])
+        bare = ground_of(scenario, {})
         drawn = bool(scenario.get("areas") or scenario.get("streets"))
     try:
         drawing = json.loads((Path(run) / MAP).read_text(encoding="utf-8")) if drawn else {}
-        areas = [
-            {"name": str(area["name"])}
-            | (
-                {"points": [_points(ring) for ring in area["points"]]}
-                if "points" in area
-                else {"centre": _points([area["centre"]])[0], "radius": float(area["radius"])}
-            )
-            for area in drawing.get("areas", ())
-        ]
-        return layout, areas, [_points(line) for line in drawing.get("streets", ())] + streets
+        return ground_of(scenario, drawing)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         notes.append(f"Areas and streets are not drawn, because {MAP} cannot be read ({error}).")
-        return layout, [], streets
+        return bare
+
+
+def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
+    """Return the ground of a complete scenario.
+
+    Args:
+        drawing: areas and streets, as in map.json; those of grids and highways are added.
+    """
+    layout = layout_of(scenario)
+    areas = [
+        {"name": str(area["name"])}
+        | (
+            {"points": [_points(ring) for ring in area["points"]]}
+            if "points" in area
+            else {"centre": _points([area["centre"]])[0], "radius": float(area["radius"])}
+        )
+        for area in drawing.get("areas", ())
+    ]
+    streets = [_points(line) for line in drawing.get("streets", ())]
+    return Ground(layout, areas, streets + _streets_of(scenario, layout["radius_m"]))
 
 
 def _points(places: Any) -> list[list[float]]:
@@ -56,8 +81,9 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     """Return the sites of a complete scenario, and the geometry drawn around them.
 
     Returns:
-        sites [[x, y]], sectors, azimuth_deg, cells (their number), shape (disc: one cell; hexagons; open), isd_m,
-        radius_m (of the world), images [[x, y]]: offsets of repetitions of the same world, if any.
+        sites [[x, y]], panels [[bearing]] of each site, counter-clockwise from x (none if it sends in all
+        directions), cells (their number), shape (disc: one cell; hexagons; open), isd_m, radius_m
+        (of the world), images [[x, y]]: offsets of repetitions of the same world, if any.
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
     rings, isd_m, sites, images_at_m = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites"), None
@@ -71,13 +97,15 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
         sites_m = _hexagonal_sites_m(rings, isd_m).round(2).tolist()
         if layout.get("edge") != "guard_ring":
             images_at_m = _images_m(rings, isd_m).round(2).tolist()
-    sectors_alike = not isinstance(layout["azimuth_deg"], list)
+    bearings, sectors = layout["azimuth_deg"], int(layout["sectors"])
+    if isinstance(bearings, list):
+        panels = [[float(bearing) for bearing in of] for of in bearings]
+    else:
+        turns = [360 / sectors * number for number in range(sectors)] if sectors > 1 else []
+        panels = [[float(bearings) + turn for turn in turns] for _ in sites_m]
     return {
-        "sectors": int(layout["sectors"]),
-        "azimuth_deg": float(layout["azimuth_deg"]) if sectors_alike else 0.0,
-        "cells": len(sites_m) * int(layout["sectors"])
-        if sectors_alike
-        else sum(map(len, layout["azimuth_deg"])),
+        "panels": panels,
+        "cells": sum(max(1, len(of)) for of in panels),
         "images": images_at_m or [[0.0, 0.0]],
         "shape": shape,
         "sites": sites_m,

@@ -11,7 +11,6 @@ from typing import Annotated, TextIO
 import click
 import typer
 
-import edgefl
 from edgefl.analysis.commands.line import app as reading
 from edgefl.analysis.commands.line import keep_matplotlib_quiet
 from edgefl.commands.describe import describe, list_, schema
@@ -25,6 +24,7 @@ from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run.garbage import seldom_at_start
+from edgefl.version import __version__
 
 OPTION = re.compile(r"--[a-z-]+=~")
 
@@ -37,27 +37,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an error in edgefl itself shows Python's traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# in the order of help
-COMMANDS = (
-    new,
-    preview,
-    run,
-    resume,
-    study,
-    merge,
-    watch,
-    validate,
-    record,
-    list_,
-    describe,
-    schema,
-    scenarios,
-    examples,
-    doctor,
-)
-for command in COMMANDS:
-    app.command(command.__name__.rstrip("_"))(command)
-app.add_typer(reading)
+# the panels of `edgefl --help`, and the commands in each, in order
+PANELS = {
+    "Start": "new scenarios examples list describe schema doctor",
+    "Run": "validate run resume study",
+    "Look": "preview watch report",
+    "Analyse": "compare sweep settings choose costs network day fairness drift theory",
+    "Share": "record merge export reproduction",
+}
+for _own in (
+    *(new, scenarios, examples, list_, describe, schema, doctor, validate, run, resume, study, preview),
+    *(watch, record, merge),
+):
+    app.command(_own.__name__.rstrip("_"))(_own)
+_COMMANDS = {
+    one.name or one.callback.__name__: one
+    for one in (*app.registered_commands, *reading.registered_commands)
+    if one.callback is not None
+}
+for _panel, _names in PANELS.items():
+    for _name in _names.split():
+        _COMMANDS[_name].rich_help_panel = _panel
+app.registered_commands = [_COMMANDS[_name] for _names in PANELS.values() for _name in _names.split()]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -125,5 +126,5 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        print(f"edgefl {edgefl.__version__}")
+        print(f"edgefl {__version__}")
         raise typer.Exit

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.commands.folding import tell
 
 
@@ -24,6 +25,8 @@ def list_(
     kind: Annotated[
         str | None, typer.Argument(help="Kind to list. Default: list the kinds.", autocompletion=_kinds)
     ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """List the components of a kind, with a line on each.
 
@@ -35,7 +38,16 @@ def list_(
     """
     from edgefl.commands.descriptions import listed
 
-    tell(listed(kind))
+    lines = listed(kind)
+    if json:
+        from edgefl.analysis.page.machine import document
+
+        pairs = (line.partition("  ") for line in lines)
+        print(document("list", table=[{"name": name, "meaning": text.strip()} for name, _, text in pairs]))
+    elif quiet:
+        print(*(line.partition(" ")[0] for line in lines), sep="\n")
+    else:
+        tell(lines)
 
 
 def describe(

@@ -21,7 +21,7 @@ from edgefl.config.scenario_fields import Named
 from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
-from edgefl.scenario.presets import defaults_of
+from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
@@ -53,7 +53,8 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
-    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`.
+    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`. If several
+    components have it, all are described.
     `papers` explains the letters J, N, I and F.
 
     Args:
@@ -79,7 +80,7 @@ def describable(begun: str) -> Iterator[str]:
         yield from (f"{kind}/{name}" for name in registry.names(kind)) if kind in registry.KINDS else ()
         return
     with suppress(EdgeflError):  # unknown section
-        section, before = _section_of(begun)
+        section, before = section_of(begun)
         yield from (f"{before}{name}" for name in section.model_fields)
     if "." not in begun:
         yield from ("scenario", "papers", *(f"{kind}/" for kind in registry.KINDS))
@@ -93,19 +94,21 @@ def _text(what: str, file: Path | None) -> str:
     if what == "scenario":
         return _section(what, Scenario)
     if "." not in what and what not in Scenario.model_fields:
-        return _text(_full_name(what), file)
+        return "\n\n".join(_text(full, file) for full in _full_names(what))
     return _key(what, file)
 
 
-def _full_name(bare: str) -> str:
-    """Return the full name of the one component or key with this name.
+def _full_names(bare: str) -> list[str]:
+    """Return the full names of the components with this name, or that of the one key.
 
     Raises:
-        EdgeflError: no component or key has it, or several have.
+        EdgeflError: no component or key has it, or several keys have.
     """
     known = full_names()
-    if len(found := known.get(bare, [])) == 1:
-        return found[0]
+    found = known.get(bare, [])
+    components = [full for full in found if "/" in full]
+    if components or len(found) == 1:
+        return components or found
     if found:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     near = nearest(bare, list(known))
@@ -133,7 +136,7 @@ def _component(kind: str, name: str) -> str:
 
 def _key(dotted: str, file: Path | None) -> str:
     """Describe a section or a key of a scenario."""
-    section, before = _section_of(dotted)
+    section, before = section_of(dotted)
     field = _field(section, dotted.rpartition(".")[2], before, dotted)
     inner = model_of(field.annotation)
     if inner is None:
@@ -144,7 +147,7 @@ def _key(dotted: str, file: Path | None) -> str:
     return "\n".join(lines)
 
 
-def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
+def section_of(dotted: str) -> tuple[type[BaseModel], str]:
     """Return the section that contains a dotted key, and the prefix of the section's keys."""
     section: type[BaseModel] = Scenario
     before = ""
@@ -152,7 +155,7 @@ def _section_of(dotted: str) -> tuple[type[BaseModel], str]:
         field = _field(section, part, before, dotted)
         inner = model_of(field.annotation)
         if inner is None:
-            named = _named(field)
+            named = named_in(field)
             see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
             raise EdgeflError(f"'{dotted}': {part} is not a section with keys; see {see}")
         section, before = inner, f"{before}{part}."
@@ -195,7 +198,7 @@ def _place_of(kind: str) -> str | None:
     """Return the scenario's dotted key that holds a component of this kind, or None."""
     for before, section in tree():
         for name, field in section.model_fields.items():
-            named = _named(field)
+            named = named_in(field)
             if named is not None and named.kind == kind:
                 return f"{before}{name}"
     return None
@@ -217,7 +220,7 @@ def _one(field: FieldInfo, dotted: str) -> list[str]:
     if bounds := _bounds(field):
         lines += [f"  range:   {bounds}"]
     lines += [f"  default: {_default(field, dotted)}"]
-    named = _named(field)
+    named = named_in(field)
     return [*lines, "", *_choices(named.kind)] if named else lines
 
 
@@ -251,7 +254,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
 
 def _kind(field: FieldInfo, key: str) -> str:
     """Describe a parameter's kind unless it is a plain number or text."""
-    named = _named(field)
+    named = named_in(field)
     if named:
         return f"see edgefl list {named.kind}"
     if model_of(field.annotation):
@@ -272,7 +275,7 @@ def _default(field: FieldInfo, dotted: str) -> str:
     by_preset = {preset: _written(value) for preset, value in defaults_of(dotted, own).items()}
     usual = by_preset["nr"]
     others = (f", or {said} with preset: {preset}" for preset, said in by_preset.items() if said != usual)
-    return usual + "".join(others)
+    return usual + following(dotted) + "".join(others)
 
 
 def _written(value: Any) -> str:
@@ -282,7 +285,7 @@ def _written(value: Any) -> str:
 
 
 def _type(field: FieldInfo) -> str:
-    named = _named(field)
+    named = named_in(field)
     if named:
         return f"one of the {named.kind.replace('_', ' ')} below: its name, or {{name: ..., parameters}}"
     return " or ".join(
@@ -310,7 +313,7 @@ def _marks(field: FieldInfo) -> Iterator[Any]:
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
 
 
-def _named(field: FieldInfo) -> Named | None:
+def named_in(field: FieldInfo) -> Named | None:
     return next((mark for mark in _marks(field) if isinstance(mark, Named)), None)
 
 

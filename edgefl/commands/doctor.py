@@ -13,6 +13,9 @@ from typing import NamedTuple
 
 import typer
 
+from edgefl.analysis.runs.choices import Json, Quiet
+from edgefl.version import __version__
+
 DISTRIBUTION = "edgefl-cosim"
 LEAST_FREE = 1e9  # bytes; a study may fill this much of a disk
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
@@ -28,7 +31,7 @@ class _Finding(NamedTuple):
     fault: bool = False
 
 
-def doctor() -> None:
+def doctor(json: Json = False, quiet: Quiet = False) -> None:
     """Check whether edgefl can work here: packages, processor, GPU, memory, data sets, folders.
 
     The report ends with what to do, if anything. The exit code is 0 if edgefl can work, otherwise 1.
@@ -40,29 +43,37 @@ def doctor() -> None:
     from edgefl.commands.shared import console
 
     findings = list(_examine())
+    todo = [finding for finding in findings if finding.remedy]
+    faulty = any(finding.fault for finding in findings)
+    answer = "edgefl cannot work here" if faulty else "edgefl is ready here"
+    if json or quiet:
+        notes = [f"{finding.about}: {finding.remedy}" for finding in todo]
+        if json:
+            from edgefl.analysis.page.machine import document
+
+            table = [finding._asdict() for finding in findings]
+            print(document("doctor", answers=[answer], notes=notes, table=table))
+        else:
+            print(*[answer, *notes], sep="\n")
+        raise typer.Exit(1 if faulty else 0)
     width = max(len(finding.about) for finding in findings)
     for about, said, remedy, fault in findings:
         mark = "✗" if fault else "!" if remedy else "✓"
         console.print(f"{mark} {about:{width}}  {said}", soft_wrap=True)
-    todo = [finding for finding in findings if finding.remedy]
     if todo:
         console.print("\nWhat to do:")
     for finding in todo:
         console.print(f"  {finding.about}: {finding.remedy}", soft_wrap=True)
-    if any(finding.fault for finding in findings):
+    if faulty:
         raise typer.Exit(1)
-    console.print(
-        f"\nedgefl can work here{', with the limits above' if todo else ''}. Try: edgefl run quickstart"
-    )
+    console.print(f"\n{answer}{', with the limits above' if todo else ''}. Try: edgefl run quickstart")
 
 
 def _examine() -> Iterator[_Finding]:
     """Yield the findings, package by package and folder by folder."""
-    import edgefl
-
     yield _Finding(
         "edgefl",
-        f"{edgefl.__version__} in {Path(edgefl.__file__).parent}; Python {platform.python_version()} on"
+        f"{__version__} in {Path(__file__).parents[1]}; Python {platform.python_version()} on"
         f" {platform.system()} {platform.machine()}",
     )
     yield from _packages()

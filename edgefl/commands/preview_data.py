@@ -13,11 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from edgefl.analysis.figures.map import points_of
+from edgefl.analysis.runs.clock import Clock as RunClock
+from edgefl.analysis.runs.clock import clock_from
+from edgefl.analysis.runs.places import Ground, ground_of
+from edgefl.analysis.runs.scenario_keys import flat
 from edgefl.channel.units import db_to_linear
 from edgefl.engine.air.budget import carriers_of
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, EventName, Nowhere
+from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.rng import Streams
@@ -29,12 +35,15 @@ from edgefl.run.probe import PROBE_ROUNDS, probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.own_sections import OwnSections
-from edgefl.scenario.scenario import Scenario
+from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
 PROBE_S = 1.5  # processor time
 WALK_S = 1.0  # processor time
-TIMES = 150  # samples of the tracks
+TIMES = 150  # at which the devices of each cell are counted
+WAYS = 20  # places of a device on its way between two of these times, at most
+WAY_S = 5.0  # at least between two of these places
+MOST_PLACES = 3_000_000  # of all devices together
 GRID = 110  # points across the map
 MOST_SESSIONS = 8  # with labels shown
 OPEN_END_S = 3600.0  # shown if a run has no foreseeable end
@@ -47,8 +56,10 @@ class Preview:
 
     Attributes:
         forecast: the forecast of the run without training.
-        times_s: [times]. tracks_m: [times, devices, 2], NaN if absent. population: [times, cells] number of
-            switched-on devices.
+        ground: the map's cells, areas and streets. clock: the run's hours of the day.
+        times_s: [times]. tracks_m: [times, devices, 2], NaN if absent.
+        counted_s: [counts] times of counting. population: [counts, cells] number of switched-on devices.
+            serving: [devices] each device's strongest cell at the start, NaN without one.
         handovers_m: [n, 2] places of handovers. borders: number of borders between cells that devices crossed.
             walked_s: time over which both were counted.
         snr_db: [GRID, GRID] of the strongest cell, NaN outside. reach_m: half the map's side.
@@ -57,9 +68,13 @@ class Preview:
 
     forecast: Forecast
     world: World = field(repr=False)
+    ground: Ground = field(repr=False)
+    clock: RunClock
     times_s: np.ndarray
     tracks_m: np.ndarray
+    counted_s: np.ndarray
     population: np.ndarray
+    serving: np.ndarray
     handovers_m: np.ndarray
     borders: int
     walked_s: float
@@ -120,11 +135,16 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     end_s = forecast.simulated_s.most
     span_s = end_s if math.isfinite(end_s) else OPEN_END_S
     world = World(scenario, Streams(scenario.seed))  # movement only runs forward: each use starts again
-    times_s = np.linspace(0.0, span_s, TIMES)
-    on = _switched_on(world, times_s)
-    tracks_m, population = _tracks(world, times_s, on)
+    ways = int(np.clip(min(span_s / TIMES / WAY_S, MOST_PLACES / TIMES / world.count), 1, WAYS))
+    every = ways if world.movement.moves else 1
+    times_s = np.linspace(0.0, span_s, every * (TIMES - 1) + 1)
+    counted_s = times_s[::every]
+    on = _switched_on(world, counted_s)
+    tracks_m, population, serving = _tracks(world, times_s, every, on)
     handovers_m, borders, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
-    reach_m = _reach_m(world, tracks_m)
+    keys = written(scenario)
+    ground = ground_of(keys, world.places.drawing())
+    reach_m = _reach_m(world, ground, tracks_m)
     limits = {
         f"a round's time and joules are those of the first {seen.rounds} to end, and quick rounds end first; more"
         " would have taken too long: `edgefl validate FILE --plan` includes them": seen.cut_short,
@@ -140,15 +160,19 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     return Preview(
         forecast=forecast,
         world=run.world,
+        ground=ground,
+        clock=clock_from(flat(keys)),
         times_s=times_s,
         tracks_m=tracks_m,
+        counted_s=counted_s,
         population=population,
+        serving=serving,
         handovers_m=handovers_m,
         borders=borders,
         walked_s=walked_s,
         snr_db=_snr_db(world, reach_m),
         reach_m=reach_m,
-        mix=_mix(run),
+        mix=_mix(run, _sessions(forecast)),
         notes=[
             *built.notes,
             *more_handovers_than_borders(run.world, len(handovers_m), borders),
@@ -157,15 +181,12 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     )
 
 
-def _reach_m(world: World, tracks_m: np.ndarray) -> float:
-    """Return half the side of a map with the cells, tracks, sites and areas, m."""
-    shown_m = [float(np.nanmax(np.abs(tracks_m), initial=1.0))]
-    for area in world.places.drawing().get("areas", ()):
-        corners_m = np.concatenate(area["points"]) if "points" in area else np.array([area["centre"]])
-        shown_m.append(float(np.abs(corners_m).max()) + area.get("radius", 0.0))
+def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:
+    """Return half the side of a map with the cells, tracks, sites, areas and streets, m."""
+    shown_m = max(float(np.abs(points_of(ground)).max()), float(np.nanmax(np.abs(tracks_m), initial=1.0)))
     if world.scenario.layout.sites is None:
-        return max(world.extent.radius_m, 1.02 * max(shown_m))
-    return max(float(np.abs(world.sites_m).max()) + 60.0, 1.05 * max(shown_m))
+        return max(world.extent.radius_m, 1.02 * shown_m)
+    return max(float(np.abs(world.sites_m).max()) + 60.0, 1.05 * shown_m)
 
 
 def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
@@ -209,25 +230,37 @@ def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
     return on
 
 
-def _tracks(world: World, times_s: np.ndarray, on: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return places [times, devices, 2], and the number of switched-on devices in each cell [times, cells]."""
-    layout, gains = world.scenario.layout, world.gains
+def _tracks(
+    world: World, times_s: np.ndarray, every: int, on: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return tracks [times, devices, 2], the devices in each cell [counts, cells], and the first cells [devices]."""
     tracks_m = np.array([np.array(world.movement.positions_m(float(time_s)), float) for time_s in times_s])
     within = np.hypot(tracks_m[..., 0], tracks_m[..., 1]) <= world.extent.edge_m  # NaN, absent, is not within
-    if layout.several:
+    if world.scenario.layout.several:
         tracks_m[~within] = np.nan
-    population = np.zeros((len(times_s), layout.cells), int)
-    for number, inside in enumerate(map(np.flatnonzero, within if on is None else within & on)):
-        if world.measured is not None and len(inside):
-            serving = world.measured.cells_at(inside.tolist(), float(times_s[number]))
-            population[number] = np.bincount(serving, minlength=layout.cells)
-        elif layout.several and isinstance(gains, SpatialGains) and len(inside):
-            power_db = gains.power_db_of(tracks_m[number, inside], inside)
-            received = np.isfinite(power_db.max(axis=1))
-            population[number] = np.bincount(power_db.argmax(axis=1)[received], minlength=layout.cells)
-        else:
-            population[number, 0] = len(inside)
-    return tracks_m, population
+    population = []
+    for number, inside in enumerate(
+        map(np.flatnonzero, within[::every] if on is None else within[::every] & on)
+    ):
+        cells = _cells(world, float(times_s[every * number]), tracks_m[every * number], inside)
+        population.append(np.bincount(cells[cells >= 0], minlength=world.scenario.layout.cells))
+        if not number:
+            serving = np.full(world.count, np.nan)
+            serving[inside] = np.where(cells < 0, np.nan, cells)
+    return tracks_m, np.array(population), serving
+
+
+def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray) -> np.ndarray:
+    """Return the strongest cell [inside] of the devices inside the world, -1 without one."""
+    gains = world.gains
+    if not len(inside):
+        return np.zeros(0, int)
+    if world.measured is not None:
+        return np.asarray(world.measured.cells_at(inside.tolist(), time_s))
+    if world.scenario.layout.several and isinstance(gains, SpatialGains):
+        power_db = gains.power_db_of(places_m[inside], inside)
+        return np.where(np.isfinite(power_db.max(axis=1)), power_db.argmax(axis=1), -1)
+    return np.zeros(len(inside), int)
 
 
 class _Handovers(Nowhere):
@@ -286,13 +319,27 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     return np.asarray(snr_db).reshape(GRID, GRID)
 
 
-def _mix(run: RunPlan) -> dict[int, dict[int, int]]:
+def _sessions(forecast: Forecast) -> int:
+    """Return the number of sessions that a cell of the run has at least, up to MOST_SESSIONS."""
+    scenario, policy = forecast.scenario, forecast.scenario.sessions
+    if isinstance(policy, TimedPolicy):
+        begins_s, end_s = [0.0], forecast.simulated_s.most
+        while len(begins_s) < MOST_SESSIONS and (begin_s := policy.until_s(begins_s[-1])) < end_s:
+            begins_s.append(begin_s)
+        made = len(begins_s)
+    else:
+        rounds = forecast.rounds.least / len(scenario.layout.served)
+        made = math.ceil(min(rounds / (policy.longest or math.inf), MOST_SESSIONS))
+    return max(1, min(made, policy.count or MOST_SESSIONS, MOST_SESSIONS))
+
+
+def _mix(run: RunPlan, sessions: int) -> dict[int, dict[int, int]]:
     """Count the samples of each label that all devices hold, by session; empty with several federations."""
     scenario = run.world.scenario
     if scenario.learning is None or scenario.federations:
         return {}
     device_data, mix = run.learner.device_data, {}
-    for session in range(1, min(scenario.sessions.count or MOST_SESSIONS, MOST_SESSIONS) + 1):
+    for session in range(1, sessions + 1):
         device_data.deal(session)
         mix[session] = device_data.mix(list(run.world.members(session) or range(run.world.count)))
     return mix

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.commands.shared import (
     AllowCode,
     Out,
@@ -19,6 +20,7 @@ from edgefl.commands.shared import (
     TorchDevice,
     console,
 )
+from edgefl.commands.told import Told
 
 if TYPE_CHECKING:
     from edgefl.scenario.scenario import Scenario
@@ -32,6 +34,8 @@ def run(
     device: TorchDevice = "auto",
     snapshot_rounds: SnapshotRounds = None,
     allow_code: AllowCode = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run a scenario and write one run directory.
 
@@ -47,7 +51,8 @@ def run(
     from edgefl.scenario.scenario import load
 
     loaded = load(scenario, set_ or (), seed)
-    _carry_out(loaded, partial(simulate, loaded, out, device=device), snapshot_rounds)
+    told = Told("run", json=json, quiet=quiet)
+    _carry_out(loaded, partial(simulate, loaded, out, device=device), snapshot_rounds, told)
 
 
 def resume(
@@ -66,10 +71,12 @@ def resume(
     from edgefl.run import resuming
 
     left = resuming.left_behind(run)
-    _carry_out(left, partial(resuming.resume, run), snapshot_rounds)
+    _carry_out(left, partial(resuming.resume, run), snapshot_rounds, Told("resume"))
 
 
-def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None) -> None:
+def _carry_out(
+    scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None, told: Told
+) -> None:
     """Run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
     from edgefl.run_directory.snapshot import Every
@@ -78,15 +85,43 @@ def _carry_out(scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds
 
     def note(text: str) -> None:
         notes.append(text)
-        print(f"edgefl: note: {text}", file=sys.stderr)
+        if told.plain:
+            print(f"edgefl: note: {text}", file=sys.stderr)
 
-    with _interruptible(), ProgressDisplay(console, {name: scenario}) as progress:
+    with _interruptible(), ProgressDisplay(told.console, {name: scenario}) as progress:
         path = begin(
             on_round=lambda row: progress.update(name, row),
             on_note=note,
             every=Every(rounds=snapshot_rounds),
         )
-    _print_end(path, notes)
+    if told.plain:
+        _print_end(path, notes)
+    else:
+        _gather(path, told)
+
+
+def _gather(path: Path, told: Told) -> None:
+    """Print the end of a run for a program: a row for each federation."""
+    from edgefl.commands import watching
+    from edgefl.run_directory.reading import about_of
+
+    about = about_of(path)
+    runs = [(one, one.look()) for one in watching.find(path)]
+    several = len(runs) > 1
+    table = [
+        {
+            **({"federation": one.path.name} if several else {}),
+            "rounds": run.rounds,
+            "simulated_s": about["simulated_s"],
+            "wall_s": about["wall_s"],
+            "energy_j": run.joules,
+            run.score: run.accuracy,
+        }
+        for one, run in runs
+    ]
+    told.answer(*filter(None, [about.get("stopped")]))
+    told.add(notes=about.get("notes") or (), table=table)
+    told.finish(path)
 
 
 @contextmanager
@@ -109,7 +144,10 @@ def _print_end(path: Path, printed: Sequence[str]) -> None:
     from edgefl.commands.closing import closing
     from edgefl.run_directory.reading import about_of
 
-    for note in (note for note in about_of(path).get("notes") or () if note not in printed):
+    about = about_of(path)
+    if stopped := about.get("stopped"):
+        console.print(Text(f"end: {stopped}"), soft_wrap=True)
+    for note in (note for note in about.get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
     for line in closing(path):
         console.print(Text(line), soft_wrap=True)

@@ -35,6 +35,13 @@ def _completed(kind: Literal["scenario", "study"]) -> Callable[[str], list[str]]
     return names
 
 
+def _settings(incomplete: str) -> list[str]:
+    """Complete KEY=VALUE: keys level by level, and then the choices of a key."""
+    from edgefl.commands.completing import settable
+
+    return list(settable(incomplete))
+
+
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
@@ -54,9 +61,14 @@ StudyFile = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Directory to create; new or empty. Default: below runs/.")]
 Override = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override one dotted key; may be repeated."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one dotted key; may be repeated.",
+        autocompletion=_settings,
+    ),
 ]
-TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu or cuda.")]
+TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu, cuda or cuda:N.")]
 SnapshotRounds = Annotated[
     int | None,
     typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),

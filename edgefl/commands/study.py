@@ -5,17 +5,21 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
+from rich.console import Console
 
-from edgefl.analysis.runs.choices import Explain
+from edgefl.analysis.runs.choices import Explain, Json, Quiet
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
+from edgefl.commands.told import Told
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl import studies
+    from edgefl.analysis.page.report import Report
     from edgefl.engine.records import Round
     from edgefl.run.progress import ProgressDisplay
     from edgefl.studies.study_file import ChoiceSettings
@@ -64,6 +68,8 @@ def study(
     ] = False,
     explain: Explain = False,
     allow_code: AllowCode = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Run every variant and seed of a study, then print a verdict on each variant and the comparison.
 
@@ -99,12 +105,17 @@ def study(
         for line in lines_of(plan, out, device=device):
             console.print(line, soft_wrap=True)
         return
-    elsewhere = list[str]()
+    elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
+
+    def noted(note: str) -> None:
+        if told.plain:
+            print(f"edgefl: note: {note}", file=sys.stderr)
+
     options = studies.StudyOptions(
         device=device,
         jobs=jobs,
         executor=_executor(executor, address, gpus),
-        noted=lambda note: print(f"edgefl: note: {note}", file=sys.stderr),
+        noted=noted,
         elsewhere=elsewhere.extend,
         wait=wait,
         fail_fast=fail_fast,
@@ -115,33 +126,37 @@ def study(
         every=Every(rounds=snapshot_rounds),
     )
     try:
-        path = _carry_out(plan, out, options)
+        path = _carry_out(plan, out, options, told)
     except studies.IncompleteStudy as error:
         if not fail_fast and len(error.failures) < len(plan.runs):
-            with _told():
-                _print_study(plan, error.path, explain=explain)
+            with _reported():
+                _print_study(plan, error.path, told, explain=explain)
+                told.finish(error.path)
         raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
-        console.print(f"part {shard} is {done} in {path}; compare when all are", soft_wrap=True)
+        told.answer(f"part {shard} is {done} in {path}; compare when all are")
     else:
-        with _told() if elsewhere else nullcontext():
-            _print_study(plan, path, explain=explain)
+        with _reported() if elsewhere else nullcontext():
+            _print_study(plan, path, told, explain=explain)
             if plan.choose is not None:
-                _print_choice(path, plan.choose)
+                _print_choice(path, plan.choose, told)
             if plan.question is not None:
-                _print_answer(path)
+                _print_answer(path, told)
+    told.finish(path)
     if elsewhere:
         raise typer.Exit(ELSEWHERE)
 
 
-def _carry_out(plan: "studies.StudyPlan", out: Path | None, options: "studies.StudyOptions") -> Path:
+def _carry_out(
+    plan: "studies.StudyPlan", out: Path | None, options: "studies.StudyOptions", told: Told
+) -> Path:
     """Run a study with a progress display; Ctrl-C and SIGTERM end it with exit code 130 or 143."""
     from edgefl import studies
     from edgefl.run_directory.interruption import Interrupted
 
     try:
-        with closing(_Shown(quiet=options.fail_fast)) as shown:
+        with closing(_Shown(told.console, quiet=options.fail_fast)) as shown:
             options = replace(options, begins=shown.begins, progress=shown.update, failed=shown.failed)
             return studies.run(plan, out, options)
     except Interrupted as error:
@@ -159,7 +174,7 @@ def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _reported() -> Iterator[None]:
     """Print an error, and continue: the command already fails for another reason."""
     try:
         yield
@@ -171,18 +186,19 @@ class _Shown:
     """Shows progress in the terminal: a display of the runs under way, and another one for added runs.
 
     Args:
+        console: shows it.
         quiet: whether a failed run is reported only by the error that ends the study.
     """
 
-    def __init__(self, *, quiet: bool) -> None:
-        self._quiet = quiet
+    def __init__(self, console: Console, *, quiet: bool) -> None:
+        self._console, self._quiet = console, quiet
         self._progress: ProgressDisplay | None = None
 
     def begins(self, plan: "studies.StudyPlan") -> None:
         from edgefl.run.progress import ProgressDisplay
 
         self.close()
-        self._progress = ProgressDisplay(console, {run.label: run.scenario for run in plan.runs})
+        self._progress = ProgressDisplay(self._console, {run.label: run.scenario for run in plan.runs})
 
     def update(self, label: str, row: "Round | None") -> None:
         assert self._progress is not None
@@ -222,63 +238,60 @@ def _parts(text: str) -> tuple[int, int]:
     return int(number), int(count)
 
 
-def _print_study(plan: "studies.StudyPlan", path: Path, *, explain: bool) -> None:
+def _print_study(plan: "studies.StudyPlan", path: Path, told: Told, *, explain: bool) -> None:
     """Compare the complete runs of a study, separately for each of several federations."""
     for name in dict.fromkeys(name for run in plan.runs for name in run.scenario.by_federation):
         if name:
-            console.print(f"Federation {name}:")
+            if told.plain:
+                console.print(f"Federation {name}:")
             parts = (path / run.path / name for run in plan.runs)
-            _print_comparison(plan, [part for part in parts if part.is_dir()], path / name, explain=explain)
+            there = [part for part in parts if part.is_dir()]
+            _print_comparison(there, path / name, partial(told.report, federation=name, explain=explain))
         else:
-            _print_comparison(plan, path, path, explain=explain)
+            _print_comparison(path, path, partial(told.report, explain=explain))
 
 
-def _print_comparison(
-    plan: "studies.StudyPlan", path: "Path | list[Path]", out: Path, *, explain: bool
-) -> None:
+def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Report], None]") -> None:
     """Print the comparison of runs and, if the study's grid sweeps one number, the costs along it."""
-    from edgefl.analysis import compare, compare_settings, load_runs, load_settings
     from edgefl.analysis.page.formatting import placed
-    from edgefl.analysis.reports import comparison, settings, sweep
+    from edgefl.analysis.reports.study import answers
 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the comparison's notes
-            if plan.runs[0].member.setting:
-                runs = load_settings(path)
-                report = settings.report(compare_settings(runs, out=out))
-                if key := sweep.grid_key(runs):
-                    more = ("Settings", "settings.md", ": the variants in each setting")
-                    swept = sweep.report(sweep.sweep(runs, keys=[key], out=out))
-                    report = replace(swept, look=[*swept.look, more])
-            else:
-                report = comparison.report(compare(load_runs(path), out=out))
+            found, *others = answers(path, out=out)
+            report = found.report(drawn=False)
+            if others:
+                more = ("Settings", "settings.md", ": the variants in each setting")
+                report = replace(report, look=[*report.look, more])
             # failed runs have been named at once
             said = [one for one in report.sentences if ": it failed (" not in one]
-            replace(report, sentences=said).print(console, explain=explain)
+            show(replace(report, sentences=said))
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error
 
 
-def _print_choice(path: Path, choose: "ChoiceSettings") -> None:
+def _print_choice(path: Path, choose: "ChoiceSettings", told: Told) -> None:
     from edgefl.analysis import report_choice
     from edgefl.analysis.page.formatting import placed
 
     try:
-        report_choice(path, key=choose.key, by=choose.by).print(console)
+        told.report(report_choice(path, key=choose.key, by=choose.by))
     except ValueError as error:
         raise EdgeflError(f"nothing is chosen: {placed(error, path)}") from error
 
 
-def _print_answer(path: Path) -> None:
+def _print_answer(path: Path, told: Told) -> None:
     from edgefl.run.results import StudyResults
 
     answer = StudyResults(path).answer
     assert answer is not None
-    console.print(answer.sentence, soft_wrap=True)
-    for note in answer.notes:
-        console.print(f"Note: {note}.", soft_wrap=True)
-    console.print(f"Answer: {path / 'question.md'}", soft_wrap=True)
+    told.answer(answer.sentence)
+    told.add(notes=answer.notes)
+    if told.plain:
+        for note in answer.notes:
+            console.print(f"Note: {note}.", soft_wrap=True)
+        console.print(f"Answer: {path / 'question.md'}", soft_wrap=True)
 
 
 def merge(

@@ -1,12 +1,16 @@
 """`edgefl validate` and `edgefl preview`: show what a run will be before it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
 from edgefl.errors import EdgeflError
+
+if TYPE_CHECKING:
+    from edgefl.commands.preview_data import Preview
+    from edgefl.scenario.scenario import Scenario
 
 PICTURES = (".png", ".pdf", ".svg", ".webp")
 
@@ -77,21 +81,31 @@ def preview(
     """
     from rich.text import Text
 
-    from edgefl.commands.preview_data import make_preview
-    from edgefl.commands.preview_picture import draw
     from edgefl.scenario.scenario import load
 
-    loaded = load(scenario, set_ or ())
-    target = out or Path("runs", f"{loaded.name}-preview.png")
+    seen, target = written_preview(load(scenario, set_ or ()), out, device)
+    for line in seen.lines():
+        console.print(Text(line), soft_wrap=True)
+    console.print(Text(f"picture: {target}"), soft_wrap=True)
+
+
+def written_preview(scenario: "Scenario", out: Path | None, device: str) -> "tuple[Preview, Path]":
+    """Preview a scenario; return what was seen, and the file of the picture.
+
+    Raises:
+        EdgeflError: the run would be refused, or the picture cannot be written.
+    """
+    from edgefl.commands.preview_data import make_preview
+    from edgefl.commands.preview_picture import draw
+
+    target = out or Path("runs", f"{scenario.name}-preview.png")
     if target.suffix not in PICTURES:
         raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
-    seen = make_preview(loaded, device)
+    seen = make_preview(scenario, device)
     try:
         if out is None:
             target.parent.mkdir(exist_ok=True)
         draw(seen, target)
     except OSError as error:
         raise EdgeflError(f"cannot write {target} ({error.strerror}); choose another --out") from error
-    for line in seen.lines():
-        console.print(Text(line), soft_wrap=True)
-    console.print(Text(f"picture: {target}"), soft_wrap=True)
+    return seen, target

@@ -210,7 +210,7 @@ def planned(path: Path) -> int | None:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
         listed = len(data["seeds"])
         further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
-        return (len(data["variants"]) * listed + further) * settings
+        return (max(1, len(data.get("variants") or ())) * listed + further) * settings
     except (KeyError, TypeError, AttributeError):
         return None
 

@@ -24,7 +24,7 @@ class Derived(Generic[*Of, Value]):
         self._known: tuple[tuple[*Of], Value] | None = None
 
     def __call__(self, *of: *Of) -> Value:
-        if self._known is None or not all(map(_same, self._known[0], of)):
+        if self._known is None or not all(map(same, self._known[0], of)):
             self._known = of, self._compute(*of)
         return self._known[1]
 
@@ -53,7 +53,8 @@ class DerivedRows:
         return values
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Return whether two inputs match, as `Derived` compares them."""
     if not (isinstance(one, np.ndarray) and isinstance(other, np.ndarray)):
         return one is other or (type(one) is type(other) and bool(one == other))
     return one is other or np.array_equal(_bits(one), _bits(other))

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from edgefl.contract import AGGREGATION, TRAINING, UPLOAD, LocalRound, averages
-from edgefl.engine.parts import NO_STALL, Outcome, Part, Span, total
+from edgefl.contract import averages
+from edgefl.engine.parts import Outcome, Part, Span, total
 
 
 @dataclass
@@ -264,37 +264,6 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
     causes = (columns[name] for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j"))
     energy_j = [rx + tx + compute + tail for rx, tx, compute, tail in zip(*causes, tails_j, strict=True)]
     return {"energy_tail_j": tails_j, "energy_j": energy_j}
-
-
-def stall_columns(parts: Sequence[Part]) -> dict[str, list[Any]]:
-    """Return extra columns of DeviceRound [parts] if links can fail: time and energy without a link, and failures."""
-    stalls = [[span.stall if span else NO_STALL for span in (part.downlink, part.uplink)] for part in parts]
-    return {
-        "stalled_s": [down.time_s + up.time_s for down, up in stalls],
-        "stalled_j": [down.energy_j + up.energy_j for down, up in stalls],
-        "link_failures": [down.failures + up.failures for down, up in stalls],
-    }
-
-
-def learner_columns(
-    local: LocalRound, parts: Sequence[Part], taken: Sequence[bool]
-) -> dict[str, Sequence[float | None]]:
-    """Return the learner's extra columns of DeviceRound [parts], empty for parts without the step that fills them.
-
-    Args:
-        taken: whether a part's update was aggregated.
-    """
-    done = {
-        TRAINING: [part.has_trained for part in parts],
-        AGGREGATION: taken,
-        UPLOAD: [part.has_uploaded for part in parts],
-    }
-    return {
-        name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
-        if name in local.after
-        else values
-        for name, values in local.scalars.items()
-    }
 
 
 def average_columns(

@@ -50,19 +50,28 @@ def may_have_gpu() -> bool:
 
 
 def torch_device(name: str) -> "torch.device":
-    """Return the torch device of `auto`, `cpu` or `cuda`.
+    """Return the torch device of `auto`, `cpu`, `cuda` or `cuda:N`.
 
     Raises:
         EdgeflError: the name is unknown, or this machine has no such device.
     """
     import torch
 
-    if name not in ("auto", "cpu", "cuda"):
-        raise EdgeflError(f"--device {name}: choose auto, cpu or cuda")
+    kind, colon, number = name.partition(":")
+    if kind == "mps":
+        raise EdgeflError(
+            f"--device {name}: edgefl computes scores in float64, which Apple's GPUs lack; use --device cpu"
+        )
+    numbered = number.isdecimal() and kind == "cuda" if colon else True
+    if kind not in ("auto", "cpu", "cuda") or not numbered:
+        raise EdgeflError(f"--device {name}: choose auto, cpu, cuda or cuda:N")
     available = torch.cuda.is_available()
-    if name == "cuda" and not available:
-        raise EdgeflError("--device cuda: PyTorch finds no CUDA device here; use --device cpu or auto")
-    return torch.device("cuda" if available and name != "cpu" else "cpu")
+    if kind == "cuda" and not available:
+        raise EdgeflError(f"--device {name}: PyTorch finds no CUDA device here; use --device cpu or auto")
+    if colon and int(number) >= (count := torch.cuda.device_count()):
+        last = f" to cuda:{count - 1}" if count > 1 else ""
+        raise EdgeflError(f"--device {name}: this machine has cuda:0{last}; choose one of these")
+    return torch.device(name if colon else "cuda" if available and kind != "cpu" else "cpu")
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
 
-from edgefl.config import shipped, table_files
+from edgefl.config import foreign_files, shipped, table_files
 from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, moved, quoted
 from edgefl.places.geojson_files import POINTS, GeoJson, shapes
@@ -80,11 +81,11 @@ class SitesFile(Strict):
             EdgeflError: names file, line or feature, and the remedy.
         """
         path = shipped.data(self.csv or self.geojson or Path())
-        rows = _Rows(self, path)
-        with moved(("geojson", "path"), self.place):
-            for where, cells in _of_geojson(path) if self.csv is None else _of_table(self, path):
-                rows.add(where, cells)
-        return rows.masts(origin_lon_lat, radius_m)
+        origin = None if origin_lon_lat is None else tuple(origin_lon_lat)
+        return _read(self, path, origin, radius_m, foreign_files.stamp(path, *self.place))
+
+    def __hash__(self) -> int:
+        return hash(repr(self))  # `where` is a dict
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,22 @@ class _Masts:
     sites_m: list[list[float]]
     azimuth_deg: list[list[float]] | None
     note: str
+
+
+@lru_cache(maxsize=4)
+def _read(
+    file: SitesFile,
+    path: Path,
+    origin_lon_lat: tuple[float, float] | None,
+    radius_m: float | None,
+    stamp: tuple[Path, int, int],
+) -> _Masts:
+    """Read a file once for the layout and for its note; a changed file is read again."""
+    rows = _Rows(file, path)
+    with moved(("geojson", "path"), file.place):
+        for where, cells in _of_geojson(path) if file.csv is None else _of_table(file, path):
+            rows.add(where, cells)
+    return rows.masts(origin_lon_lat, radius_m)
 
 
 def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:

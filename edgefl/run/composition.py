@@ -4,18 +4,21 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
+from edgefl.engine.federation.attendance import Attendance
 from edgefl.engine.federation.by_federation import ByFederation
 from edgefl.engine.federation.cloud import Cloud, CloudLink
 from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.made import Columns, Observer
+from edgefl.engine.federation.observers import access, learning, stalls
 from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.seat import Seat
@@ -92,11 +95,18 @@ def _server(
     only = None if world.only is None else sorted(world.only)
     rounds = Rounds(simulation, seat, own.rounds, processors, own.reports, only)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
+    federation = simulation.federations.of(seat.label)
+    attendance = Attendance(simulation, seat.cell, federation, world.members)
+    fleet, radio = simulation.fleet, simulation.radio
     observers: list[Observer] = [
+        *[lambda made: Columns(of_devices={"class": fleet.class_names(made.local.ids)})] * bool(fleet.names),
         *[versions] * own.rounds.overlap,
-        lambda made: Columns(made.absent),
+        attendance.without_link,
         *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * excess,
         *([link.columns] if link else []),
+        *[access] * (radio.air.settings.access is not None),
+        *[partial(stalls, simulation)] * radio.may_fail,
+        learning,
         lambda made: rounds.choice.note(made),  # made on the first call: it looks at all devices
     ]
     return Server(
@@ -104,7 +114,8 @@ def _server(
         rounds,
         learner=learner,
         policy=own.sessions,
-        members=world.members,
+        attendance=attendance,
         observers=observers,
         exchange=link.after_round if link else None,
+        stop=own.stop,
     )

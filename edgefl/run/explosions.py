@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from statistics import median
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.units import FloatArray
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import DeviceRound, DeviceScore, Round, Session
+from edgefl.scenario.own_sections import OwnSections
 
 HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
 # a transfer that no server would wait for, or one far longer than the run's median round and not short either
@@ -97,30 +99,33 @@ class Extremes:
         self.rows_of[column] += 1
 
 
-def notes(extremes: Extremes, *, gives_up: bool) -> Iterator[str]:
-    """Yield what exploded, with its place and a remedy; gives_up: whether the radio drops links without rate."""
-    yield from _of_length(extremes, gives_up)
+def notes(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
+    """Yield what exploded, with its place and a remedy that the scenario lacks."""
+    yield from _of_length(extremes, federations, radio)
+    trained = [one.learning.local for one in federations if one.learning is not None]
+    clips = bool(trained) and all(local.clip_norm is not None for local in trained)
+    clipping = f"{'a lower ' * clips}learning.local.clip_norm"
     if extremes.huge is not None:
         where, loss = extremes.huge
         yield (
-            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; lower"
-            " learning.local.lr, or set learning.local.clip_norm"
+            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower"
+            f" learning.local.lr, or {clipping}, keeps it small"
         )
     for column, where in extremes.not_finite.items():
         count = extremes.rows_of[column]
         yield (
             f"{column} is not a finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: its"
-            " summaries mean nothing; a lower learning.local.lr, or learning.local.clip_norm, keeps models finite"
+            f" summaries mean nothing; a lower learning.local.lr, or {clipping}, keeps models finite"
         )
     if extremes.unusable:
         yield (
             f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), which "
             f"wasted {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a "
-            "lower learning.local.lr, or learning.local.clip_norm, keeps them finite"
+            f"lower learning.local.lr, or {clipping}, keeps them finite"
         )
 
 
-def _of_length(extremes: Extremes, gives_up: bool) -> Iterator[str]:
+def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
     slowest = extremes.slowest
     if not extremes.latencies_s or slowest.took_s <= LONG_S:
         return
@@ -128,9 +133,11 @@ def _of_length(extremes: Extremes, gives_up: bool) -> Iterator[str]:
     usual = f"{usual_s:,.0f}" if usual_s >= 100 else f"{usual_s:.3g}"
     if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
         return
-    remedies = ["rounds.deadline_s ends a round without such a device"]
-    if not gives_up:
-        remedies.append("radio.preset: nr, or radio.monitoring.t310_s, gives up such a link")
+    shorter = "a shorter " * all(one.rounds.deadline_s is not None for one in federations)
+    remedies = [f"{shorter}rounds.deadline_s ends a round without such a device"]
+    if radio.monitoring.t310_s is None:
+        preset = "radio.preset: nr, or " * (radio.preset != "nr")
+        remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} gives up such a link")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the "
         f"median over rounds is {usual} s: its link carries almost nothing; {', and '.join(remedies)}"

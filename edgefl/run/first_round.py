@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from edgefl.channel.many_links import static_power
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
@@ -115,15 +116,9 @@ def _check_first_round(
 
 def _transfers_s(air: AirInterface, links: Links, direction: Direction, bits: int) -> FloatArray:
     """Estimate each link's transfer time, s [links]; in a dynamic band as if each link were alone."""
-    if not bits:
-        return np.zeros(len(links))
-    carrier = air.carriers[direction]
-    share = np.ones(len(links)) if air.dynamic else links.share[direction]
-    rate = carrier.efficiency(carrier.share_snr(share, links.snr[direction])) * carrier.frame.mean
-    with np.errstate(divide="ignore"):
-        slots = carrier.needs(np.full(len(links), float(bits)), share) / rate
-    taken_s: FloatArray = np.ceil(slots) * air.slot_s
-    return taken_s
+    share = 1.0 if air.dynamic else links.share[direction]
+    taken_s = air.carriers[direction].seconds(bits, share, links.snr[direction], static=True)
+    return np.asarray(np.ceil(taken_s / air.slot_s) * air.slot_s)
 
 
 def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) -> list[str]:
@@ -150,8 +145,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
     """Time only the slowest transfers: if they end, the others do; timing thousands would take seconds."""
     # a link without Doppler keeps the power of its first slot
-    static = np.array([link.static for link in links.fading], dtype=bool)
-    power = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in links.fading])
+    static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)
     for direction, bits, from_s in zip(DIRECTIONS, (down_bits, up_bits), (0.0, compute_s), strict=True):
         if sure_to_end(air, links, direction, bits, faded):

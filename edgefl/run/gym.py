@@ -1,6 +1,7 @@
 """A run as a Gymnasium environment: a step is a round; the action chooses the participants and their resources.
 
-Needs the extra `gym`. `RoundEnv` is the environment of a scenario with one federation. Nothing is written.
+Needs the extra `gym`. `RoundEnv` is the environment of a scenario with one federation. Nothing is written. Importing
+this module registers it with Gymnasium as `edgefl/Round-v0`.
 """
 
 import math
@@ -184,3 +185,6 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             told = np.nan_to_num(np.column_stack(columns), nan=-1.0, posinf=MOST)
             seen[list(candidates.ids)] = np.clip(told, -1.0, MOST)
         return seen
+
+
+gymnasium.register("edgefl/Round-v0", entry_point=f"{__name__}:{RoundEnv.__name__}")

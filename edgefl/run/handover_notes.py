@@ -9,6 +9,7 @@ from edgefl.scenario.world import World
 
 # far from any network; with fewer handovers the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
+LARGEST_OFFSET_DB = 15.0  # of a3_offset_db
 UMI_APART_M = 200.0  # between UMi's sites: TR 38.901, Table 7.2-1
 
 
@@ -16,11 +17,11 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
     """Note handovers that come from ping-pong rather than from devices that move between cells."""
     if handovers >= FEWEST_HANDOVERS and handovers > MOST_HANDOVERS_A_BORDER * crossed:
         each = f"{handovers / crossed:.1f} for each" if crossed else "and none"
-        *rest, last = _remedies(world)
+        *rest, last = _remedies(world) or [""]
+        remedy = f". For fewer, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            " networks have 1.5 to 2.4 (docs/trust.md). For fewer, set"
-            f" {', '.join(rest)}{' or ' if rest else ''}{last}"
+            f" networks have 1.5 to 2.4 (docs/trust.md){remedy}"
         )
 
 
@@ -43,7 +44,7 @@ def _remedies(world: World) -> list[str]:
         "radio.propagation.los_site_correlation: 0.5": by_place and propagation.los_site_correlation < 0.5,
         "handover.time_to_trigger_s: 0.64": rules.time_to_trigger_s < 0.64,
         "handover.l3_filter_k: 8": rules.l3_filter_k < 8,
-        f"handover.a3_offset_db above {rules.a3_offset_db:g}": True,
+        f"handover.a3_offset_db above {rules.a3_offset_db:g}": rules.a3_offset_db < LARGEST_OFFSET_DB,
     }
     return [remedy for remedy, lacks in lacking.items() if lacks]
 

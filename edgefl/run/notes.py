@@ -4,7 +4,8 @@ Each note is a function of sections of the scenario and of counts of the rows th
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
@@ -13,19 +14,25 @@ from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains
 from edgefl.engine.air.presets import in_fdd_band
 from edgefl.engine.air.radio import Radio
+from edgefl.engine.air.radio_sections import LinkSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
+from edgefl.engine.federation.ending import Stopped
+from edgefl.engine.federation.seat import Seat
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
 from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
+from edgefl.engine.settings import RoundSettings
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
+from edgefl.mobility.static import Static
 from edgefl.run import explosions
 from edgefl.run.counts import Counts
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.scenario import rates
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
@@ -45,7 +52,7 @@ def of_run(
     yield from radio.air.regime.notes
     yield from _of_gains(world.gains, counts)
     for one, own in each:
-        yield from one.named(_never_aggregated(one.rounds.min_updates, own))
+        yield from one.named(_never_aggregated(one.rounds, own))
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
     if world.may_cross:
         yield from _movement_that_never_acted(kinds, counts, simulated_s)
@@ -60,19 +67,45 @@ def of_run(
         yield from one.named(_warm_start_that_never_acted(one.learning, one.sessions.count, own))
     for one, own in each:
         yield from one.named(_rate_of_zero(one.learning, own))
-    yield from _without_coverage(counts, world.count)
-    yield from explosions.notes(counts.extremes, gives_up=settings.monitoring.t310_s is not None)
+    yield from _without_coverage(counts, world.count, indoors=any(kind.indoor_share for kind in kinds))
+    yield from explosions.notes(counts.extremes, list(world.federations.values()), settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
         ends_s = world.measured.ends_s
         yield from _beyond_its_file(ends_s, simulated_s, "measured: a device's rates end", "rate", "table")
         return
     yield from _two_bands_at_once(settings)
-    yield from _beyond_nr(radio.efficiency, settings.link.downlink_layers)
+    yield from _beyond_nr(radio.efficiency, settings.link)
 
 
-def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
-    """Note a federation that never aggregated an update; least: number of updates that a round needs."""
+def of_stop(federations: Mapping[str, OwnSections], stopped: Mapping[Seat, Stopped | None]) -> Iterator[str]:
+    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when."""
+    for name, one in federations.items():
+        own = [how for seat, how in stopped.items() if seat.federation == name]
+        if one.stop is not None and own:
+            yield from one.named([_of_stop(own)])
+
+
+def _of_stop(servers: Sequence[Stopped | None]) -> str:
+    by_reason: dict[str, list[Stopped]] = defaultdict(list)
+    for how in filter(None, servers):
+        by_reason[how.reason].append(how)
+    if len(servers) == 1:
+        for reason, (how,) in by_reason.items():
+            return f"{reason} (round {how.round:,} of session {how.session:,}, after {_seconds(how.time_s)})"
+        return "not stopped by its scores"
+    last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
+    told = [
+        f"{r} in {len(some)} cells, in the last after {_seconds(last_s[r])}" for r, some in by_reason.items()
+    ]
+    if left := sum(how is None for how in servers):
+        told.append(f"{left} of {len(servers)} cells not stopped by their scores")
+    return "; ".join(told)
+
+
+def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
+    """Note a federation that never aggregated an update."""
+    least = rules.min_updates
     if not counts.rounds:
         yield "no round ever took place: no device was in a cell with a server"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
@@ -81,10 +114,19 @@ def _never_aggregated(least: int, counts: Counts) -> Iterator[str]:
     where = "" if len(without) == len(counts.rounds) else f" in cell {', '.join(map(str, without))}"
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
-    yield (
-        f"no update was ever aggregated{where} in {sum(counts.rounds[cell] for cell in without):,} rounds: "
-        f"overall, {why}{needed}; a longer rounds.deadline_s lets more updates arrive, and a lower "
-        "rounds.min_updates requires fewer"
+    remedies = [
+        *["a longer rounds.deadline_s lets more updates arrive"] * (rules.deadline_s is not None),
+        *["a lower rounds.min_updates requires fewer"] * (least > 1),
+    ]
+    in_all = sum(counts.rounds[cell] for cell in without)
+    yield "; ".join(
+        filter(
+            None,
+            (
+                f"no update was ever aggregated{where} in {in_all:,} rounds: overall, {why}{needed}",
+                ", and ".join(remedies),
+            ),
+        )
     )
 
 
@@ -95,7 +137,9 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
     for churn in _distinct(kind.churn for kind in kinds):
         if not isinstance(churn, AlwaysOn | ClientPattern):
             name = registry.name_of("churn", churn)
-            yield from _rule(f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle")
+            yield from _rule(
+                f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle", "always_on"
+            )
 
 
 def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
@@ -106,6 +150,7 @@ def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s
     said = dict.fromkeys(
         note
         for mobility in _distinct(kind.mobility for kind in kinds)
+        if not isinstance(mobility, Static)
         for note in _of_movement(mobility, never, simulated_s)
     )
     yield from said
@@ -115,7 +160,7 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     day_s = getattr(mobility, "day_s", mobility.period_s)
     unit = "day" if mobility.period_s == day_s else "week"
     name = registry.name_of("mobility", mobility)
-    yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit)
+    yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit, "static")
 
 
 def _beyond_its_file(
@@ -138,7 +183,9 @@ def _distinct(components: Iterable[Any]) -> list[Any]:
     return distinct
 
 
-def _rule(name: str, never: str, period_s: float | None, simulated_s: float, unit: str) -> Iterator[str]:
+def _rule(
+    name: str, never: str, period_s: float | None, simulated_s: float, unit: str, instead: str
+) -> Iterator[str]:
     covers = f"the run covers {_seconds(simulated_s)}"
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers} of a {unit} of {_seconds(period_s)}"
@@ -146,8 +193,7 @@ def _rule(name: str, never: str, period_s: float | None, simulated_s: float, uni
         yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, makes it cover more"
     elif never:
         yield (
-            f"{name}: {never}; {covers}; if that is intended, take static or always_on; otherwise make the "
-            "run longer"
+            f"{name}: {never}; {covers}; if that is intended, take {instead}; otherwise make the run longer"
         )
 
 
@@ -194,21 +240,26 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
         yield f"{rates.zero_from(learning, first)}; a cell had {most:,}: {rates.remedy(learning)}"
 
 
-def _beyond_nr(efficiency: Efficiency, layers: int = 1) -> Iterator[str]:
-    """Note transfers faster than any modulation and code of 5G with `layers` layers in the downlink."""
-    most = {"downlink": layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
+def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
+    """Note transfers faster than any modulation and code of 5G with this number of layers in the downlink."""
+    most = {"downlink": link.downlink_layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
     above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]
     if above:
         yield (
             f"transfers carry more than 5G can: the median rate is {' and '.join(above)}, but one layer of "
             f"NR carries at most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); "
-            "radio.link.max_efficiency caps it"
+            f"{'' if link.max_efficiency is None else 'a lower '}radio.link.max_efficiency caps it"
         )
 
 
-def _without_coverage(counts: Counts, devices: int) -> Iterator[str]:
-    """Note a tenth of a cell's devices or more without a link, and rounds that waited until timers expired."""
+def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterator[str]:
+    """Note a tenth of a cell's devices or more without a link, and rounds that waited until timers expired.
+
+    Args:
+        devices: all of them.
+        indoors: whether any is indoors.
+    """
     rounds, out = counts.rounds.total(), counts.uncovered
     present = devices / max(1, len(counts.rounds))
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
@@ -221,7 +272,7 @@ def _without_coverage(counts: Counts, devices: int) -> Iterator[str]:
         yield (
             f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round began, at "
             f"most {max(out):,}; they were neither selected nor waited for{ended}; closer sites (layout.isd_m, "
-            "cell.radius_m) or a lower indoor_share reach more devices"
+            f"cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
         )
     elif counts.timers:
         yield (

@@ -71,6 +71,12 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     # not a rule of the schema: in a test's small world a workload may replace a learner that reports
     if own.workload is None or reports:
         return
+    if own.stop is not None:
+        raise EdgeflError(
+            "a score would end this run, but a workload trains nothing: leave stop out, or give learning instead of"
+            " workload",
+            ("stop",),
+        )
     if sessions.report_bits:
         name = registry.name_of("sessions", sessions)
         raise EdgeflError(

@@ -2,19 +2,30 @@
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from edgefl.engine.records import Round
 from edgefl.run_directory.score import ACCURACY
-from edgefl.scenario.scenario import Scenario
+
+if TYPE_CHECKING:
+    from edgefl.engine.records import Round
+    from edgefl.scenario.scenario import Scenario
 
 MOST_BARS = 12  # with more runs, show only the running ones and a total
 WIDE = 110  # columns; from this width on a line shows everything
 SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
+
+
+class Row(NamedTuple):
+    """A run on display; `share` of it is complete, None before it begins."""
+
+    label: str
+    share: float | None
+    latest: str
+    left: str
 
 
 class ProgressDisplay:
@@ -23,7 +34,7 @@ class ProgressDisplay:
     Without a terminal, such as in a log, each finished run prints a line.
     """
 
-    def __init__(self, console: Console, runs: Mapping[str, Scenario]) -> None:
+    def __init__(self, console: Console, runs: "Mapping[str, Scenario]") -> None:
         self._console, self._live = console, console.is_terminal
         self._latest: dict[str, str] = {}
         self._narrow = console.width < WIDE
@@ -48,7 +59,27 @@ class ProgressDisplay:
             for label in runs
         }
 
-    def update(self, label: str, row: Round | None) -> None:
+    def start(self) -> None:
+        """Show the bars before the first round ends."""
+        if self._live:
+            self._progress.start()
+
+    def rows(self) -> list[Row]:
+        """List what the bars show, for a display of another kind."""
+        return [
+            Row(
+                task.description,
+                None
+                if task.start_time is None and not task.completed
+                else task.completed / (task.total or 1),
+                task.fields["latest"],
+                task.fields["left"],
+            )
+            for task in self._progress.tasks
+            if task.visible
+        ]
+
+    def update(self, label: str, row: "Round | None") -> None:
         """Show that a round of a run has ended; `row` None means that the run is complete."""
         if self._live:  # started late, so that an error before the first round is printed alone
             self._progress.start()
@@ -112,7 +143,7 @@ class RunProgress:
         rounds: completed so far, in all cells.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: "Scenario") -> None:
         self._scenario = scenario
         trained = [one.learning for one in scenario.by_federation.values() if one.learning]
         scores = {learning.learned.score for learning in trained} or {ACCURACY}
@@ -121,7 +152,7 @@ class RunProgress:
         self._time_s = 0.0
         self.rounds = 0
 
-    def follow(self, row: Round) -> None:
+    def follow(self, row: "Round") -> None:
         """Update the progress with a finished round."""
         policy = self._scenario.sessions
         self.rounds += 1
@@ -140,7 +171,7 @@ class RunProgress:
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
         return min(1.0, max(of_time, of_sessions))
 
-    def text(self, row: Round, short: bool = False) -> str:
+    def text(self, row: "Round", short: bool = False) -> str:
         """Describe the run's state for the display.
 
         Args:

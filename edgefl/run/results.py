@@ -1,25 +1,49 @@
-"""The results of a run or a study: its directory, which is a path, with its tables."""
+"""The results of a run or a study: its directory, which is a path, with tables, figures and a page."""
 
+import html
+import warnings
+from collections.abc import Callable
 from functools import cached_property
+from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgefl.errors import in_python
+from edgefl.run.views import Page, PathView
+
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
-    from edgefl.analysis import Runs
+    from edgefl.analysis import Comparison, Runs
     from edgefl.analysis.reports.question import Answer
 
-    _Path = Path
-else:
-    _Path = type(Path())  # before Python 3.12 Path itself cannot be extended
 
-
-class _Directory(_Path):
+class _Directory(PathView):
     """A directory of runs: a path (`results / "rounds.csv"`), with tables that are pandas data frames."""
 
     def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is not a run directory
         return Path(self) / key
+
+    def __repr__(self) -> str:
+        path, colon, about = self.line().partition(": ")
+        return f"{type(self).__name__}({path!r}{colon}{about})"
+
+    def _repr_html_(self) -> str:
+        return _if_readable(self._html) or f"<p>{self!r}</p>"
+
+    def line(self) -> str:
+        """Return the directory's path and, if it can be read, what is in it, on one line."""
+        about = _if_readable(self._about)
+        return f"{self.as_posix()}: {about}" if about else self.as_posix()
+
+    def _about(self) -> str:
+        """Say what the runs are and cost."""
+        raise NotImplementedError
+
+    def _html(self) -> str:
+        """Write what a notebook shows."""
+        raise NotImplementedError
 
     @property
     def rounds(self) -> "pd.DataFrame":
@@ -56,11 +80,43 @@ class _Directory(_Path):
         """One row per device and round: the device's accuracy and loss on its own test data; see `scores_every`."""
         return self._runs.evaluation
 
+    @in_python
+    def report(self, out: str | Path | None = None) -> Page:
+        """Write the report: one HTML file with words, tables, charts and a replay. A notebook shows it.
+
+        Args:
+            out: the file; None for report.html in this directory.
+
+        Returns:
+            The file, a path: `webbrowser.open(results.report().as_uri())`.
+
+        Raises:
+            EdgeflError: no run is completed, or the file cannot be written.
+        """
+        from edgefl.analysis.html import write_report
+
+        return Page(write_report(self, out).absolute())
+
+    @in_python
+    def replay(self) -> Page:
+        """Write the report; a notebook shows its replay alone: devices and cells over time."""
+        page = self.report()
+        page.only = "replay"
+        return page
+
     @cached_property
     def _runs(self) -> "Runs":
         from edgefl.analysis.runs.load import load_as_variants
 
         return load_as_variants(self)
+
+    @cached_property
+    def _compared(self) -> "Comparison":
+        """All runs side by side; nothing is written."""
+        from edgefl.analysis import compare
+
+        found: Comparison = unwrap(compare)(self._runs)
+        return found
 
 
 class Results(_Directory):
@@ -69,11 +125,12 @@ class Results(_Directory):
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
     explains each column. Tables are read on first use; an EdgeflError or a ValueError names what a directory
-    lacks.
+    lacks. A notebook shows the run's answer in words, a table and a figure.
 
     Example:
         results = edgefl.simulate(scenario)
         results.rounds.plot(x="end_s", y="accuracy")
+        results.time_to(0.8), results.energy()
     """
 
     @cached_property
@@ -88,9 +145,36 @@ class Results(_Directory):
         """The run's notes, one sentence each."""
         return list(self.info.get("notes") or ())
 
+    @in_python
+    def energy(self) -> "pd.DataFrame":
+        """Return the run's joules by class of device and use; see `Comparison.energy`."""
+        return self._compared.energy().droplevel("variant")
+
+    @in_python
+    def time_to(self, target: str | float) -> float:
+        """Return the simulated seconds to a target accuracy: 0.8, or `95%` of the best; see `Comparison.time_to`."""
+        return float(self._compared.time_to(target).iloc[0])
+
+    @in_python
+    def plot(self) -> "Figure":
+        """Draw accuracy over simulated time and over joules; without training, latency and energy of rounds."""
+        return self._compared.plot("comparison_curves" if self._runs.trained else None)
+
+    def _about(self) -> str:
+        from edgefl.analysis.html.words import in_short
+
+        return in_short(self._runs) if self.info["status"] == "completed" else str(self.info["status"])
+
+    def _html(self) -> str:
+        from edgefl.analysis.html.words import in_cell
+
+        return in_cell(self._runs, self.plot())
+
 
 class StudyResults(_Directory):
     """The directory of a study, a path. Its tables cover all its runs, by variant (with its setting) and seed.
+
+    A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 
     Example:
         results = edgefl.study("study.yaml")
@@ -104,3 +188,46 @@ class StudyResults(_Directory):
         from edgefl.analysis.reports.question import read
 
         return read(self)
+
+    @in_python
+    def energy(self) -> "pd.DataFrame":
+        """Return the joules of a run by variant, class of device and use, as `Comparison.energy` does."""
+        return self._compared.energy()
+
+    @in_python
+    def time_to(self, target: str | float) -> "pd.Series":
+        """Return each variant's simulated seconds to a target accuracy, as `Comparison.time_to` does."""
+        return self._compared.time_to(target)
+
+    @in_python
+    def plot(self) -> "Figure":
+        """Draw the figure of the study's comparison or, if its grid sweeps a key, the costs along the key."""
+        return self._found.plot()
+
+    @cached_property
+    def _found(self) -> Any:
+        from edgefl.analysis.reports.study import answers
+
+        return answers(self, write=False)[0]
+
+    def _about(self) -> str:
+        info = self._runs.info
+        counts = {"run": len(info), "variant": info["variant"].nunique(), "seed": info["seed"].nunique()}
+        return ", ".join(f"{count} {word}{'s' * (count != 1)}" for word, count in counts.items())
+
+    def _html(self) -> str:
+        answer = self.answer
+        above = [answer.sentence, *(f"Note: {note}." for note in answer.notes)] if answer else []
+        return "".join(f"<p><b>{html.escape(line)}</b></p>" for line in above) + str(
+            self._found._repr_html_()
+        )
+
+
+def _if_readable(write: Callable[[], str]) -> str:
+    """Return a text, or nothing if the directory cannot be read: a description must not raise."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
+            return write()
+    except (ValueError, OSError):
+        return ""

@@ -61,7 +61,7 @@ def simulate(
     Args:
         scenario: from `load_scenario`, or what that takes: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
-        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
+        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`.
         threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
         on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
             in rounds.csv is written once the tails are over.
@@ -121,11 +121,14 @@ def simulate(
                     plan.world, plan.radio, simulation.network, counts, simulated_s=simulation.env.now
                 ),
             ]
+            stops = {Seat.of(key): server.stopped for key, server in servers.items()}
+            stopped = "; ".join(notes.of_stop(plan.world.federations, stops))
             run.complete(
                 wall_s=round(time.perf_counter() - began, 3),
                 simulated_s=round(simulation.env.now, 9),
                 notes=told_at_end,
                 **({"journal_notes": journal_notes} if journal_notes else {}),
+                **({"stopped": stopped} if stopped else {}),
             )
     return Results(path)
 

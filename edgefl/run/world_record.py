@@ -135,7 +135,7 @@ class _Seen(Nowhere):
         if self._count * self.world.count > MOST_SAMPLES:
             raise EdgeflError(
                 f"{self._count} samples of {self.world.count} devices do not fit in memory: record less often"
-                " (--every-s), or for a shorter time",
+                " (--every-s; in Python Recording(every_s=...)), or for a shorter time",
                 ("duration_s",),
             )
         bits = scenario.workload.payload_bits if scenario.workload else DEFAULT_BITS

@@ -10,6 +10,7 @@ from pydantic import Field
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Named, Section, given_keys
 from edgefl.engine.class_settings import CLASS_NAME, SHARE_TOLERANCE, class_sizes
+from edgefl.engine.federation.ending import StopSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings, WorkloadSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning.settings import LearningSettings
@@ -17,7 +18,7 @@ from edgefl.learning.settings import LearningSettings
 # a federation's task: one of the two
 TASKS = ("learning", "workload")
 # sections of a scenario that a federation may override
-OWN_SECTIONS = (*TASKS, "sessions", "rounds")
+OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
 # keys of `rounds` about the one world
 OF_ALL = ("movement_tick_s", "max_wait_s")
 SNAPSHOTS = "snapshots"  # a folder in every run directory
@@ -50,6 +51,9 @@ class FederationSettings(Section):
     )
     rounds: RoundSettings | None = Field(
         None, description="its own keys of rounds; the others are the scenario's"
+    )
+    stop: StopSettings | None = Field(
+        None, description="its own end by its scores, instead of the scenario's"
     )
 
     @property

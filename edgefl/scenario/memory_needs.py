@@ -8,14 +8,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from edgefl.channel.diversity import PAGE
-from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.air.layout import LayoutSettings
-from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
-from edgefl.engine.federation.plan import faded_at_once
+from edgefl.engine.federation import round_memory
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.engine.settings import DeviceSettings, RoundSettings
@@ -27,14 +24,7 @@ from edgefl.scenario.world import World
 
 DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
 CELL_BYTES = 12  # per device and cell: time since a neighbour is better (8), and the measured power (4)
-PARTICIPANT_BYTES = 2_500  # in a round: a link, a part, a row of devices.csv; measured 3,400
-# estimates of what a run holds: measured
-ROUND_BYTES = 3_400  # of a round, per participant
-RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn
-EFFICIENCY = 3.0  # bit/s/Hz of a mean link
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
-PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
-POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
 STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # of a model
 
@@ -60,8 +50,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         own = size_of(one.settings, scenario.federations, scenario.devices, int(count))
         place, together = _least_participants(one.rounds, scenario.devices, scenario.layout, own or 1)
         if together > 1:
-            links = _faded_links(scenario.radio, one.rounds, together)
-            size = PARTICIPANT_BYTES * together + _fading_bytes(scenario.radio) * links
+            size = round_memory.least_bytes(scenario.radio, one.rounds, together)
             needs.append(Need(one.place(*place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             bytes_ = one.learning.dataset.least_bytes()
@@ -72,18 +61,15 @@ def of_world(scenario: Scenario) -> list[Need]:
 def of_first_round(world: World, learner: Any) -> float:
     """Estimate the bytes that a round of a federation and its learner adds to the memory of a run that begins."""
     numbers = learner.parameters if world.sections.learning else 0
-    rounds, devices, radio = world.sections.rounds, world.members_count, world.extent.radio
+    rounds, devices = world.sections.rounds, world.members_count
     _, together = _least_participants(rounds, world.devices, world.layout, devices)
     if isinstance(rounds.selector, CountedSelector):
         together = min(rounds.selector.count, devices)
-    slots = together * learner.payload_bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
-    drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
-    read = drawn and radio.fidelity != "renewal"
-    fading = faded_at_once(together) * (2 * _fading_bytes(radio) if read else RENEWAL_BYTES)
+    of_round = round_memory.expected_bytes(world.extent.radio, together, learner.payload_bits)
     training = sum(need.size for need in of_training(world, numbers)) if numbers else 0.0
     reused = numbers and learner.flops_per_sample > REUSED_WEIGHTS * numbers
     kept = KEPT_FREE + LARGEST_REUSED if reused else 0
-    return ROUND_BYTES * together + fading + training + kept
+    return of_round + training + kept
 
 
 def of_places(world: World) -> list[Need]:
@@ -94,28 +80,12 @@ def of_places(world: World) -> list[Need]:
     gains = world.gains
     if not isinstance(gains, SpatialGains):
         return []
-    fields = {
-        id(one.fields): one.fields for one in gains.large_scales
-    }.values()  # devices of equal height share them
+    fields = {one.fields.layers: one.fields for one in gains.large_scales}.values()  # all heights share them
     sites, devices = len(world.sites_m), len(world.fleet)
     what = (
         f"line of sight and shadowing of {sites} sites over a radius of {world.extent.field_radius_m:,.0f} m"
     )
     return [Need(("layout",), sum(one.needed_bytes(devices) for one in fields), what)]
-
-
-def _faded_links(radio: RadioSettings, rounds: RoundSettings, together: int) -> int:
-    """Return the least number of links with fading in memory at a time; transfers by renewal draw none."""
-    if radio.sharing == "dynamic":
-        return together
-    if radio.fidelity != "slot":
-        return 0
-    return together if rounds.deadline_s is not None else faded_at_once(together)
-
-
-def _fading_bytes(radio: RadioSettings) -> int:
-    """Return the bytes of a link's fading that has been read."""
-    return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES
 
 
 def of_training(world: World, numbers: int) -> list[Need]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from edgefl.engine.federation.cloud import CloudSettings
 from edgefl.engine.federation.deciding.choice import Reports
+from edgefl.engine.federation.ending import StopSettings
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.engine.settings import RoundSettings, WorkloadSettings
 from edgefl.errors import moved
@@ -31,6 +32,7 @@ class OwnSections:
     learning: LearningSettings | None
     workload: WorkloadSettings | None
     cloud: CloudSettings | None
+    stop: StopSettings | None
     settings: FederationSettings | None = None
 
     @property

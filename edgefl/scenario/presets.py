@@ -33,6 +33,23 @@ PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
+# keys whose value in nr depends on other keys of the scenario; it is told for the values that these have if left out
+FOLLOWS = {
+    "radio.sharing": "rounds.selector",
+    "radio.tdd": "carrier_hz",
+    "radio.budget.server_power_dbm": "path_loss and bandwidth_hz",
+    "radio.budget.array_gain_db": "path_loss",
+    "radio.budget.nlos_array_gain_db": "path_loss, carrier_hz and array_gain_db",
+    "radio.budget.uplink_p0_dbm": "rates, sharing and uplink_power_over_share",
+    "radio.link.downlink_layers": "rates",
+    "radio.link.frequency_taps": "path_loss, carrier_hz, bandwidth_hz, line_of_sight and rates",
+    "radio.monitoring.coverage_margin_db": "rates and shadowing",
+    "radio.monitoring.t311_s": "t310_s",
+    "layout.antenna_gain_dbi": "sectors and azimuth_deg",
+    "devices.indoor_share": "path_loss",
+    "devices.vehicle_above_m_s": "path_loss and indoors_by",
+    "devices.power": "circuit_power_w and uplink_circuit_power_w",
+}
 
 
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +93,12 @@ def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
     return {preset: sections.get(section, {}).get(key, of[preset]) for preset, sections in PRESETS.items()}
 
 
+def following(dotted: str) -> str:
+    """Return the words for the keys that a default of nr follows, or ''."""
+    keys = FOLLOWS.get(dotted.removeprefix("federations."))
+    return f" (it follows {keys})" if keys else ""
+
+
 def keys_of_presets() -> dict[str, list[str]]:
     """Return the keys set by presets, by section."""
     tables = [table for sections in PRESETS.values() for table in sections.items()]
@@ -99,7 +122,10 @@ def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
             if by_preset["nr"] == by_preset["journal"]:
                 continue
             said = {preset: _in_words(value) for preset, value in by_preset.items()}
-            told["description"] += f"; by default {said['nr']}, or {said['journal']} with preset: journal"
+            follows = following(f"{section}.{key}")
+            told["description"] += (
+                f"; by default {said['nr']}{follows}, or {said['journal']} with preset: journal"
+            )
             told["default"] = by_preset["nr"]
     return schema
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, PrivateAttr, model_validator
 
 from edgefl.config import outside, scenario_files, shipped
-from edgefl.config.scenario_fields import Named, Section
+from edgefl.config.scenario_fields import Named
 from edgefl.config.schema import complete
 from edgefl.config.yaml_source import Source, parse_value, write
 from edgefl.engine.air.extent import Extent
@@ -22,6 +22,7 @@ from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import CLASS_NAME
 from edgefl.engine.federation.cloud import CloudSettings
+from edgefl.engine.federation.ending import StopSettings
 from edgefl.engine.settings import (
     LONGEST_S,
     CellSettings,
@@ -49,6 +50,7 @@ from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.presets import keys_of_presets, with_preset_defaults, with_presets
 from edgefl.scenario.sections import Sections
+from edgefl.scenario.shown import Shown
 
 LARGEST_SEED = 2**32 - 1
 Longitude = Annotated[float, Field(ge=-180, le=180)]
@@ -57,7 +59,7 @@ FederationName = Annotated[str, Field(pattern=CLASS_NAME)]
 AreaName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
 
 
-class Scenario(Section):
+class Scenario(Shown):
     """A complete description of one run, including its seed.
 
     Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
@@ -93,6 +95,7 @@ class Scenario(Section):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: none do")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,
@@ -245,7 +248,7 @@ def load(
         source = Source.of(scenario)
     else:
         source = Source(shipped.find(Path(scenario), "scenario"))
-        if "variants" in source.data and "scenario" in source.data:
+        if "scenario" in source.data and {"variants", "grid"} & set(source.data):
             raise EdgeflError(f"{source.path}: is a study; `edgefl study {source.path}` runs it")
     for text in overrides:
         key, equals, value = text.partition("=")

@@ -15,6 +15,7 @@ from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
 from edgefl.studies.states import State, about_run
+from edgefl.studies.study_file import folder_of
 
 FILE = "study.yaml"
 
@@ -71,6 +72,12 @@ def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[
     Raises:
         EdgeflError: names the run, and the keys that differ.
     """
+    for run_file in directory.glob("**/seed-*/run.json"):
+        if " " in (old := run_file.parent.relative_to(directory).as_posix()):
+            raise EdgeflError(
+                f"{directory / old}: has the name that an earlier version gave it; continue the study with blanks"
+                f" replaced by - in the names of its folders ({folder_of(old)}), or choose another --out"
+            )
     wrong = []
     records = {path: about_run(directory / path) for path in prepared}
     for path, about in records.items():

@@ -12,7 +12,7 @@ from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario, from_source
-from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study
+from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of
 
 
 def _named(setting: Mapping[str, str], variant: str) -> str:
@@ -84,7 +84,7 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
         EdgeflError: names file, line and remedy.
     """
     source = Source(Path(path))
-    if "devices" in source.data and not {"scenario", "variants"} & set(source.data):
+    if "devices" in source.data and not {"scenario", "variants", "grid"} & set(source.data):
         raise EdgeflError(f"{path}: is a scenario, not a study; `edgefl run {path}` runs it")
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
@@ -93,10 +93,10 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
     cases = []
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
-        folder = "_".join(f"{axis}-{label}" for axis, label in setting.items())
+        folder = "_".join(folder_of(f"{axis}-{label}") for axis, label in setting.items())
         for variant in study.variants:
             about = StudyMembership(study.name, variant, study.reference, setting, tuple(study.variants))
-            cases.append((_varied(source, study, unchanged, about), Path(folder, variant), about))
+            cases.append((_varied(source, study, unchanged, about), Path(folder, folder_of(variant)), about))
     runs = [
         Run(scenario.model_copy(update={"seed": seed}), path / f"seed-{seed}", about)
         for seed in study.seeds

@@ -226,5 +226,5 @@ def _require_there(directory: Path) -> None:
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"
-            " written; the same command continues it, with --out where it is now"
+            " written; the same command continues it where it is now (--out)"
         )

@@ -1,7 +1,8 @@
 """The keys of a study file."""
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -114,7 +115,9 @@ class Study(Section):
         description="the proposed variant, whose peak the others are compared with; null: no variant is proposed",
     )
     variants: dict[str, Overrides | None] = Field(
-        min_length=1, description="name -> dotted overrides of the base scenario"
+        default_factory=dict,
+        description="name -> dotted overrides of the base scenario; with a grid they may be left out: the scenario"
+        " as it is, in each setting",
     )
     grid: dict[str, dict[str, Overrides]] = Field(
         default_factory=dict,
@@ -155,6 +158,11 @@ class Study(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if not self.variants:
+            if not self.grid:
+                raise EdgeflError("varies nothing: give variants, a grid, or both")
+            stem = Path(self.scenario).stem
+            self.variants[stem if LABEL.fullmatch(stem) else "scenario"] = None
         if self.reference is not None and self.reference not in self.variants:
             raise EdgeflError(
                 f"'{self.reference}' is not one of the variants {list(self.variants)}", ("reference",)
@@ -170,6 +178,8 @@ class Study(Section):
             for label, overrides in points.items():
                 _check_label(("grid", axis, label), label, POINT)
                 _check_overrides(("grid", axis, label), overrides)
+            _check_distinct(("grid", axis), points)
+        _check_distinct(("variants",), self.variants)
         for variant, variant_overrides in self.variants.items():
             _check_label(("variants", variant), variant)
             _check_overrides(("variants", variant), variant_overrides or {})
@@ -266,6 +276,22 @@ def _check_label(place: tuple[str, ...], label: str, allowed: re.Pattern[str] = 
             " beginning with a letter or digit",
             place,
         )
+
+
+def folder_of(label: str) -> str:
+    """Return the name of the folder of a label: without blanks, so that shells take it as one word."""
+    return label.replace(" ", "-")
+
+
+def _check_distinct(place: tuple[str, ...], labels: Iterable[str]) -> None:
+    """Raise if two labels have the same folder."""
+    taken: dict[str, str] = {}
+    for label in labels:
+        if (other := taken.setdefault(folder_of(label), label)) != label:
+            raise EdgeflError(
+                f"'{other}' and '{label}' would have the same folder, {folder_of(label)}: rename one",
+                (*place, label),
+            )
 
 
 def _check_overrides(place: tuple[str, ...], overrides: Overrides) -> None:

@@ -50,7 +50,7 @@ def cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str,
     Raises:
         EdgeflError: names file, line and remedy.
     """
-    if "variants" not in Source(path).data:
+    if "scenario" not in Source(path).data:
         return [("", load_scenario(path, overrides))], 1
     if overrides:
         raise EdgeflError(f"{path}: is a study; --set works only for scenarios, since a study has variants")
@@ -128,13 +128,13 @@ def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
     report(probe(*task))
 
 
-def costs(path: Path, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
+def costs(path: Path | Scenario, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
     """Yield lines on what a scenario's run will take, or the runs of a study's cases, one seed each.
 
     Raises:
         EdgeflError: a file is invalid, or a run cannot start.
     """
-    cases, seeds = cases_of(path, overrides)
+    cases, seeds = ([("", path)], 1) if isinstance(path, Scenario) else cases_of(path, overrides)
     walls_s = []
     for label, scenario in cases:
         if label:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.packet_errors import PacketErrors
+from edgefl.channel.packet_errors import WaterfallErrors
 from edgefl.engine.selectors import Candidates, Decider, Decision
 from edgefl.testing.conformance import must, must_repeat
 
@@ -28,7 +28,7 @@ def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: 
         turn,
         downlink=CARRIER,
         uplink=CARRIER,
-        packet_errors=PacketErrors(1.0),
+        packet_errors=WaterfallErrors(1.0),
         held=rng.integers(1, 500, n).astype(float),
         samples=rng.integers(1, 500, n).astype(float),
         cycles=rng.uniform(1e7, 1e8, n),

@@ -12,7 +12,6 @@ from edgefl.contract import SessionStart
 from edgefl.engine.federation.cloud import BACKHAUL_BITS, BACKHAUL_J, BACKHAUL_S, CLOUD_VERSION, CLOUD_WAIT_S
 from edgefl.learning.federation.cloud_stage import CloudTrainStage
 from edgefl.run_directory.interruption import Interrupted
-from edgefl.run_directory.snapshot import Every
 from tests.refusals import refused_at
 from tests.tools.invariants import check_run
 
@@ -97,16 +96,16 @@ def test_a_run_goes_on_from_any_exchange(
 
         return leave
 
-    path, every = tmp_path / "left", Every(rounds=1)
+    path = tmp_path / "left"
     for _ in range(10):
         with monkeypatch.context() as patched:
             for verb in ("submit", "adopt"):
                 patched.setattr(CloudTrainStage, verb, leaves(verb))
             try:
                 if path.exists():
-                    edgefl.resume(path, threads=1, every=every)
+                    edgefl.resume(path, threads=1, snapshot_rounds=1)
                 else:
-                    edgefl.simulate(what, out=path, device="cpu", threads=1, every=every)
+                    edgefl.simulate(what, out=path, device="cpu", threads=1, snapshot_rounds=1)
             except Interrupted:
                 continue
         break

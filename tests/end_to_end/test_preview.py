@@ -14,13 +14,14 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.collections import LineCollection
-from PIL import Image
+from PIL import Image, ImageChops
 
-from edgefl.commands.preview_data import Preview, make_preview
+from edgefl.commands.preview_data import Preview, _sessions, make_preview
 from edgefl.commands.preview_picture import draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
+from edgefl.run.forecast import Forecast
+from edgefl.run.probe import Probe
 from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
@@ -185,15 +186,32 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
     )
     preview = make_preview(scenario, "cpu", most_s=0.0)
     assert preview.reach_m == pytest.approx(1.05 * 700)
-    drawn: list[Any] = []
-
-    def lines_of(streets: Any, **look: Any) -> LineCollection:
-        drawn.extend(streets)
-        return LineCollection(streets, **look)
-
-    monkeypatch.setattr("edgefl.commands.preview_picture.LineCollection", lines_of)
+    (area,), (street,) = preview.ground.areas, preview.ground.streets
+    assert area["name"] == "far"
+    assert street == [[0.0, 0.0], [0.0, pytest.approx(111.2, abs=0.05)]]
     draw(preview, tmp_path / "map.png", dpi=20)
-    assert drawn == [[[0.0, 0.0], [0.0, pytest.approx(111.2, abs=0.05)]]]
+    drawn, bare = Image.open(tmp_path / "map.png"), tmp_path / "bare.png"
+    draw(replace(preview, ground=preview.ground._replace(streets=[], areas=[])), bare, dpi=20)
+    assert ImageChops.difference(drawn.convert("RGB"), Image.open(bare).convert("RGB")).getbbox()
+
+
+@pytest.mark.parametrize(
+    ("changes", "made"),
+    [
+        ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 86_400.0}, 3),
+        # none begins at the end of the run
+        ({"sessions": {"name": "daily", "at_hours": [8, 18]}, "duration_s": 64_800.0}, 2),
+        ({"sessions": {"name": "interval", "length_s": 10, "count": 2}, "duration_s": 60.0}, 2),
+        ({"sessions": {"name": "interval", "length_s": 10}, "duration_s": 1000.0}, 8),  # more are not shown
+        ({"sessions": {"name": "schedule", "count": 3, "rounds": 4}}, 3),
+        # nine rounds
+        ({"sessions": {"name": "schedule", "rounds": 4}, "rounds": {"every_s": 5}, "duration_s": 45.0}, 3),
+    ],
+)
+def test_labels_are_shown_of_the_sessions_that_the_run_makes(changes: dict[str, Any], made: int) -> None:
+    learning = {"dataset": "digits", "model": "logistic", "local": {"batch": 16}}
+    scenario = load({"name": "some", "devices": {"count": 4}, "learning": learning, **changes})
+    assert _sessions(Forecast(scenario, probe=Probe(1, 1.0, 1.0, 1.0, 1.0, 1.0))) == made
 
 
 def test_the_command_draws_a_picture(

@@ -47,7 +47,6 @@ def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.Data
     return tuple(pd.read_csv(run / f"{name}.csv") for name in ("devices", "events", "ledger"))  # type: ignore[return-value]
 
 
-@pytest.mark.usefixtures("fields_once")
 @pytest.mark.parametrize("policy", ["finish", "drop"])
 def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> None:
     devices, events, ledger = tables(tmp_path / "run", policy)

@@ -40,6 +40,7 @@ CASES = {
     "two cells, by an error, at once": (CELLS, 1, 1, EdgeflError("no space left")),
     "two cells, by an error, later": (CELLS, 4, 1, EdgeflError("no space left")),
     "by the clock": (CLOCK, LEFT_AT, 4, None),
+    "by a score": ("stop={accuracy: 0.75}; learning.local.lr=0.002; sessions.rounds=40", LEFT_AT, 4, SIGNAL),
     "no learning": (
         "learning=null; workload={payload_bits: 1e5, flops_per_sample: 1e6}",
         LEFT_AT,
@@ -76,6 +77,7 @@ def test_a_run_goes_on(
         assert (whole.rounds.groupby("end_s").size() == 2).any()
     if overrides == CLOCK:
         assert json.loads((tmp_path / "left" / "run.json").read_text())["simulated_s"] == 130.0
+    assert ("reached" in whole.info.get("stopped", "")) == ("stop=" in overrides)
     assert ("loss_received" in whole.devices) == ("oort" in overrides)
     assert ("update_norm" in whole.devices) == ("best_norm" in overrides)
     assert (whole / "evaluation.csv").exists() == ("scores" in overrides)

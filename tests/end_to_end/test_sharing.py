@@ -54,6 +54,18 @@ def test_another_radio_trains_nothing(tmp_path: Path) -> None:
     assert taken == {"narrow": None, "wide": whole, "slow": whole, "fair": whole, "umi": whole}
 
 
+def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
+    """A run that stops earlier, or later, takes what it can."""
+    variants = (
+        "  first: {stop: {accuracy: 0.46}}\n  same: {stop: {accuracy: 0.46}, radio.bandwidth_hz: 20.0e+6}\n"
+        "  sooner: {stop: {accuracy: 0.3}}\n  later: {stop: {accuracy: 0.7}}\n"
+    )
+    taken = both_ways(tmp_path, variants, BASE.replace("lr: 0.05", "lr: 0.005"))
+    assert taken["first"] is None
+    whole = taken["same"]["rounds"]
+    assert 1 < taken["sooner"]["rounds"] < whole == taken["later"]["rounds"] < ALL
+
+
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
     """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one.
@@ -170,7 +182,6 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
     assert set(both_ways(tmp_path, variants).values()) == {None}
 
 
-@pytest.mark.usefixtures("fields_once")
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
     """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
     base = BASE.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")

@@ -31,14 +31,13 @@ CPU_S, WALL_S = 60.0, 60
 CODES = (0, 2, 3)
 READS = (
     *("compare", "costs", "fairness", "network", "theory", "drift", "sweep", "settings", "choose"),
-    *("day", "report", "export", "reproduction", "watch"),
+    *("day", "report", "export", "watch"),
 )
 OPTIONS = {
     "watch": ["--once"],
     "export": ["--to", "tensorboard", "--out", "exported"],
     "day": ["--out", "read"],
     "report": ["--out", "report.html"],
-    "reproduction": [],
     "choose": ["--by", "test", "--out", "read"],
 }
 
@@ -49,6 +48,7 @@ def commands(base: str, folder: Path) -> Iterator[list[str]]:
         yield [name, base, *OPTIONS.get(name, ["--out", "read"])]
         if name in ("compare", "costs", "report"):
             yield [name, base, *OPTIONS.get(name, ["--out", "read"]), *["--partial"] * (name != "report")]
+    yield ["papers", "--runs", base]
     if base in bases.PLANS:
         yield ["merge", base, base, "--out", "merged"]
         yield ["resume", _left(folder / base)]

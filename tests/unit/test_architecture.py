@@ -66,7 +66,6 @@ def test_only_the_command_line_and_the_python_interface_use_analysis() -> None:
     interface = (
         "edgefl/commands/",
         "edgefl/run/results.py",
-        "edgefl/studies/api.py",
         "edgefl/studies/adding_seeds.py",
         "edgefl/studies/study_file.py",
     )

@@ -21,8 +21,8 @@ FLOORS = [
     ["edgefl.learners"],
     ["edgefl.run", "edgefl.flower"],
     ["edgefl.studies"],
-    ["edgefl"],  # the face: __init__.py
     ["edgefl.commands"],
+    ["edgefl"],  # the face: __init__.py
     ["edgefl.testing"],
 ]
 # Rooms within the two largest, likewise; the few flat files there are values that all of theirs know.

@@ -149,7 +149,7 @@
     replay = edgefl.replay = await edgefl.Replay.load(run);
     deviceLine = new edgefl.DeviceLine(replay);
     const modes = ["cell", "session", ...(run.classes.length > 1 ? ["class"] : []), ...(replay.frames.battery ? ["battery"] : [])];
-    const kept = modes.includes(get("colour").value) ? get("colour").value : run.sites.length * run.sectors > 1 ? "cell" : "session";
+    const kept = modes.includes(get("colour").value) ? get("colour").value : run.cells > 1 ? "cell" : "session";
     get("colour").replaceChildren(...modes.map((mode) => new Option("by " + mode, mode)));
     get("colour").value = replay.mode = kept;
     devices();

@@ -34,6 +34,7 @@ edgefl.stamp = (look, colour, r, ring) => { // a shape drawn once, to be copied 
 edgefl.World = class {
   constructor(canvas, replay, frames) {
     Object.assign(this, { canvas, replay, frames });
+    this.siteOf = replay.panels.flatMap((bearings, site) => Array(Math.max(1, bearings.length)).fill(site));
     this.ground = document.createElement("canvas");
     this.box = this.fitted();
     const [x0, y0, x1, y1] = this.box; // as wide as the world is, within what a screen can show
@@ -41,7 +42,7 @@ edgefl.World = class {
     this.resize();
   }
   fitted() { // [left, low, right, high]: where people are, and the sites that serve them; most of the world: all of it
-    const { replay, frames } = this, { placed, sectors } = replay;
+    const { replay, frames } = this, { placed } = replay;
     const around = (points) => points.reduce((b, [x, y]) => [Math.min(b[0], x), Math.min(b[1], y), Math.max(b[2], x), Math.max(b[3], y)], [Infinity, Infinity, -Infinity, -Infinity]);
     const r = replay.shape === "hexagons" ? replay.isd_m / Math.sqrt(3) : replay.shape === "disc" ? replay.radius_m : 0;
     let whole = around(replay.sites.flatMap(([x, y]) => [[x - r, y - r], [x + r, y + r]]));
@@ -55,7 +56,7 @@ edgefl.World = class {
         if (y < b[1]) b[1] = y;
         if (y > b[3]) b[3] = y;
       }
-      const serving = replay.sites.filter((site, i) => Array.from({ length: sectors }, (_, k) => used.has(i * sectors + k)).some(Boolean));
+      const serving = [...used].filter((cell) => cell >= 0).map((cell) => this.site(cell));
       box = around([[b[0], b[1]], [b[2], b[3]], ...serving].filter(([x]) => Number.isFinite(x)));
       if (!Number.isFinite(box[0])) box = whole;
       const size = (v) => Math.max(0, v[2] - v[0]) * Math.max(0, v[3] - v[1]);
@@ -83,7 +84,7 @@ edgefl.World = class {
   }
   x(m) { return this.left + this.scale * m; }
   y(m) { return this.top - this.scale * m; }
-  site(cell) { return this.replay.sites[Math.floor(cell / this.replay.sectors)] || this.replay.sites[0]; }
+  site(cell) { return this.replay.sites[this.siteOf[cell]] || this.replay.sites[0]; }
   nearestSite(cell, x, y) { // of a world that repeats itself, the image that is nearest
     const [sx, sy] = this.site(cell);
     let best = [sx, sy], least = Infinity;
@@ -135,15 +136,15 @@ edgefl.World = class {
         c.closePath(); c.stroke();
       }
       const x = this.x(sx), y = this.y(sy);
-      if (replay.sectors > 1) {
-        c.beginPath();
-        for (let k = 0; k < replay.sectors; k++) {
-          const a = ((replay.azimuth_deg + 60 + 120 * k) * Math.PI) / 180, r = 42;
+      const panels = replay.panels[site], first = this.siteOf.indexOf(site);
+      if (panels.length) { // the edges of sectors in hexagons, elsewhere the ways that panels face
+        const turn = replay.shape === "open" ? 0 : 180 / panels.length;
+        c.beginPath(); c.fillStyle = ink;
+        panels.forEach((bearing, k) => {
+          const a = ((bearing + turn) * Math.PI) / 180, r = turn ? 42 : 30, middle = (bearing * Math.PI) / 180, at = turn ? 24 : 38;
           c.moveTo(x, y); c.lineTo(x + r * Math.cos(a), y - r * Math.sin(a));
-          const middle = ((replay.azimuth_deg + 120 * k) * Math.PI) / 180;
-          c.fillStyle = ink;
-          c.fillText(String(site * replay.sectors + k), x + 24 * Math.cos(middle), y - 24 * Math.sin(middle) + 4);
-        }
+          c.fillText(String(first + k), x + at * Math.cos(middle), y - at * Math.sin(middle) + 4);
+        });
         c.stroke();
       }
       // a mast: two legs and two waves
@@ -153,7 +154,7 @@ edgefl.World = class {
       c.moveTo(x + 3.5, y - 9.5); c.arc(x, y - 6, 5, -0.8, 0.8); c.moveTo(x - 3.5, y - 2.5); c.arc(x, y - 6, 5, 2.34, 3.94);
       c.stroke();
       c.strokeStyle = line; c.lineWidth = 1.5;
-      if (replay.sites.length > 1 && replay.sectors === 1) { c.fillStyle = ink; c.fillText(String(site), x, y + 21); }
+      if (replay.sites.length > 1 && !panels.length) { c.fillStyle = ink; c.fillText(String(first), x, y + 21); }
     });
     this.drawScale(c, ink);
   }

@@ -1,16 +1,11 @@
 """Time before a transfer's first bit: work at both ends, radio access, and the path to the server."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
 from pydantic import Field
 
-from edgefl.channel.carrier import Carrier
-from edgefl.channel.fading import Fading
 from edgefl.channel.tdd import Direction
-from edgefl.channel.units import FloatArray
 from edgefl.config.scenario_fields import Section
 from edgefl.engine.power_models import Connection
 
@@ -121,15 +116,3 @@ def slow_start_s(bits: float, rate_bit_s: float, round_trip_s: float) -> float:
         stalled_s += round_trip_s - window_bits / rate_bit_s
         window_bits *= 2.0
     return stalled_s
-
-
-def mean_rates_bit_s(
-    carrier: Carrier, share: FloatArray, snr: FloatArray, fading: Sequence[Fading]
-) -> FloatArray:
-    """Return the mean rates [n] of shares of a band, bit/s, over a frame and the fading of links that fade."""
-    rate = carrier.mean_share_rate(share, snr)
-    static = np.array([link.static for link in fading], dtype=bool)
-    if static.any():
-        held = np.array([link.power(0, 1)[0] if link.static else 1.0 for link in fading])
-        rate = np.where(static, carrier.share_rate(share, snr * held), rate)
-    return np.asarray(carrier.unit_bits * carrier.frame.mean * rate / carrier.slot_s)

@@ -71,9 +71,5 @@ class AirInterface:
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
         """Return the duration of a payload alone in the band, averaged over fading; inf below the lowest rate."""
-        carrier = self.carriers[direction]
-        rate = carrier.mean_efficiency(snr) * carrier.frame.mean
-        with np.errstate(divide="ignore"):
-            taken_s: FloatArray = carrier.need(payload_bits) / rate * self.slot_s
-        lowest = self.monitoring.lowest_snr[direction]
-        return np.where(snr >= lowest, taken_s, np.inf)
+        taken_s = self.carriers[direction].seconds(payload_bits, 1.0, snr)
+        return np.where(snr >= self.monitoring.lowest_snr[direction], taken_s, np.inf)

@@ -95,9 +95,7 @@ class Broadcast:
 
 
 def _rate(carrier: Carrier, snr: float, fading: Fading) -> float:
-    if fading.static:
-        return float(carrier.efficiency(snr * fading.mean_power))
-    return float(carrier.mean_efficiency(snr * fading.mean_power))
+    return float(carrier.mean_efficiency(snr * fading.mean_power, fading.static))
 
 
 def _received(carrier: Carrier, snr: float, fading: Fading, first_slot: int, slots: int) -> float:

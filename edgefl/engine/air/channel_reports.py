@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class ChannelReports:
         self.neighbours = neighbours
         self.interfered = interfered
         # other transfers of the round also begin before the next tick, and reading all links takes little longer
-        self._surveyed = Derived(partial(reader.surveyed, cell, self.ids, neighbours, interfered is not None))
+        self.of_survey = Derived(lambda survey: reader.measured([self], [np.arange(len(self.ids))], survey))
         self._row = {device: row for row, device in enumerate(links.devices)}
         self._reader = reader
         self._uplink_power = links.uplink_power
@@ -82,16 +81,6 @@ class ChannelReports:
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
-    def take_surveyed(self, row: int, survey: Survey) -> None:
-        """Update the link in this row from a survey; an absent device keeps its last SNR."""
-        snr, heard = self._surveyed(survey)
-        self._measured_s[row] = self._reader.env.now
-        if np.isfinite(survey.positions_m[self.ids[row], 0]):
-            self._snr["downlink"][row] = snr["downlink"][row]
-            self._snr["uplink"][row] = snr["uplink"][row] * self._uplink_power[row]
-            if self.interfered is not None:
-                self.interfered("downlink")[row].heard = heard[row]
-
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return rows of links to measure now: with a transfer under way, and not measured yet at this time.
 
@@ -109,13 +98,16 @@ class ChannelReports:
         self._measured_s[rows] = self._reader.env.now
         return rows[np.isfinite(positions_m[self.ids[rows], 0])]
 
-    def take(self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard]) -> None:
-        """Store new measurements: SNR [rows], and each device's interference from the other sites."""
-        self._snr["downlink"][rows] = snr["downlink"]
-        self._snr["uplink"][rows] = snr["uplink"] * self._uplink_power[rows]
+    def take(
+        self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
+    ) -> None:
+        """Store what `GainReader.measured` returns at some places `at` as measurements of the links in these rows."""
+        self._snr["downlink"][rows] = snr["downlink"][at]
+        self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
             links = self.interfered("downlink")
-            for row, hears in zip(rows.tolist(), heard, strict=True):
+            some = heard[at] if isinstance(at, slice) else [heard[place] for place in at.tolist()]
+            for row, hears in zip(rows.tolist(), some, strict=True):
                 links[row].heard = hears
 
     def _is_now(self, measured_s: Values) -> Any:
@@ -159,10 +151,7 @@ class GainReader:
         """Measure the link in this row of a round, and all others due with it."""
         assert self.positions_m is not None  # otherwise no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
-        survey = self.survey(on_grid)
-        if survey is not None and not on_grid and not self.shared:
-            asking.take_surveyed(row, survey)
-            return
+        together, survey = on_grid or self.shared, self.survey(on_grid)
         positions_m = self.positions_m() if survey is None else survey.positions_m
         if on_grid:
             rounds += [
@@ -171,29 +160,34 @@ class GainReader:
                 # rounds in one cell may differ in shadowing
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
-        alone = None if on_grid or self.shared else row
-        due = [one.due(positions_m, alone) for one in rounds]
-        counts = [len(rows) for rows in due]
-        ids = np.concatenate([one.ids[rows] for one, rows in zip(rounds, due, strict=True)])
-        if not len(ids):
+        due = [one.due(positions_m, None if together else row) for one in rounds]
+        if survey is not None and not together:
+            asking.take(due[0], *asking.of_survey(survey), due[0])
             return
-        cells = np.repeat([one.cell for one in rounds], counts)
-        if survey is None:
-            state = self.gains.of_round(positions_m, ids.tolist(), cells, asking.key)
-        else:
-            state = self.gains.of_survey(survey, ids.tolist(), cells)
-        snr = self.budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
-        heard = [] if asking.interfered is None else self.heard(state)
-        begin = 0
+        if not any(map(len, due)):
+            return
+        values, begin = self.measured(rounds, due, survey or positions_m), 0
         for one, rows in zip(rounds, due, strict=True):
-            part = slice(begin, begin + len(rows))
-            one.take(rows, {direction: values[part] for direction, values in snr.items()}, heard[part])
+            one.take(rows, *values, slice(begin, begin + len(rows)))
             begin += len(rows)
 
-    def surveyed(
-        self, cell: int, ids: npt.NDArray[np.intp], neighbours: int, hear: bool, survey: Survey
+    def measured(
+        self,
+        rounds: Sequence[ChannelReports],
+        rows: Sequence[npt.NDArray[np.intp]],
+        at: Survey | npt.NDArray[np.float64],
     ) -> tuple[Snr, list[Heard]]:
-        """Return the SNR [links] of a round from a survey, and each link's interference from the other sites."""
-        cells, shares = np.repeat([[cell], [neighbours]], len(ids), axis=1)
-        state = self.gains.of_survey(survey, ids.tolist(), cells)
-        return self.budget.snr(state, shares), self.heard(state) if hear else []
+        """Return the SNR of links in these rows of rounds, and each device's interference from the other sites.
+
+        Args:
+            at: a survey, or positions [all devices, 2].
+        """
+        counts = [len(some) for some in rows]
+        ids = np.concatenate([one.ids[some] for one, some in zip(rounds, rows, strict=True)])
+        cells = np.repeat([one.cell for one in rounds], counts)
+        if isinstance(at, Survey):
+            state = self.gains.of_survey(at, ids.tolist(), cells)
+        else:
+            state = self.gains.of_round(at, ids.tolist(), cells, rounds[0].key)
+        snr = self.budget.snr(state, np.repeat([one.neighbours for one in rounds], counts))
+        return snr, [] if rounds[0].interfered is None else self.heard(state)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from edgefl.engine.air.measurements import Survey
 from edgefl.engine.derived import Derived
 
 RoundKey = tuple[int, str, int]  # session, phase, round
+_BY_ROUND = "these gains are no function of the place"
 
 
 @dataclass(frozen=True)
@@ -48,40 +49,39 @@ class LargeScaleState:
         return replace(self, gains_db=gains_db, others=others, of_cells=of_cells, in_sight=in_sight)
 
 
-class LargeScaleGains(Protocol):
-    """Path loss and shadowing as a gain in dB, negative."""
+class LargeScaleGains:
+    """Path loss and shadowing as a gain in dB, negative; all but `of_round` only if it is a function of the place.
 
-    @property
-    def clamped(self) -> int:
-        """Number of links shorter than the minimum distance; they have the path loss of that distance."""
+    Attributes:
+        clamped: number of links shorter than the minimum distance; they have the path loss of that distance.
+        beyond: number of links that took the gain at the world's border, or at the end of the path loss's range.
+            Their devices have been beyond it for less than a tick and still count as present, or they left with work
+            under way.
+    """
 
-    @property
-    def beyond(self) -> int:
-        """Number of links that took the gain at the world's border, or at the end of the path loss's range.
-
-        Their devices have been beyond it for less than a tick and still count as present, or they left with work
-        under way.
-        """
+    clamped = 0
+    beyond = 0
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
     ) -> LargeScaleState:
         """Return the state of links to a cell's site, or to one site per device, in the round `key`."""
+        raise NotImplementedError
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         """Return the state of links to the sites of cells [ids] from a survey, within 1e-3 dB."""
+        raise NotImplementedError(_BY_ROUND)
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to the sites of cells [n] now, within 1e-3 dB; not counted.
-
-        Only for gains that are a function of the place.
-        """
+        """Return the state of links from places [n, 2] to the sites of cells [n] now, within 1e-3 dB; not counted."""
+        raise NotImplementedError(_BY_ROUND)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return the gain [devices, cells] in dB; -inf for an absent device."""
+        raise NotImplementedError(_BY_ROUND)
 
 
-class SpatialGains:
+class SpatialGains(LargeScaleGains):
     """Gains to the cells of any number of sites, with line of sight and shadowing as functions of the place.
 
     Args:
@@ -109,9 +109,7 @@ class SpatialGains:
         self.large_scale = large_scales[0]
         self._kinds = list(zip(large_scales, sectors, strict=True))
         self._of = of
-        self.beyond = 0
         self._interference = interference
-        self.clamped = 0
         self._links = Derived(self._links_of)  # devices that stand still are computed once
 
     def of_round(
@@ -181,25 +179,14 @@ class SpatialGains:
             self.beyond += outside
             of_cells[far] = self.power_db_of(held_m, chosen[far])
         gains_db, others = self._held(of_cells[own], chosen, cells, everywhere_m[chosen]), np.zeros(len(ids))
-        in_sight = None
+        in_sight, everywhere = None, None
         if self._sight:
             in_sight = self._in_sight(self._within_border(everywhere_m[chosen])[0], chosen, cells)
-        if not self._interference:
-            return LargeScaleState(
-                ids, gains_db, unknown_m, others, everywhere_m=everywhere_m, in_sight=in_sight
-            )
-        everywhere = db_to_linear(of_cells)
-        everywhere[own] = 0.0
-        others = everywhere.sum(axis=1)
-        return LargeScaleState(
-            ids,
-            gains_db,
-            unknown_m,
-            others,
-            of_cells=everywhere,
-            everywhere_m=everywhere_m,
-            in_sight=in_sight,
-        )
+        if self._interference:
+            everywhere = db_to_linear(of_cells)
+            everywhere[own] = 0.0
+            others = everywhere.sum(axis=1)
+        return LargeScaleState(ids, gains_db, unknown_m, others, None, everywhere, everywhere_m, in_sight)
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
         places_m = self._within_border(places_m)[0]

@@ -7,8 +7,7 @@ import numpy as np
 
 from edgefl.channel.shadowing import draw_shadowing_db
 from edgefl.engine.air.extent import Extent
-from edgefl.engine.air.gains import LargeScaleState, RoundKey, by_kind
-from edgefl.engine.air.measurements import Survey
+from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey, by_kind
 from edgefl.engine.derived import Derived
 from edgefl.rng import Streams
 
@@ -22,7 +21,7 @@ class _Loss(NamedTuple):
     beyond: int
 
 
-class PerRoundGains:
+class PerRoundGains(LargeScaleGains):
     """Gains to one site at the origin: path loss of the place, shadowing drawn for each round. J, (21).
 
     Args:
@@ -36,8 +35,6 @@ class PerRoundGains:
         self._of = of
         self._streams = streams
         self._loss = Derived(self._loss_of)  # unchanged between rounds while devices stand still
-        self.clamped = 0
-        self.beyond = 0
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -66,15 +63,6 @@ class PerRoundGains:
             np.full(len(first), float(self._extents[0].in_sight)),
         )
         return LargeScaleState(first.tolist(), gains_db, of.distances_m, none, in_sight=in_sight)
-
-    def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("a single cell is not surveyed")
-
-    def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        raise NotImplementedError("gains drawn for each round are no function of the place")
-
-    def power_db(self, positions_m: np.ndarray) -> np.ndarray:
-        raise NotImplementedError("a single cell has no neighbours")
 
     def _loss_of(self, places_m: np.ndarray, kinds: np.ndarray) -> _Loss:
         """Return the path loss of devices of kinds [n] at places [n, 2]."""

@@ -189,21 +189,13 @@ class Obstacles(Protocol):
         """Return [n] whether devices [n] with these losses now are in a building, where no direct path arrives."""
 
 
-class BehindWalls:
-    """Gains minus the loss of obstacles."""
+class BehindWalls(LargeScaleGains):
+    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains without it."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
         self._indoors = indoors
         self._surveyed = Derived(self._of_survey)
-
-    @property
-    def clamped(self) -> int:
-        return self._gains.clamped
-
-    @property
-    def beyond(self) -> int:
-        return self._gains.beyond
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from edgefl.channel.fading import Fading
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
@@ -59,14 +57,6 @@ class Transfers:
     end_s: FloatArray
     airtime_s: FloatArray
     clock_s: FloatArray
-
-    @classmethod
-    def joined(cls, parts: "Sequence[Transfers]") -> "Transfers":
-        """Return the transfers of several groups of links, group after group."""
-        if len(parts) == 1:
-            return parts[0]
-        columns = ([vars(part)[name] for part in parts] for name in vars(parts[0]))
-        return cls(*map(np.concatenate, columns))
 
 
 class Transfer(NamedTuple):

@@ -26,7 +26,6 @@ class Measurements:
         power_db_of: positions [n, 2], ids [n] of devices -> [n, cells] power in dB; None for a single cell.
 
     Attributes:
-        last: the last survey, or None.
         changes: times, devices [n] and cells [n] of changes of cell that are known beforehand; empty if measurements
             decide.
     """
@@ -37,27 +36,27 @@ class Measurements:
         self.cells = cells
         self.several = power_db_of is not None
         self._power_db_of = power_db_of
-        self.last: Survey | None = None
+        self._known: Survey | None = None
         self.changes: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def survey(self, positions_m: np.ndarray) -> Survey:
         """Return a survey of all devices at positions_m [devices, 2]; recomputes those that have moved."""
-        everyone, last = np.arange(len(positions_m)), self.last
-        if last is not None:
-            if positions_m is last.positions_m:
-                return last
+        known = self._known
+        if known is not None:
+            if positions_m is known.positions_m:
+                return known
             # compare bits, so that a device that stays absent (nan) has not moved
-            changed = positions_m.view(np.int64) != last.positions_m.view(np.int64)
+            changed = positions_m.view(np.int64) != known.positions_m.view(np.int64)
             moved = np.flatnonzero(changed[:, 0] | changed[:, 1])
-        if last is None or len(moved) > len(everyone) / 2:
-            power_db = self._power_db(positions_m, everyone)
+        if known is None or len(moved) > len(positions_m) / 2:
+            power_db = self._power_db(positions_m, np.arange(len(positions_m)))
         else:
-            power_db = last.power_db
+            power_db = known.power_db
             if len(moved):
                 power_db = power_db.copy(order="K")
                 power_db[moved] = self._power_db(positions_m[moved], moved)
-        self.last = Survey(positions_m, power_db)
-        return self.last
+        self._known = Survey(positions_m, power_db)
+        return self._known
 
     def strongest_of(self, device: int, positions_m: np.ndarray) -> int:
         """Return the strongest cell at the place of a device, which must be present."""

@@ -67,9 +67,8 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
         return None if alone else Common(streams.key("place", "all sites"), share)
 
     stand_still = all(isinstance(model, Static) for model in extents[0].mobilities)
-    large_scales: list[LargeScale] = []
-    for extent in extents:
-        one = LargeScale(
+    large_scales = [
+        LargeScale(
             sites_m=sites_m,
             model=radio.path_loss,
             carrier_hz=radio.carrier_hz,
@@ -83,10 +82,10 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
             common=common(radio.propagation.site_correlation),
             los_common=common(radio.propagation.los_site_correlation),
             wraparound=extent.wraparound,
-            same_places=large_scales[0] if large_scales else None,
             few_places=stand_still,
         )
-        large_scales.append(one)
+        for extent in extents
+    ]
     sectors = [panels(extent) for extent in extents]
     beams = radio.budget
     sees = beams.nlos_array_gain_db not in (None, beams.array_gain_db)

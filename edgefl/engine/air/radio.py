@@ -11,6 +11,7 @@ import simpy
 from edgefl.channel.band_slots import Groups
 from edgefl.channel.diversity import fading_in_parts
 from edgefl.channel.fading import Fading, slot_correlation, slot_turn
+from edgefl.channel.many_links import static_power
 from edgefl.channel.schedulers import BoolArray, Flows
 from edgefl.channel.share import limited_shares
 from edgefl.channel.tdd import Direction
@@ -123,11 +124,8 @@ class Radio:
             all_: whether to return the power of fading links too; otherwise theirs is 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
-        static = np.array([link.static for link in links], dtype=bool)
-        power = np.ones(len(links))
-        for row in range(len(links)) if all_ else np.flatnonzero(static).tolist():
-            power[row] = links[row].power(slot, 1)[0]
-        return static, power
+        static, held = static_power(links)
+        return static, np.array([link.power(slot, 1)[0] for link in links]) if all_ else held
 
     def readings(
         self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray

@@ -11,10 +11,10 @@ import numpy as np
 import simpy
 
 from edgefl.channel.fading import Fading
+from edgefl.channel.many_links import static_power
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.channel.units import FloatArray, dbm_to_watt
-from edgefl.engine.air.access import mean_rates_bit_s
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
@@ -82,8 +82,9 @@ class RadioRound:
         """Mean rate of each link by direction, bit/s; in a dynamic band as if all links shared it equally."""
         links, equal = self.links, np.full(len(self.links), 1.0 / max(1, len(self.links)))
         shares = dict.fromkeys(DIRECTIONS, equal) if self.air.dynamic else links.share
+        static, held = static_power(links.fading)
         return {
-            way: mean_rates_bit_s(carrier, shares[way], links.snr[way], links.fading)
+            way: carrier.mean_slot_bits(shares[way], links.snr[way] * held, static) / carrier.slot_s
             for way, carrier in self.air.carriers.items()
         }
 

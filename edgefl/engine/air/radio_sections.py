@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from edgefl.channel.modulation import Steps
-from edgefl.channel.packet_errors import PacketErrors
+from edgefl.channel.packet_errors import PacketErrors, ThresholdErrors, WaterfallErrors
 from edgefl.channel.tdd import Direction, Pattern
 from edgefl.channel.units import db_to_linear
 from edgefl.config.scenario_fields import Section
@@ -168,6 +168,13 @@ class LinkSettings(Section):
         " averaged over fading, with the SNR on its share of the band (Chen et al., 2021: 0.023); null: all uploads"
         " arrive",
     )
+    uplink_threshold_db: float | None = Field(
+        None,
+        ge=-40,
+        le=60,
+        description="packet errors: an upload is lost if the SNR on its share of the band is below this threshold at"
+        " its end (Yang et al., 2020: 20); null: all uploads arrive",
+    )
 
     @model_validator(mode="after")
     def _steps_fit(self) -> Self:
@@ -180,14 +187,20 @@ class LinkSettings(Section):
             }
             for key in filter(chosen.get, chosen):
                 raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
+        if None not in (self.uplink_waterfall_db, self.uplink_threshold_db):
+            raise ValueError(
+                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: leave one out"
+            )
         return self
 
     @property
     def packet_errors(self) -> PacketErrors | None:
         """The packet errors of uploads, or None if all uploads arrive."""
-        if self.uplink_waterfall_db is None:
-            return None
-        return PacketErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
+        if self.uplink_waterfall_db is not None:
+            return WaterfallErrors(float(db_to_linear(self.uplink_waterfall_db)), self.frequency_taps)
+        if self.uplink_threshold_db is not None:
+            return ThresholdErrors(float(db_to_linear(self.uplink_threshold_db)), self.frequency_taps)
+        return None
 
     def steps(self, direction: Direction, smallest_part: float = 1.0) -> Steps | None:
         """Return the steps of the rates in a direction, or None with Shannon's rates.

@@ -31,22 +31,28 @@ class DevicePositions:
         self._movement = movement
         self._radius_m = radius_m
         self._reached = reached
-        self._places_s = -math.inf  # time of _places_m
+        self._places_s = self._until_s = -math.inf  # times from and before which devices are at _places_m
         self._places_m = np.empty((0, 2))
 
     def positions_m(self) -> np.ndarray:
-        """Return [devices, 2] the current positions, read-only; nan for a device outside the simulated area."""
+        """Return [devices, 2] the current positions, read-only; nan for a device outside the simulated area.
+
+        The array is the same one for as long as no device moves, so that what depends on it need not look.
+        """
         now_s = self._env.now
         # a clock that adds up waits may reach one time in two ways, and devices are measured once at a time
-        if not 0.0 <= now_s - self._places_s <= rounding_s(now_s):
+        since_s = now_s - self._places_s
+        if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
             self._places_m = self._movement.positions_m(now_s).copy()  # a model may reuse its array
             self._places_m.flags.writeable = False
-            self._places_s = now_s
+            self._places_s, self._until_s = now_s, still_until_s(self._movement, now_s)
         return self._places_m
 
-    def still_until_s(self) -> float:
-        """Return the time until which no device moves; now if one may be moving."""
-        return still_until_s(self._movement, self._env.now)
+    @property
+    def still(self) -> bool:
+        """Whether no device moves for some time from now on."""
+        self.positions_m()
+        return self._env.now < self._until_s
 
     def here(self, positions_m: np.ndarray) -> np.ndarray:
         """Return [n] whether devices at positions [n, 2] are in the simulated area: the cell, or all cells."""

@@ -96,9 +96,10 @@ class EventA3:
         self._leave_db = settings.a3_offset_db - settings.hysteresis_db
         self._trigger_s = settings.time_to_trigger_s
         self._interval_s = settings.measurement_interval_s
-        self._entered_s = np.full((devices, cells), np.inf)
         self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
-        self._power_db = np.zeros((devices, cells))  # the last measurement
+        # devices near a cell edge at the last measurement [n], ascending, and when neighbours entered [n, cells]
+        self._ids, self._entered_s = np.empty(0, dtype=np.intp), np.empty((0, cells))
+        self._power_db = np.zeros((0, cells))  # the last measurement
         self._everybody = np.arange(devices)
 
     def measure(self, time_s: float, power_db: np.ndarray, serving: np.ndarray) -> list[_Decision]:
@@ -119,18 +120,19 @@ class EventA3:
         best_db = power_db.max(axis=1)
         # few devices are near a cell edge: only their neighbours are examined one by one
         near = np.flatnonzero(served & (self._timing | (best_db > own_db + self._enter_db)))
-        self._entered_s[self._timing & ~served] = np.inf
         self._timing &= served
+        known = self._timing[self._ids]
+        entered_s = np.full((len(near), power_db.shape[1]), np.inf)
+        entered_s[np.searchsorted(near, self._ids[known])] = self._entered_s[known]
+        self._ids, self._entered_s = near, entered_s
         if not len(near):
             return []
         with np.errstate(invalid="ignore"):  # cells out of range are measured at -inf
             gap_db = power_db[near] - own_db[near, None]
-        entered_s = self._entered_s[near]
         entered_s[~(gap_db >= self._leave_db)] = np.inf
         entered_s[(gap_db > self._enter_db) & np.isinf(entered_s)] = time_s
         rows = np.arange(len(near))
         entered_s[rows, serving[near]] = np.inf
-        self._entered_s[near] = entered_s
         self._timing[near] = np.isfinite(entered_s).any(axis=1)
 
         # the earliest timer wins, the stronger neighbour on a tie
@@ -155,7 +157,7 @@ class EventA3:
         """Return the strongest neighbour in the last measurement that is a target, or None."""
         if not self._timing[device]:
             return None
-        due = self._entered_s[device] + self._trigger_s <= time_s
+        due = self._entered_s[np.searchsorted(self._ids, device)] + self._trigger_s <= time_s
         if not due.any():
             return None
         return int(np.where(due, self._power_db[device], -np.inf).argmax())
@@ -167,5 +169,4 @@ class EventA3:
 
     def forget(self, devices: int | np.ndarray) -> None:
         """Stop all timers of these devices, which have changed their cell or left."""
-        self._entered_s[devices] = np.inf
         self._timing[devices] = False

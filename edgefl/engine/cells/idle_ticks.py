@@ -7,6 +7,7 @@ import numpy as np
 from edgefl.engine.cells.device_positions import DevicePositions
 from edgefl.engine.cells.handover import EventA3, Layer3Filter
 from edgefl.engine.cells.serving_cells import ServingCells
+from edgefl.engine.derived import same
 from edgefl.engine.devices.power import Power
 
 
@@ -23,23 +24,23 @@ class IdleTicks:
     power: Power
     a3: EventA3
     measured: Layer3Filter
-    _still: bool = False
-    _until_s: float = 0.0
-    _before: tuple[np.ndarray, ...] = ()
+    _before: tuple[
+        np.ndarray, ...
+    ] = ()  # all that a tick depends on, at the last one; empty if that may change
 
     def looked(self, time_s: float, several: bool) -> None:
         """Note that all devices were checked now, and also measured if there are several cells."""
-        self._still, since_s = False, self.served.since_s
+        self._before, since_s = (), self.served.since_s
         if several and not (self.measured.settled and self.a3.idle):
             return  # the usual case while a device moves
-        self._until_s = self.device_positions.still_until_s()
-        self._still = self._until_s > time_s and bool(((since_s <= time_s) | np.isinf(since_s)).all())
-        if self._still:
-            self._before = self.served.cell.copy(), since_s.copy(), self.power.running.copy()
+        if self.device_positions.still and ((since_s <= time_s) | np.isinf(since_s)).all():
+            positions_m, *others = self._now()
+            self._before = positions_m, *(one.copy() for one in others)
 
-    def lasts(self, time_s: float) -> bool:
+    def lasts(self) -> bool:
         """Return whether nothing has changed since the last check."""
-        if not self._still or time_s > self._until_s:
-            return False
-        now = self.served.cell, self.served.since_s, self.power.running
-        return all(np.array_equal(one, other) for one, other in zip(now, self._before, strict=True))
+        return bool(self._before) and all(map(same, self._before, self._now()))
+
+    def _now(self) -> tuple[np.ndarray, ...]:
+        positions_m = self.device_positions.positions_m()
+        return positions_m, self.served.cell, self.served.since_s, self.power.running

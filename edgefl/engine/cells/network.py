@@ -75,6 +75,7 @@ class Network:
         positions_m = self.positions_m()
         count = len(positions_m)
         cells, self._measurements = measurements.cells, measurements
+        self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
         # per cell: the same list as long as the ids do not change, even for a million devices
@@ -133,8 +134,9 @@ class Network:
         """Return the devices' survey of all cells from the last tick, or from now; None with a single cell."""
         if not self._measurements.several:
             return None
-        last = None if afresh else self._measurements.last
-        return last or self._measurements.survey(self.positions_m())
+        if afresh or self._measured_m is None:
+            self._measured_m = self.positions_m()
+        return self._measurements.survey(self._measured_m)
 
     def arrival(self, cell: int) -> simpy.Event:
         """Return an event that succeeds when the next device becomes present in the cell."""
@@ -173,7 +175,7 @@ class Network:
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
-            if self._idle_ticks.lasts(self.env.now):
+            if self._idle_ticks.lasts():
                 if self.borders:
                     self.borders.unmoved(self.env.now)
                 continue
@@ -186,8 +188,8 @@ class Network:
                 self._arrive(device, positions_m)
             if self.borders:
                 self.borders.look(self.env.now, positions_m, here & (self._served.cell != NOWHERE))
-            if self._measurements.several:
-                yield from self._measure(self._measurements.survey(positions_m).power_db)
+            if (survey := self.survey(afresh=True)) is not None:
+                yield from self._measure(survey.power_db)
             for cell in self._arrivals.awaited():
                 if self.present(cell):  # a device absent for less than a tick has no arrival
                     self._arrivals.announce(cell)

@@ -52,10 +52,10 @@ class Ledger:
         np.add.at(self._wasted_j, ids[wasted], energy_j[wasted])
         np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, listened_s, now_s))
 
-    def book_stalls(self, ids: Sequence[int], stalls: Mapping[str, Sequence[float]]) -> None:
-        """Add a round's time and energy without a link, from its `stall_columns`."""
-        np.add.at(self._stalled_s, ids, stalls["stalled_s"])
-        np.add.at(self._stalled_j, ids, stalls["stalled_j"])
+    def book_stalls(self, ids: Sequence[int], stalled_s: Sequence[float], stalled_j: Sequence[float]) -> None:
+        """Add the time and energy [ids] without a link in a round."""
+        np.add.at(self._stalled_s, ids, stalled_s)
+        np.add.at(self._stalled_j, ids, stalled_j)
 
     def book_circuits(self, parts: Sequence[Part], draws: Sequence[Draws]) -> None:
         """Add the energy of a round's uploads, by parts, besides that of the amplifier and of the bits."""

@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Generator
 
 import simpy
 
-from edgefl.engine.federation.books import Books
 from edgefl.engine.federation.federations import Federation
+from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
-from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, EventName
+from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, Event, EventName
 from edgefl.errors import EdgeflError
 
 
@@ -25,7 +25,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        federation: of the server.
+        federation: of the cell's server.
         members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
@@ -37,23 +37,27 @@ class Attendance:
         simulation: Simulation,
         cell: int,
         federation: Federation,
-        members: Callable[[int], Collection[int] | None],
-        books: Books,
+        members: Callable[[int], Collection[int] | None] = lambda session: None,
     ) -> None:
-        self._simulation, self._cell, self._federation = simulation, cell, federation
-        self._members, self._books = members, books
+        self._simulation, self._cell, self._members = simulation, cell, members
+        self.federation = federation
         self._waited_for = frozenset[int]()  # since the last row
+        self._without_link = Columns()  # of the round under way
         self.session = 0
 
     def present(self) -> list[int]:
         """Return the devices that may take part now, sorted."""
         return self._allowed(self._simulation.network.present(self._cell))
 
-    def link_columns(self) -> dict[str, int]:
-        """Return extra columns of rounds.csv about devices that would be present but have no link now.
+    def without_link(self, made: Made) -> Columns:
+        """Return the counts of the last `count_links`: an observer of rounds."""
+        return self._without_link
 
-        The columns count devices out of coverage, if the scenario has coverage, and devices that are connecting,
-        including those waited for, if links can fail.
+    def count_links(self) -> None:
+        """Count the devices that would be present at the start of a round, which is now, but have no link.
+
+        These are devices out of coverage, if the scenario has coverage, and devices that are connecting, including
+        those waited for, if links can fail.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()
@@ -63,7 +67,7 @@ class Attendance:
             now = self._allowed(list(network.connecting(self._cell)))
             columns[CONNECTING] = len(self._waited_for.union(now))
             self._waited_for = frozenset()
-        return columns
+        self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
         """Wait until the devices that are connecting now are present: one interruption at most, not beyond until_s.
@@ -87,9 +91,10 @@ class Attendance:
             Deserted: no device came in time, and another federation is done.
             EdgeflError: no device came in time, and the run has neither a result nor a duration.
         """
-        federation, env = self._federation, self._simulation.env
+        federation, env = self.federation, self._simulation.env
         began_s = env.now
-        self._books.event(EventName.WAITING_FOR_DEVICES)
+        event = Event(began_s, EventName.WAITING_FOR_DEVICES, None, self.session, self._cell)
+        self._simulation.recorder.write(event)
         given_up = federation.waits()
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []

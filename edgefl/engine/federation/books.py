@@ -5,11 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 from edgefl.contract import Opening
+from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.open_tails import PartTails
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import NO_ACCESS, Access, Part, total
+from edgefl.engine.parts import total
 from edgefl.engine.records import (
     ENERGIES,
     DeviceRound,
@@ -18,13 +19,10 @@ from edgefl.engine.records import (
     EventName,
     Round,
     Session,
-    average_columns,
     device_columns,
     energy_columns,
-    learner_columns,
     round_columns,
     round_energies,
-    stall_columns,
 )
 from edgefl.engine.settings import RoundSettings
 
@@ -36,17 +34,14 @@ class Books:
 
     Args:
         observers: return further columns of each round, in the order of the columns.
-
-    Attributes:
-        session: number of the session under way.
     """
 
     def __init__(
         self, simulation: Simulation, cell: int, rules: RoundSettings, observers: Sequence[Observer]
     ) -> None:
         self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
-        self.session = 0
         self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
+        self._billed = SentTime()  # the same in times, where devices do not begin together
 
     def write(self, done: Made) -> None:
         """Write a round's rows once its devices' tails are over; announce the round at once."""
@@ -69,13 +64,8 @@ class Books:
             energy_server_j=self._server_energy_j(done),
             cell=self._cell,
         )
-        scalars = learner_columns(done.local, done.parts, done.taken)
-        beside = {name: values for one in observed for name, values in one.of_devices.items()}
-        further = {
-            **{name: value for one in observed for name, value in one.of_round.items()},
-            **(evaluation.scalars if evaluation else {}),
-            **average_columns(done.local.averaged, scalars),
-        }
+        of_round = {name: value for one in observed for name, value in one.of_round.items()}
+        of_jobs = {name: values for one in observed for name, values in one.of_devices.items()}
 
         def paid(tails: list[PartTails]) -> tuple[dict[str, Any], Round]:
             """Return the device columns and the row of the round, with their joules."""
@@ -88,12 +78,12 @@ class Books:
         def settled(tails: list[PartTails]) -> None:
             of_devices, final = paid(tails)
             lasts_s = [of.lasts_s for of in tails]
-            listened_s = [(down.listened_s, up.listened_s) for down, up in _accesses(done.parts)]
+            listened_s = [(down.listened_s, up.listened_s) for down, up in done.accesses]
             simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
             radios = [simulation.devices[part.device].draws for part in done.parts]
             simulation.ledger.book_circuits(done.parts, radios)
-            simulation.recorder.write(final, further=further)
-            self._write_devices(done, final, of_devices, beside, scalars)
+            simulation.recorder.write(final, further=of_round)
+            self._write_devices(done, final, of_devices, of_jobs)
 
         until_now = simulation.open_tails.add(done.parts, now_s, settled)
         simulation.announce(paid(until_now)[1])
@@ -104,24 +94,17 @@ class Books:
         done: Made,
         row: Round,
         columns: Mapping[str, Any],
-        beside: Mapping[str, Any],
-        scalars: Mapping[str, Any],
+        further: Mapping[str, Any],
     ) -> None:
         """Write the device rows of a round."""
         simulation, evaluation = self._simulation, done.evaluation
         key = {"session": row.session, "round": row.round, "phase": row.phase, "cell": row.cell}
-        stalls = stall_columns(done.parts) if simulation.radio.may_fail else {}
-        access = {}
-        if simulation.radio.air.settings.access is not None:
-            access = {"access_s": [down.time_s + up.time_s for down, up in _accesses(done.parts)]}
-        if stalls:
-            simulation.ledger.book_stalls(columns["device"], stalls)
         simulation.recorder.write_columns(
             DeviceRound,
             **key,
             distance_m=[job.dispatch.distances_m[job.position] for job in done.jobs],
             **columns,
-            further={**self._classes(columns["device"]), **beside, **access, **stalls, **scalars},
+            further=further,
         )
         if evaluation is not None and evaluation.devices is not None:
             scores: dict[str, Any] = {name: list(of) for name, of in evaluation.devices.columns.items()}
@@ -144,25 +127,16 @@ class Books:
         )
         self._simulation.recorder.write(row)
 
-    def event(self, name: EventName, detail: str = "") -> None:
-        """Write an event of the cell's session."""
-        now_s = self._simulation.env.now
-        row = Event(now_s, name, None, self.session, self._cell, detail=detail)
+    def event(self, session: int, name: EventName, detail: str) -> None:
+        """Write an event of a session of the cell."""
+        row = Event(self._simulation.env.now, name, None, session, self._cell, detail=detail)
         self._simulation.recorder.write(row)
 
     def _server_energy_j(self, done: Made) -> float:
         """Return the joules of the base station in a round, plus the server's if it aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
-        sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, done.billed)
+        billed = self._billed if done.overlaps else None
+        sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, billed)
         self._billed_slots = done.opened.sent_slots
+        self._billed.forget(done.unbooked_s)
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)
-
-    def _classes(self, ids: list[int]) -> dict[str, list[str]]:
-        """Return the column `class` of devices.csv, if there are classes."""
-        names = self._simulation.fleet.class_names(ids)
-        return {"class": names} if names else {}
-
-
-def _accesses(parts: Sequence[Part]) -> list[tuple[Access, Access]]:
-    """Return the access before each part's downlink and uplink."""
-    return [(part.downlink.access, part.uplink.access if part.uplink else NO_ACCESS) for part in parts]

@@ -1,23 +1,80 @@
-"""The end of a session, as decided by its policy."""
+"""The end of a session, as decided by its policy, and of a federation's run, as decided by its scores."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import simpy
+from pydantic import Field, model_validator
 
+from edgefl.config.scenario_fields import Section
 from edgefl.engine.federation.attendance import Attendance
 from edgefl.engine.federation.open_session import OpenSession
-from edgefl.engine.sessions import SessionPolicy, SessionState
+from edgefl.engine.sessions import SessionPolicy, SessionState, since_best
 from edgefl.errors import EdgeflError
 
 
+class StopSettings(Section):
+    """End a federation's run in a cell by its scores, before its sessions or the duration end it.
+
+    A score is that of a round's test: on validation samples (learning.evaluation.validation) if there are any,
+    otherwise on the test samples. The run ends once every server has ended.
+    """
+
+    accuracy: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="accuracy, or the task's own score, at which the run ends; null: at none",
+    )
+    patience: int | None = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="tests without a new best score of the session after which the run ends; null: no limit",
+    )
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Self:
+        if self.accuracy is None and self.patience is None:
+            raise ValueError("says nothing: give accuracy, patience or both, or leave stop out")
+        return self
+
+    def reason_to_end(self, scores: Sequence[float]) -> str | None:
+        """Return the reason for which the run ends after these scores of a session, or None if it goes on."""
+        if self.accuracy is not None and scores and scores[-1] >= self.accuracy:
+            return f"accuracy {self.accuracy:g} reached"
+        if self.patience is not None and since_best(scores) >= self.patience:
+            return f"no progress in {self.patience:,} tests"
+        return None
+
+
+class Stopped(NamedTuple):
+    """The end of a server by its scores: the reason, and the round of a session."""
+
+    reason: str
+    session: int
+    round: int
+    time_s: float
+
+
 class Ending:
-    """A session policy, applied to the current session of a cell.
+    """A session policy, applied to the current session of a cell, and the scores that end the whole run there.
 
     Attributes:
         seen: first members of the sessions so far.
+        stopped: how the scores ended the run; None if they have not.
     """
 
-    def __init__(self, env: simpy.Environment, policy: SessionPolicy, attendance: Attendance) -> None:
-        self._env, self._policy, self._attendance = env, policy, attendance
+    def __init__(
+        self,
+        env: simpy.Environment,
+        policy: SessionPolicy,
+        attendance: Attendance,
+        stop: StopSettings | None = None,
+    ) -> None:
+        self._env, self._policy, self._attendance, self._stop = env, policy, attendance, stop
         self.seen: list[frozenset[int]] = []
+        self.stopped: Stopped | None = None
 
     @property
     def hears_losses(self) -> bool:
@@ -30,6 +87,9 @@ class Ending:
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:
         """Return the reason for which a session ends now, or None if it continues."""
+        if self._stop is not None and (reason := self._stop.reason_to_end(session.scores)):
+            self.stopped = Stopped(reason, session.number, done, self._env.now)
+            return reason
         return self._policy.reason_to_end(self._state(session, done))
 
     def reason(self, session: OpenSession, done: int) -> str:

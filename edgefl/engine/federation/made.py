@@ -10,9 +10,8 @@ import simpy
 from edgefl.contract import Evaluation, LocalRound, Stage, StageFacts
 from edgefl.engine.air.gains import RoundKey
 from edgefl.engine.air.radio_round import RadioRound
-from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.work import JobDone
-from edgefl.engine.parts import Part
+from edgefl.engine.parts import NO_ACCESS, Access, Part
 
 
 class Columns(NamedTuple):
@@ -39,8 +38,8 @@ class Made:
 
     key: session, phase and number. facts: those of its stage. turn: rounds of the global model begun so far.
     version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
-    working: devices still at work. absent: further columns about devices without a link at its start. exchanged:
-    None without an exchange. billed: the time of sending billed so far if rounds overlap, otherwise None.
+    working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest start of a job that is
+    not among `jobs`; now if there is none. exchanged: None without an exchange.
     """
 
     key: RoundKey
@@ -51,21 +50,23 @@ class Made:
     jobs: Sequence[JobDone]
     local: LocalRound
     working: int
+    overlaps: bool
+    unbooked_s: float
     evaluation: Evaluation | None
     aggregated: bool
-    absent: Mapping[str, int]
     exchanged: Exchanged | None
-    billed: SentTime | None
-
-    @property
-    def overlaps(self) -> bool:
-        """Whether rounds may overlap."""
-        return self.billed is not None
 
     @cached_property
     def parts(self) -> list[Part]:
         """Part of each device, from radio and processor."""
         return [job.part for job in self.jobs]
+
+    @cached_property
+    def accesses(self) -> list[tuple[Access, Access]]:
+        """Access before each part's downlink and uplink."""
+        return [
+            (part.downlink.access, part.uplink.access if part.uplink else NO_ACCESS) for part in self.parts
+        ]
 
     @cached_property
     def taken(self) -> list[bool]:

@@ -14,7 +14,8 @@ class OpenSession:
     number: from 1 on. until_s: time from which its policy begins no further round of training. members: devices
     present at its start. rounds, dispatches: counts so far, by phase. sampled: devices drawn for each phase that has
     no evaluation. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each round of
-    the global model, if the policy asks for it. validated: scores on the validation samples.
+    the global model, if the policy asks for it. validated: scores on the validation samples. scores: of each test, on
+    the validation samples if there are any, otherwise on the test samples.
     """
 
     number: int
@@ -28,12 +29,18 @@ class OpenSession:
     unchanged: int = 0
     losses: list[float] = field(default_factory=list)
     validated: list[float] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
 
     def tested(self, evaluation: Evaluation | None) -> None:
         """Record a test of the global model."""
-        score = evaluation.scalars.get(VALIDATION_SCORE) if evaluation is not None else None
+        if evaluation is None:
+            return
+        validated = evaluation.scalars.get(VALIDATION_SCORE)
+        if validated is not None:
+            self.validated.append(validated)
+        score = evaluation.accuracy if VALIDATION_SCORE not in evaluation.scalars else validated
         if score is not None:
-            self.validated.append(score)
+            self.scores.append(score)
 
 
 @dataclass

@@ -25,19 +25,6 @@ from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome
 LINKS_AT_ONCE = 16_384
 
 
-def faded_at_once(links: int) -> int:
-    """Return how many of a planned round's links have their fading in memory at the same time."""
-    return min(links, LINKS_AT_ONCE)
-
-
-@dataclass(frozen=True)
-class PlannedRound:
-    """Parts of a round that has just begun, and the end of the last one."""
-
-    parts: list[Part]
-    end_s: float
-
-
 @dataclass(frozen=True)
 class _Moved:
     """Transfers [n] that have ended, the times from which radios were on, and the access before each, if any."""
@@ -46,17 +33,30 @@ class _Moved:
     on_s: FloatArray
     accesses: list[Access]
 
-    @classmethod
-    def joined(cls, parts: "Sequence[_Moved]") -> "_Moved":
-        """Return the transfers of several groups of links, group after group."""
-        on_s, accesses = [part.on_s for part in parts], [one for part in parts for one in part.accesses]
-        return cls(Transfers.joined([part.done for part in parts]), np.concatenate(on_s), accesses)
-
 
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
-) -> PlannedRound:
-    """Compute the parts of devices that begin now, in the order of their links."""
+) -> tuple[list[Part], float]:
+    """Compute the parts of devices that begin now, in the order of their links, and the end of the last one.
+
+    A large round goes batch by batch, dropping each batch's fading.
+    """
+    many, parts, end_s = len(opened.links), list[Part](), 0.0
+    for begin in range(0, many, LINKS_AT_ONCE):
+        rows = range(begin, min(begin + LINKS_AT_ONCE, many))
+        some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
+        own, own_end_s = _planned(simulation, some, tasks[begin : rows.stop], processors)
+        parts, end_s = parts + own, max(end_s, own_end_s)
+        if many > LINKS_AT_ONCE:
+            for fading in some.links.fading:
+                fading.forget()
+    return parts, end_s
+
+
+def _planned(
+    simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
+) -> tuple[list[Part], float]:
+    """Compute the parts of a batch of devices."""
     links = opened.links
     devices = [simulation.devices[id_] for id_ in links.devices]
     down_bits, up_bits = [task.down_bits for task in tasks], [task.up_bits for task in tasks]
@@ -66,8 +66,9 @@ def planned_parts(
     ]
     compute_s, compute_j = np.array(costs).T
     compute_s = compute_s * np.array([task.slowness for task in tasks])
-    down, up = _both_ways(simulation, opened, down_bits, compute_s, up_bits)
+    down = _moved(simulation, opened, "downlink", down_bits, np.full(len(links), simulation.env.now))
     computed_s = down.done.clock_s + compute_s
+    up = _moved(simulation, opened, "uplink", up_bits, computed_s, (down, down_bits))
     receive_w = np.array([device.draws.receive_w for device in devices])
     radiated = links.uplink_power.tolist()
     send_w = np.array([device.send_power_w(share) for device, share in zip(devices, radiated, strict=True)])
@@ -87,42 +88,17 @@ def planned_parts(
     received = list(parts)
     if opened.packet_errors is not None or not all(task.usable for task in tasks):
         received = [
-            _received(opened, link, part, task)
-            for link, part, task in zip(opened, received, tasks, strict=True)
+            _received(link, part, task) for link, part, task in zip(opened, received, tasks, strict=True)
         ]
-    return PlannedRound(received, float(up.done.clock_s.max()))
+    return received, float(up.done.clock_s.max())
 
 
-def _received(opened: RadioRound, link: Link, part: Part, task: DeviceTask) -> Part:
+def _received(link: Link, part: Part, task: DeviceTask) -> Part:
     assert part.uplink is not None
     uplink = task.seen(link.received(part.uplink))
     if uplink.cut is None:
         return part
     return part._replace(outcome=Outcome.cut_off(uplink.cut, Activity.UPLINK), uplink=uplink)
-
-
-def _both_ways(
-    simulation: Simulation,
-    opened: RadioRound,
-    down_bits: Sequence[int],
-    compute_s: FloatArray,
-    up_bits: Sequence[int],
-) -> tuple[_Moved, _Moved]:
-    """Time all downlinks and uplinks; in large rounds batch by batch, dropping each batch's fading."""
-    many, at_once = len(opened.links), LINKS_AT_ONCE
-    timed: list[tuple[_Moved, _Moved]] = []
-    for begin in range(0, many, at_once):
-        rows = range(begin, min(begin + at_once, many))
-        some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
-        down_of, up_of = down_bits[rows.start : rows.stop], up_bits[rows.start : rows.stop]
-        down = _moved(simulation, some, "downlink", down_of, np.full(len(rows), simulation.env.now))
-        computed_s = down.done.clock_s + compute_s[rows.start : rows.stop]
-        timed.append((down, _moved(simulation, some, "uplink", up_of, computed_s, (down, down_of))))
-        if many > at_once:
-            for fading in some.links.fading:
-                fading.forget()
-    downs, ups = zip(*timed, strict=True)
-    return _Moved.joined(downs), _Moved.joined(ups)
 
 
 def _moved(

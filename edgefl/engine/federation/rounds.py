@@ -15,10 +15,10 @@ from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection
 from edgefl.engine.federation.device import Processors
-from edgefl.engine.federation.plan import PlannedRound, planned_parts
+from edgefl.engine.federation.plan import planned_parts
 from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.parts import DeviceTask
+from edgefl.engine.parts import DeviceTask, Part
 from edgefl.engine.selectors import with_surplus
 from edgefl.engine.servers import ServerPolicy
 from edgefl.engine.settings import RoundSettings
@@ -44,7 +44,7 @@ class Rounds:
     def choice(self) -> Choice:
         """The choice of participants."""
         rules, bits = self.rules, self.reports.bits
-        return Choice.of(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
+        return Choice(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
 
     @cached_property
     def tiers(self) -> tuple[int, ...]:
@@ -140,8 +140,12 @@ class Rounds:
 
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]
-    ) -> PlannedRound | None:
-        """Return the whole round if it is predictable, with no departures, deadline or surplus; otherwise None."""
+    ) -> tuple[list[Part], float] | None:
+        """Return all parts of a predictable round and its end.
+
+        Returns:
+            None if devices may leave, if there is a deadline or a surplus, or if the radio is not predictable.
+        """
         still = self.simulation.network.still and self.rules.deadline_s is None
         if not (still and selection.wanted == len(selection.ids) and opened.predictable):
             return None

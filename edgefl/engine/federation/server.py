@@ -2,14 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Generator, Sequence
 
 import simpy
 
 from edgefl.contract import Learner, SessionStart
 from edgefl.engine.federation.attendance import Attendance, Deserted
 from edgefl.engine.federation.books import Books
-from edgefl.engine.federation.ending import Ending
+from edgefl.engine.federation.ending import Ending, Stopped, StopSettings
 from edgefl.engine.federation.made import Exchange, Observer
 from edgefl.engine.federation.open_session import Counts, OpenSession
 from edgefl.engine.federation.rounds import Rounds
@@ -25,9 +25,9 @@ class Server:
     """The server of one federation in its cell.
 
     Args:
-        members: session number -> the only devices that may take part, or None for all that are present.
         observers: return further columns of each round.
         exchange: as in `ServerContext`.
+        stop: scores that end the run here; None: none.
     """
 
     def __init__(
@@ -37,41 +37,45 @@ class Server:
         *,
         learner: Learner,
         policy: SessionPolicy,
-        members: Callable[[int], Collection[int] | None] = lambda session: None,
+        attendance: Attendance,
         observers: Sequence[Observer] = (),
         exchange: Exchange | None = None,
+        stop: StopSettings | None = None,
     ) -> None:
         self._learner, self._policy = learner, policy
-        self._federation = simulation.federations.of(rounds.seat.label)
-        books = Books(simulation, rounds.cell, rounds.rules, observers)
-        attendance = Attendance(simulation, rounds.cell, self._federation, members, books)
         self._context = ServerContext(
             simulation=simulation,
             rounds=rounds,
-            books=books,
+            books=Books(simulation, rounds.cell, rounds.rules, observers),
             attendance=attendance,
-            ending=Ending(simulation.env, policy, attendance),
+            ending=Ending(simulation.env, policy, attendance, stop),
             timetable=Timetable(rounds.rules.every_s, rounds.rules.pause_s),
             counts=Counts(),
             exchange=exchange,
         )
 
+    @property
+    def stopped(self) -> Stopped | None:
+        """How its scores ended the run here; None if they have not."""
+        return self._context.ending.stopped
+
     def run(self) -> Generator[simpy.Event, None, None]:
-        """Run the sessions in turn, until the duration is over, or no device is left and other servers are done."""
-        self._federation.works()
+        """Run the sessions in turn until the duration is over, scores end the run, or no device is left anywhere."""
+        federation = self._context.attendance.federation
+        federation.works()
         reason = "start"
         for number in itertools.count(1):
-            if number > (self._policy.count or math.inf):
+            if self.stopped or number > (self._policy.count or math.inf):
                 break
-            self._context.attendance.session = self._context.books.session = number
+            self._context.attendance.session = number
             try:
                 if not (yield from self._context.turn(self._context.simulation.duration_s)):
                     break
                 reason = yield from self._run_session(number, reason)
             except Deserted as deserted:
-                self._federation.stops(number, deserted.since_s)
+                federation.stops(number, deserted.since_s)
                 return
-        self._federation.finishes()
+        federation.finishes()
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         its, ended = self._context, ""
@@ -79,7 +83,7 @@ class Server:
         session = OpenSession(
             number, start_s, reason, its.attendance.present(), self._policy.until_s(start_s)
         )
-        its.books.event(EventName.SESSION_START, reason)
+        its.books.event(number, EventName.SESSION_START, reason)
         start = SessionStart(
             number,
             tuple(session.members),
@@ -95,8 +99,8 @@ class Server:
                     its.books.open(session, stage.facts.opening)
                 ended = yield from StageRun(its, stage, session).run()
         except Deserted:
-            its.books.event(EventName.SESSION_END, "no_device")
+            its.books.event(number, EventName.SESSION_END, "no_device")
             raise
         its.ending.seen.append(frozenset(session.members))
-        its.books.event(EventName.SESSION_END, ended)
+        its.books.event(number, EventName.SESSION_END, ended)
         return ended

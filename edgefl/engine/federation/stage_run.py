@@ -7,14 +7,18 @@ from dataclasses import dataclass
 import simpy
 
 from edgefl.contract import Now, Stage
-from edgefl.engine.air.sent_time import SentTime
 from edgefl.engine.federation.made import Made
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.rounds import Selection
 from edgefl.engine.federation.server_context import ServerContext
 from edgefl.engine.federation.timetable import wait_until
-from edgefl.engine.federation.uploads import with_account
-from edgefl.engine.federation.work import Dispatch, JobDone, WorkUnderWay, local_of, mean_reported_loss
+from edgefl.engine.federation.work import (
+    Dispatch,
+    JobDone,
+    WorkUnderWay,
+    local_of,
+    mean_reported_loss,
+)
 from edgefl.engine.parts import Part
 from edgefl.engine.records import EventName
 from edgefl.engine.servers import ServerPolicy, ServerState
@@ -43,10 +47,11 @@ class StageRun:
         self._server, self._stage, self._session = server, stage, session
         self._facts, self._env, self._rules = stage.facts, server.simulation.env, server.rounds.rules
         self._policy: ServerPolicy = self._rules.server if self._facts.rounds is None else Synchronous()
-        self._billed = None if self._policy.learning is None else SentTime()
+        # whether devices may be dispatched while others work
+        self._overlaps = self._policy.learning is not None
         self._work = WorkUnderWay(self._env)
         self._done, self._wanted = 0, 0
-        self._since_s, self._absent = self._env.now, dict[str, int]()
+        self._since_s = self._env.now
         self._uncounted = list[Part]()
 
     def run(self) -> Generator[simpy.Event, None, str]:
@@ -67,11 +72,6 @@ class StageRun:
             else:
                 yield from self._wait()
         return ""
-
-    @property
-    def _overlaps(self) -> bool:
-        """Whether devices may be dispatched while others work."""
-        return self._billed is not None
 
     @property
     def _until_s(self) -> float:
@@ -138,7 +138,8 @@ class StageRun:
         if facts.evaluates:  # a probe does not count: the training round after it begins at once
             server.timetable.begun(now_s)
         if work.is_over:
-            self._since_s, self._absent = now_s, server.attendance.link_columns()
+            self._since_s = now_s
+            server.attendance.count_links()
         for room, idle in begin:
             self._session.dispatches[facts.phase] += 1
             number = self._session.dispatches[facts.phase]
@@ -152,8 +153,9 @@ class StageRun:
             if plan is None:
                 work.begin(dispatch, server.rounds.start(opened, tasks))
             else:  # the fast path of an undisturbed round
-                yield from wait_until(self._env, plan.end_s)
-                work.end(dispatch, plan.parts)
+                parts, end_s = plan
+                yield from wait_until(self._env, end_s)
+                work.end(dispatch, parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
         """Select the devices to dispatch: by the selector, or in a phase without evaluation those sampled for it."""
@@ -214,13 +216,13 @@ class StageRun:
             version=server.counts.version,
             start_s=self._since_s,
             jobs=jobs,
-            local=with_account(stage, local_of(jobs), [job.part for job in jobs]),
+            local=local_of(jobs, stage),
             working=len(self._work.working),
+            overlaps=self._overlaps,
+            unbooked_s=self._work.earliest_s(),
             evaluation=evaluation,
             aggregated=aggregated,
-            absent=self._absent,
             exchanged=exchanged,
-            billed=self._billed,
         )
         self._book(made)
         return ended
@@ -236,8 +238,8 @@ class StageRun:
         """Aggregate updates, or give up all that wait if they are too few; return whether they were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
-            where = f"{phase} round {self._session.rounds[phase]}"
-            server.books.event(EventName.NO_UPDATES, f"{where}: {len(self._work.arrived)} arrived")
+            detail = f"{phase} round {self._session.rounds[phase]}: {len(self._work.arrived)} arrived"
+            server.books.event(self._session.number, EventName.NO_UPDATES, detail)
             self._work.give_up()
             return False
         if self._rules.server_s:
@@ -250,11 +252,10 @@ class StageRun:
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts
-        if self._billed is not None:
-            self._billed.forget(work.earliest_s())
         server.timetable.ended(self._env.now)
         if work.is_over:  # count transfers that share a band together
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
             self._uncounted = []
         else:
-            self._since_s, self._absent = self._env.now, server.attendance.link_columns()
+            self._since_s = self._env.now
+            server.attendance.count_links()

@@ -1,15 +1,14 @@
 """Work under way: dispatched devices, with their start and model version."""
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import simpy
 
-from edgefl.contract import REPORTED_LOSS, LocalRound
+from edgefl.contract import REPORTED_LOSS, UPLOAD, AccountingStage, LocalRound, Stage
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.parts import Cause, Part
@@ -184,27 +183,39 @@ class WorkUnderWay:
             self._next.succeed()
 
 
-def local_of(done: Sequence[JobDone]) -> LocalRound:
-    """Return the work of these jobs as one local round, in this order."""
+def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
+    """Return the work of these jobs as one local round, in this order, with the stage's account of their uploads."""
+    return _with_account(stage, _joined(done), [one.part for one in done])
+
+
+def _joined(done: Sequence[JobDone]) -> LocalRound:
+    """Return the work of these jobs as one local round."""
     dispatch, first = done[0].dispatch, done[0].dispatch.local
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first
-    locals_ = [(one.dispatch.local, one.position) for one in done]
+    rows = [(one.dispatch.local, one.position) for one in done]
+    work = [(of.ids[k], of.iterations[k], of.samples[k], of.down_bits[k], of.up_bits[k]) for of, k in rows]
+    scalars = {name: tuple(of.scalars[name][k] for of, k in rows) for name in first.scalars}
+    ids, iterations, samples, down_bits, up_bits = zip(*work, strict=True)
+    return LocalRound(ids, iterations, samples, down_bits, up_bits, scalars, first.after, first.averaged)
 
-    def column(values: str) -> tuple[Any, ...]:
-        of = attrgetter(values)
-        return tuple(of(local)[k] for local, k in locals_)
 
-    return LocalRound(
-        column("ids"),
-        column("iterations"),
-        column("samples"),
-        column("down_bits"),
-        column("up_bits"),
-        {name: tuple(local.scalars[name][k] for local, k in locals_) for name in first.scalars},
-        first.after,
-        first.averaged,
-    )
+def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> LocalRound:
+    """Return a round's local work, with the columns that its stage fills once it knows which uploads began.
+
+    Args:
+        local: in the order of parts; a device may occur several times where rounds overlap.
+    """
+    names = [name for name, what in local.after.items() if what == UPLOAD]
+    if not names:
+        return local
+    began = [place for place, part in enumerate(parts) if part.has_uploaded]
+    told = cast(AccountingStage, stage).uploaded([parts[place].device for place in began]) if began else {}
+    columns: dict[str, list[float | None]] = {name: [None] * len(parts) for name in names}
+    for name, values in told.items():
+        for place, value in zip(began, values, strict=True):
+            columns[name][place] = value
+    return replace(local, scalars={**local.scalars, **{name: tuple(of) for name, of in columns.items()}})
 
 
 def mean_reported_loss(done: Sequence[JobDone]) -> float:

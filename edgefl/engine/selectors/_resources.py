@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from edgefl.channel.carrier import Carrier
 from edgefl.channel.schedulers import BoolArray
 from edgefl.channel.units import FloatArray
 from edgefl.engine.selectors import Candidates, Decision
@@ -34,7 +33,7 @@ def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 
     lowest = chosen.lowest_snr / chosen.snr_up
     power = np.where(lowest > 1.0, np.maximum(power, lowest), power)
     snr = chosen.snr_up * power
-    efficiency = mean_efficiency(carrier, snr, chosen)
+    efficiency = carrier.mean_efficiency(snr, chosen.static)
     gain = np.expm1(np.maximum(efficiency, 1e-9) * np.log(2.0)) / power
     on = carrier.frame.mean
     return Uploads(
@@ -46,12 +45,6 @@ def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 
         chosen.clock_hz,
         chosen.capacitance,
     )
-
-
-def mean_efficiency(carrier: Carrier, snr: FloatArray, chosen: Candidates) -> FloatArray:
-    """Return [n] the mean rates at SNRs on a share, bits/s/Hz."""
-    rate = carrier.mean_efficiency(snr)
-    return np.where(chosen.static, carrier.efficiency(snr), rate) if chosen.static.any() else rate
 
 
 def drawn(candidates: Candidates, number: int, rng: np.random.Generator) -> Candidates:
@@ -104,23 +97,6 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
     )
 
 
-def seconds(
-    carrier: Carrier, bits: FloatArray, share: float | FloatArray, snr: FloatArray, static: BoolArray
-) -> FloatArray:
-    """Return [n] the duration of payloads on shares of a band, at the mean rate; inf if nothing moves.
-
-    Args:
-        snr: [n] mean SNR on the whole band with the power that is sent.
-        static: [n] True for a link that does not fade.
-    """
-    rate = carrier.mean_share_rate(share, snr)
-    if np.any(static):
-        rate = np.where(static, carrier.share_rate(share, snr), rate)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        taken_s = bits / (carrier.unit_bits * carrier.frame.mean * rate) * carrier.slot_s
-    return np.where(bits > 0, taken_s, 0.0)
-
-
 def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
     """Return power times time: 0 for no power even if the time is infinite; arguments broadcast."""
     with np.errstate(invalid="ignore"):
@@ -131,4 +107,4 @@ def seconds_alone(candidates: Candidates) -> FloatArray:
     """Return [ids] the duration of each upload alone on the whole band."""
     assert candidates.uplink is not None
     snr = candidates.snr_up * candidates.radiated
-    return seconds(candidates.uplink, candidates.up_bits, 1.0, snr, candidates.static)
+    return candidates.uplink.seconds(candidates.up_bits, 1.0, snr, candidates.static)

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
-from edgefl.engine.selectors._resources import joules, seconds
+from edgefl.engine.selectors._resources import joules
 from edgefl.errors import EdgeflError
 
 POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum that are tried if joules are limited
@@ -50,7 +50,7 @@ class Hungarian(CountedDecider):
         widths = kinds[:, None]
         powers, most_j = (np.ones(1), math.inf) if self.energy_j is None else (POWERS, self.energy_j)
         snr, static = of.snr_up[:, None, None] * powers, of.static[:, None, None]
-        sent_s = seconds(uplink, of.up_bits[:, None, None], widths, snr, static)
+        sent_s = uplink.seconds(of.up_bits[:, None, None], widths, snr, static)
         sent_j = joules(of.send_w[:, None, None] + of.amplifier_w[:, None, None] * powers, sent_s)
         end_s = (of.before_work_s + of.compute_s)[:, None, None] + sent_s
         fits = (of.compute_j[:, None, None] + sent_j <= most_j) & (end_s <= of.deadline_s)

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from edgefl.config.component import Component
 
-__all__ = ["BoundedPolicy", "SessionPolicy", "SessionState", "TimedPolicy"]
+__all__ = ["BoundedPolicy", "SessionPolicy", "SessionState", "TimedPolicy", "since_best"]
 
 
 @dataclass(frozen=True)
@@ -123,3 +123,11 @@ class BoundedPolicy(SessionPolicy):
     @abstractmethod
     def evidence_of(self, state: SessionState) -> str | None:
         """Return the reason to end a session of at least min_rounds, or None."""
+
+
+def since_best(scores: Sequence[float]) -> int:
+    """Return the number of scores since the best one, of equal ones the first; all of them if none is a number."""
+    best, since = -math.inf, 0
+    for score in scores:
+        best, since = (score, 0) if score > best else (best, since + 1)
+    return since

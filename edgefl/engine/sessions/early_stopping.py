@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from edgefl.engine.sessions import BoundedPolicy, SessionState
+from edgefl.engine.sessions import BoundedPolicy, SessionState, since_best
 
 
 class EarlyStopping(BoundedPolicy):
@@ -22,10 +22,4 @@ class EarlyStopping(BoundedPolicy):
     patience: int = Field(10, ge=1, le=1_000_000, description="tests without a new best score")
 
     def evidence_of(self, state: SessionState) -> str | None:
-        best, since = float("-inf"), 0
-        for score in state.validated:
-            if score > best:
-                best, since = score, 0
-            else:
-                since += 1
-        return "early_stopping" if since >= self.patience else None
+        return "early_stopping" if since_best(state.validated) >= self.patience else None

@@ -44,9 +44,8 @@ class Algorithm(Component, RareVerbs):
     These methods, in the order of a round, are what nearly all algorithms need. The others are in `_rare.py`: terms
     of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
 
-    A device's own vectors follow it from session to session and from cell to cell, as long as it holds the same
-    data: after a new deal of the partition, devices begin without any. They change only if the device's update
-    reaches the server: a device that is cut off forgets the round.
+    A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
+    They change only if its update reaches the server: a device that is cut off forgets the round.
     """
 
     # what the next model is made of. models: the mean of the devices' models, sent to them unchanged; mean: the

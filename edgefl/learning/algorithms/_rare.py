@@ -161,5 +161,4 @@ class RareVerbs:
     @classmethod
     def keeps_own_model(cls) -> bool:
         """Return whether a device that is cut off in a round continues with the personal model that it had before."""
-
         return cls.has_personal() or cls.vectors_up == 0

@@ -1,6 +1,9 @@
 """Half: two populations with different labels."""
 
+from typing import Literal
+
 import numpy as np
+from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import PartitionInputs, Staying
@@ -9,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class Half(Staying):
-    """Give the first half of the devices a random half of the labels, and the second half the others.
+    """Give the first half of the devices half of the labels, and the second half the others.
 
     The devices that have a label share its samples; counts differ by at most one. With an odd number of devices the
     first half is larger; with an odd number of labels its half of the labels is smaller. Every sample goes to exactly
@@ -19,13 +22,20 @@ class Half(Staying):
     Source: the journal paper, appendix E; the early version, section 6.
     """
 
+    label_order: Literal["random", "ascending"] = Field(
+        "random",
+        description="ascending: the first devices have the smallest labels, as in the session papers' public files",
+    )
+
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
     ) -> np.ndarray:
         if devices < 2:
             raise EdgeflError("two halves need at least 2 devices")
         classes = int(labels.max()) + 1
-        shuffled = streams("label_sets").permutation(classes)
+        shuffled = np.arange(classes)
+        if self.label_order == "random":
+            shuffled = streams("label_sets").permutation(classes)
         common = self._common(classes)
         size = (classes + common) // 2
         first, second = shuffled[:size], shuffled[size - common :]

@@ -7,7 +7,7 @@ from edgefl.learning.partitions.half import Half
 
 
 class PartialOverlap(Half):
-    """Like `half`, but the two random label sets overlap: with 0.2 each has 60 % of the labels.
+    """Like `half`, but the two label sets overlap: with 0.2 each has 60 % of the labels.
 
     Samples of a common label are divided in half between the two halves of the devices. overlap = 0 is `half`.
     Source: the journal paper, appendix E; the early version, section 6.

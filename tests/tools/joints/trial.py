@@ -13,9 +13,7 @@ from random import Random
 import edgefl
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
-from edgefl.run_directory.snapshot import Every
 from tests.tools import kill
 from tests.tools.fuzz import LONGEST_MESSAGE, PLACED
 from tests.tools.fuzz_calls import CallResult, call
@@ -165,15 +163,15 @@ def _gone_on_with(folder: Path, rng: Random) -> Iterator[tuple[str, str]]:
         if seen == left:
             raise Interrupted(signal.SIGTERM)
 
-    run, every = folder / "left", Every(rounds=rng.choice((1, 2, 5)))
+    run, every = folder / "left", rng.choice((1, 2, 5))
     try:
         scenario = edgefl.load_scenario(folder / FILE)
-        edgefl.simulate(scenario, run, device="cpu", on_round=leave, every=every)
+        edgefl.simulate(scenario, run, device="cpu", on_round=leave, snapshot_rounds=every)
     except Interrupted:
         pass
     try:
         if seen >= left:
-            resume(run, every=every)
+            edgefl.resume(run, snapshot_rounds=every)
     except EdgeflError as error:
         yield "a run that was left goes on", f"left in round {left}: {error}"
         return

@@ -12,7 +12,7 @@ from edgefl.analysis.commands.line import app
 from edgefl.analysis.measures.drift import Reading
 
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-COMMON = {"runs", "partial", "names", "out"}
+COMMON = {"runs", "partial", "names", "out", "json", "quiet"}
 
 
 def options_of(name: str) -> dict[str, list[str]]:

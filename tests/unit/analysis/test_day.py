@@ -9,7 +9,8 @@ import pytest
 from PIL.PngImagePlugin import PngImageFile
 
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, report_day
+from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, _openings, report_day
+from edgefl.analysis.runs.load import Runs
 
 Write = Callable[..., Path]
 # residents at night, workers by day, residents again: from six in the evening on, with one of them away
@@ -54,11 +55,53 @@ def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> Non
     drawn = report_day(study(write_run), reference="good", out=tmp_path / "figures")
     assert drawn.figure is not None
     picture = PngImageFile(drawn.figure)
-    assert picture.size == (1600, 850)
+    assert picture.size == (1600, 1280)
     numbers = pd.read_csv(StringIO(picture.text[DAY_NUMBERS])).set_index(["variant", "hour"])
     assert numbers.loc[("good", 8), "participants"] == 2
     assert numbers.loc["bad"].index.tolist() == [4, 5, 6, 8, 9, 10, 18, 19, 20]
     assert (numbers["accuracy"]["good"] == 0.9).all()
+
+
+def test_what_an_opening_is_worth(write_run: Write) -> None:
+    """The residents of session 2 return in session 4: `good` needs its first round, `bad` misses 95 % of 0.8.
+
+    A round lasts 100 s and begins every 200 s; each costs 3 J, so that `bad` has cost its two rounds at least.
+    """
+    members, labels = ["1 2 3", "7 8", "1 2 3", "7 8"], ["0", "1", "0", "1"]
+    for name, accuracy in (("good", 0.8), ("bad", 0.5)):
+        rounds = [
+            {
+                "session": session,
+                "round": number,
+                "start_s": 1000.0 * session + 200 * (number - 1),
+                "latency_s": 100.0,
+            }
+            | {"accuracy": accuracy, "energy_j": 3.0, "phase": "pilot" if session == 1 else "train"}
+            for session in range(1, 5)
+            for number in (1, 2)
+        ]
+        sessions = [
+            {
+                "session": number + 1,
+                "devices": devices,
+                "labels": labels[number],
+                "accuracy_start": accuracy / 2,
+            }
+            for number, devices in enumerate(members)
+        ]
+        path = write_run(name, rounds, sessions)
+    runs = Runs.of(path.parent)
+    spent, goal, scope = _openings(runs.rounds, runs.sessions, "good", 0.5)
+    assert scope == "sessions whose population came back"
+    assert goal.short == "95 % of peak"
+    good, bad = (spent[spent["variant"] == name].iloc[0] for name in ("good", "bad"))
+    assert (good["accuracy_start"], good["seconds"], good["joules"], good["missed"]) == (
+        40.0,
+        100.0,
+        3.0,
+        False,
+    )
+    assert (bad["accuracy_start"], bad["seconds"], bad["joules"], bad["missed"]) == (25.0, 300.0, 6.0, True)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The picture of a moving network: its cells, where devices are at a time, and the frames of its film."""
 
 import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,12 +11,10 @@ import pytest
 import yaml
 from PIL import Image
 
-from edgefl.analysis.figures.moving import _cells_of
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.reports import moving
 from edgefl.analysis.reports.moving import draw_moving, frame_times_s
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.places import _hexagonal_sites_m
 
 Write = Callable[..., Path]
 ISD_M = 500.0
@@ -75,37 +72,13 @@ def day_of(path: Path) -> MovingRun:
     return moving_run(Runs.of(path), 0)
 
 
-def test_cells_share_the_map_and_each_is_nearest_to_its_site() -> None:
-    sites_m = _hexagonal_sites_m(1, ISD_M)
-    layout = {
-        "shape": "hexagons",
-        "sites": sites_m.tolist(),
-        "sectors": 3,
-        "azimuth_deg": 30.0,
-        "isd_m": ISD_M,
-    }
-    cells = _cells_of(layout)
-    assert list(cells) == list(range(21))
-    areas = [
-        abs(np.sum(x * np.roll(y, 1) - y * np.roll(x, 1))) / 2
-        for x, y in (corners.T for corners in cells.values())
-    ]
-    assert areas == pytest.approx([ISD_M**2 * math.sqrt(3) / 6] * 21, rel=1e-3)
-    for cell, corners in cells.items():
-        middle_m = corners.mean(axis=0)
-        assert np.hypot(*(sites_m - middle_m).T).argmin() == cell // 3
-        off_deg = np.degrees(np.arctan2(*(middle_m - sites_m[cell // 3])[::-1])) - 30 - 120 * (cell % 3)
-        assert (off_deg + 180) % 360 - 180 == pytest.approx(0, abs=1), "ahead of its panel"
-    assert _cells_of({**layout, "shape": "open"}) == {}
-
-
 def test_people_walk_between_records_and_change_cells_half_way(write_run: Write) -> None:
     day = day_of(run(write_run))
     places_m, serving = day.at(1800.0)
     assert places_m.tolist() == [[50.0, 0.0], [-225.0, 0.0]]
     assert serving.tolist() == [0, 0]
     assert [day.at(3600 * hour)[1][1] for hour in (3.4, 3.6, 9.0)] == [0, 5, 5]
-    assert day.streets == [STREET]
+    assert day.ground.streets == [STREET]
     assert [words for _, words in day.sessions] == ["1 residents"]
     assert day.served == [0]
     assert {name: of.tolist() for name, of in day.classes.items()} == {

@@ -138,7 +138,7 @@ def only_the_comparison_is_rendered(rendered: None, monkeypatch: pytest.MonkeyPa
 def test_the_figure_shows_every_variant_in_its_colour(write_study: Write, choices: dict) -> None:
     comparison = compare(write_study(**choices))
     image = imread(comparison.figure)
-    assert image.shape == (1000, 1600, 4)
+    assert image.shape == (1120, 1600, 4)
     for style in styles_of(comparison).values():
         assert pixels_of(image, style["color"]) > PIXELS_OF_A_LINE
 

@@ -160,11 +160,11 @@ def test_runs_of_other_variants_or_studies_are_refused(write_run: Writer, tmp_pa
 def test_the_command_writes_the_page(write_run: Writer, tmp_path: Path) -> None:
     out = tmp_path / "reproduction.md"
     folder = str(study(write_run, tmp_path))
-    assert main(["reproduction", folder, "--out", str(out)]) == 0
+    assert main(["papers", "--runs", folder, "--out", str(out)]) == 0
     text = out.read_text()
     assert text.startswith((PAPERS / "preface.md").read_text().rstrip())
     assert f"| `{STUDY}` | fedprox | 8 of 32 | seed 100 | 0.00 | 2 of 2 | 12 of 12 |" in text
-    assert main(["reproduction", str(tmp_path / "nothing")]) == 2
+    assert main(["papers", "--runs", str(tmp_path / "nothing")]) == 2
 
 
 def read_again(text: str) -> list[Reproduction]:

@@ -24,6 +24,12 @@ EVENTS = pd.DataFrame(
         (30.0, "departure", 0, None),
         (40.0, "switched_off", 0, None),
         (50.0, "switched_on", 0, None),
+        (52.0, "radio_link_failure", 0, None),
+        (53.0, "reestablished", 0, None),
+        (91.0, "radio_link_failure", 1, None),  # the device of cell 1 comes back in cell 0
+        (92.0, "reestablished", 0, 1),
+        (92.0, "handover", 0, 1),
+        (93.0, "handover", 1, 0),  # and returns
         (70.0, "arrival", 1, None),
         (80.0, "battery_empty", 1, None),
         (90.0, "battery_back", 1, None),

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 from edgefl.channel.carrier import MAX_SLOTS, Carrier
 from tests.refusals import refused_at
@@ -42,6 +43,19 @@ def test_rate_of_a_share() -> None:
     np.testing.assert_allclose(full.share_rate([0.0, 1.0], [5.0, 3.0]), [0.0, 2.0], rtol=1e-15)
     assert full.mean_share_rate(0.25, 2.5) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
     assert spread.mean_share_rate(0.25, 10.0) == pytest.approx(0.25 * 2.906514808, rel=1e-9)
+
+
+def test_payloads_take_what_a_slot_carries_on_average() -> None:
+    """Half of the band in half of the slots: at SNR 1.5 a static link carries log2(4) / 2 bits/s/Hz in each of them.
+
+    One that fades carries its mean rate. The ergodic rate at SNR 3 and e^(1/3) E1(1/3) / ln 2 are the same number.
+    """
+    half, static = band(weights=(1.0, 0.0)), np.array([True, False])
+    ergodic = math.exp(1 / 3) * special.exp1(1 / 3) / math.log(2)
+    slot_bits = [125 * 2.0, 125 * ergodic]
+    assert half.mean_slot_bits(0.5, 1.5, static) == pytest.approx(slot_bits, rel=1e-12)
+    assert half.seconds(1000.0, 0.5, 1.5, static) == pytest.approx(0.5 / np.array(slot_bits), rel=1e-12)
+    assert half.seconds(np.array([0.0, 7.0]), 0.5, 0.0).tolist() == [0.0, math.inf]
 
 
 def test_endless_transfers_are_refused_at_once() -> None:

@@ -93,11 +93,25 @@ def test_a_stack_of_nothing_has_nothing_anywhere() -> None:
     assert nothing.one_at(places(3), np.zeros(3, int)).shape == (0, 3)
 
 
-def test_a_stack_of_the_same_layers_is_the_same() -> None:
-    stack = FieldStack(LAYERS)
-    assert stack.equals(FieldStack(LAYERS))
-    assert not stack.equals(FieldStack(LAYERS[:2]))
-    assert not stack.equals(FieldStack([LAYERS[1], LAYERS[0], LAYERS[2]]))
+def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next stack of the same layers reads the same table; other layers, or another order, have their own."""
+    made, fill = [], GaussianFields.fill
+
+    def counted(layer: GaussianFields, table: np.ndarray) -> None:
+        made.append(layer)
+        fill(layer, table)
+
+    FieldStack(LAYERS[1:]).at(places(3))
+    monkeypatch.setattr(GaussianFields, "fill", counted)
+    first, second = FieldStack(LAYERS), FieldStack(LAYERS)
+    np.testing.assert_array_equal(first.at(places(3)), second.at(places(3)))
+    assert made == list(LAYERS)
+    assert first._table is second._table
+    with pytest.raises(ValueError, match="read-only"):
+        first._table[0] = 0.0
+    turned = FieldStack([LAYERS[1], LAYERS[0], LAYERS[2]]).at(places(3))
+    np.testing.assert_array_equal(turned[0], first.at(places(3))[1])
+    assert made == [*LAYERS, LAYERS[1], LAYERS[0], LAYERS[2]]
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:

@@ -92,8 +92,8 @@ def test_a_law_makes_another_field_of_the_same_key() -> None:
         GaussianFields(keys=[1], correlation_m=50.0, area_radius_m=80.0, stream=2, law=law)
         for law in ("exponential", "gaussian", "gaussian")
     )
-    assert smooth.equals(again)
-    assert not smooth.equals(rough)
+    assert smooth == again
+    assert smooth != rough
 
 
 def test_fields_are_continuous_across_cells() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edgefl.channel import fading
+from edgefl.channel.diversity import DiverseFading
 from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 
@@ -50,9 +50,22 @@ def test_what_was_drawn_ahead_is_not_drawn_again(monkeypatch: pytest.MonkeyPatch
     correlations = [*np.linspace(0.9, 0.9999, count - 1), 1.0]
     ahead, alone = ([LinkFading(KEY + i, rho, 400) for i, rho in enumerate(correlations)] for _ in range(2))
     draw_ahead(ahead, slot)
-    monkeypatch.setattr(fading, "_draw_pages", lambda *_: pytest.fail("drawn again"))
+    monkeypatch.setattr(LinkFading, "_drawn", lambda *_: pytest.fail("drawn again"))
     read = [link.power(slot, 400 - slot % 400) for link in ahead[:-1]]
     monkeypatch.undo()
     expected = [link.power(slot, 400 - slot % 400) for link in alone[:-1]]
     np.testing.assert_array_equal(read, expected)
     assert ahead[-1].mean_power == alone[-1].mean_power
+
+
+def test_links_of_several_kinds_and_static_ones_are_read_together() -> None:
+    links = [
+        LinkFading(KEY, 0.99),
+        LinkFading(KEY + 1, 1.0),
+        DiverseFading(KEY + 2, 0.99, 3),
+        DiverseFading(KEY, 1.0, 3),
+    ]
+    first_slots = np.array([0, 3, BLOCK - 5, 10**6])
+    expected = [link.power(int(slot), 20) for link, slot in zip(links, first_slots, strict=True)]
+    np.testing.assert_array_equal(power_of_many(links, first_slots, 20), expected)
+    assert (np.ptp(expected, axis=1) == 0.0).tolist() == [link.static for link in links]

@@ -117,7 +117,6 @@ key | LinkFading(x, 0.9) | -1; 2**128
 first_slot | LINK.gain(-1, 1)
 count | LINK.power(0, -1)
 stream | LINK.generator(0, -1)
-static | power_of_many([LINK, STATIC], np.array([0, 0]), 3)
 first_slots | power_of_many([LINK], np.array([-1]), 3)
 count | power_of_many([LINK], np.array([0]), 0)
 positive | linear_to_db(x) | 0.0; -1.0; nan

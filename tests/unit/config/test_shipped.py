@@ -112,7 +112,7 @@ def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFi
     assert capsys.readouterr().err == (
         "edgefl: error: no folder nowhere: give the folder of a run or of a study\n"
     )
-    for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "reproduction"):
+    for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "papers"):
         assert code_of(command, "--help") == 0
         assert f"Usage: edgefl {command}" in capsys.readouterr().out
 

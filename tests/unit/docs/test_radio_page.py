@@ -67,7 +67,6 @@ def test_a_law_can_be_left_out(law: radio.Law) -> None:
     assert whole != without
 
 
-@pytest.mark.usefixtures("fields_once")
 def test_small_runs_fill_the_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(radio, "LAWS", radio.LAWS[::14])
     rows = cells(radio.laws(map, small, seeds=(1,)))

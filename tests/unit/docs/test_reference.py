@@ -35,7 +35,7 @@ def test_every_key_component_and_name_is_there() -> None:
             assert f"### {kind}/{name} " in components
     names = "\n".join(reference.python())
     for name in set(edgefl.__all__) - {"__version__"}:
-        assert f"## edgefl.{name}\n" in names
+        assert f"    options: {{heading: edgefl.{name}" in names
     commands = "\n".join(reference.commands())
     for command in ("study", "doctor", "compare"):
         assert f"## edgefl {command}\n" in commands

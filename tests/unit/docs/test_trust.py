@@ -47,7 +47,6 @@ def test_laws(law: object) -> None:
     assert_written(law(), PRINTED)
 
 
-@pytest.mark.usefixtures("fields_once")
 @pytest.mark.parametrize(
     "runs", [trust_calibration, trust_rates, trust_runs], ids=["calibration", "rates", "runs"]
 )

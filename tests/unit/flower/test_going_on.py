@@ -25,7 +25,6 @@ import edgefl
 from edgefl import flower
 from edgefl.flower.keeping import Unkept, pack, state_of, unpack
 from edgefl.learning.warm_starts.similarity import Similarity
-from edgefl.run_directory.snapshot import Every
 from edgefl.testing import check_learner
 from tests.refusals import refused_at
 
@@ -94,7 +93,7 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(name: str, tmp_path: Path
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            edgefl.simulate(scenario, out, learner=LEARNERS[name](), on_round=leave, every=Every(rounds=1))
+            edgefl.simulate(scenario, out, learner=LEARNERS[name](), on_round=leave, snapshot_rounds=1)
         assert list((out / "snapshots").iterdir())
         edgefl.resume(out, learner=LEARNERS[name]())
         for table in whole.glob("*.csv"):

@@ -15,7 +15,6 @@ import edgefl
 from edgefl.analysis.runs.reading import EXACT
 from edgefl.contract import BEGIN, Evaluation, LocalRound, Now, Opening, SessionStart, StageFacts
 from edgefl.learners.own import Assignment
-from edgefl.run_directory.snapshot import Every
 from edgefl.testing import ContractError, assignment, check_learner
 from tests.refusals import refused_at
 
@@ -73,7 +72,7 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        edgefl.simulate(scenario, tmp_path / "left", learner=Ridge, on_round=leave, every=Every(rounds=3))
+        edgefl.simulate(scenario, tmp_path / "left", learner=Ridge, on_round=leave, snapshot_rounds=3)
     with refused_at("", "my_learner:Ridge", "learner=..."):
         edgefl.resume(tmp_path / "left")
     trained: list[int] = []

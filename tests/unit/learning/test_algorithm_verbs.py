@@ -1,5 +1,6 @@
 """What an algorithm's verbs reach: two models, early stopping, what is counted, and what is not there."""
 
+import inspect
 import pickle
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -57,6 +58,7 @@ from tests.unit.learning.test_algorithms import (
 )
 
 SECOND, THIRD = ROUNDS[1:]
+LINES_OF_A_SCREEN = 60
 
 
 class Normed(Model):
@@ -68,6 +70,10 @@ class Normed(Model):
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         layers = [nn.Flatten(), nn.Linear(INPUTS, 5), nn.BatchNorm1d(5), nn.Dropout(0.3)]
         return nn.Sequential(*layers, nn.Linear(5, classes))
+
+
+def test_the_contract_of_most_algorithms_fits_on_a_screen() -> None:
+    assert len(inspect.getsource(Algorithm).splitlines()) <= LINES_OF_A_SCREEN
 
 
 def one_round(algorithm: Algorithm, **options: Any) -> LocalResult:

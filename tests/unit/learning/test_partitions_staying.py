@@ -131,6 +131,20 @@ def test_halves_of_the_early_version(classes: int, devices: int) -> None:
     np.testing.assert_array_equal(held[held > 0], 600 // (devices // 2))
 
 
+@pytest.mark.parametrize(
+    ("partition", "first", "second"),
+    [
+        (Half(label_order="ascending"), range(5), range(5, 10)),
+        (PartialOverlap(label_order="ascending"), range(6), range(4, 10)),  # 10 labels, 2 in both sets
+    ],
+)
+def test_label_sets_in_ascending_order(partition: Half, first: range, second: range) -> None:
+    for seed in (1, 2):
+        held = dealt(partition, shuffled_labels([60] * 10, seed), 4, seed) > 0
+        assert np.flatnonzero(held[:2].any(axis=0)).tolist() == list(first)
+        assert np.flatnonzero(held[2:].any(axis=0)).tolist() == list(second)
+
+
 @pytest.mark.parametrize("classes", [10, 100, 200])
 @pytest.mark.parametrize("devices", [10, 20, 100])
 def test_partial_overlap_of_the_early_version(classes: int, devices: int) -> None:

@@ -22,7 +22,6 @@ from edgefl.run.resuming import resume
 from edgefl.run_directory.snapshot import Every
 from tests.tools import kill
 
-pytestmark = pytest.mark.usefixtures("fields_once")
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
 PUBLISHED = [
     (1.0, 1, 1e-5, 4.37717810002493),

@@ -2,11 +2,13 @@
 
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edgefl.places import masts
 from edgefl.run.plan import prepare
 from edgefl.scenario import scenario
 from edgefl.scenario.scenario import Scenario
@@ -73,6 +75,23 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
     assert one.layout.cells == 3
     notes = prepare(one).notes
     assert "layout.sites: masts.csv has 6 cells at 3 places: 3 sites" in notes
+
+
+def test_a_file_is_read_once_and_again_when_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For the layout and for the note on its rows, which a table of millions of cells makes worth a minute."""
+    read, table = [], masts._of_table
+
+    def counted(file: masts.SitesFile, path: Path) -> Iterator[masts.Row]:
+        read.append(path.name)
+        return table(file, path)
+
+    monkeypatch.setattr(masts, "_of_table", counted)
+    prepare(loaded(tmp_path, OPENCELLID))
+    assert read == ["masts.csv"]
+    assert loaded(tmp_path, OPERATOR).layout.cells == 4
+    assert read == ["masts.csv"] * 2
 
 
 def test_azimuths_are_sectors(tmp_path: Path) -> None:

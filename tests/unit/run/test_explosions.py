@@ -12,6 +12,7 @@ from edgefl import load_scenario, simulate
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import ENERGIES, DeviceRound, DeviceScore, Round, Session
 from edgefl.run.explosions import HOPELESS_S, HUGE_LOSS, LONG_S, TIMES_THE_MEDIAN, Extremes, notes
+from edgefl.scenario.scenario import Scenario
 
 FAR: dict[str, Any] = {
     "name": "far",
@@ -62,8 +63,19 @@ def parts(number: int, uplinks_s: list[float], outcome: str = "completed") -> di
     }
 
 
+PLAIN = Scenario.model_validate(
+    {
+        "name": "plain",
+        "devices": {"count": 4},
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+        "learning": {"dataset": "digits", "model": "logistic"},
+        "radio": {"preset": "journal"},
+    }
+)
+
+
 def told(extremes: Extremes) -> list[str]:
-    return list(notes(extremes, gives_up=False))
+    return list(notes(extremes, list(PLAIN.by_federation.values()), PLAIN.radio))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,15 @@ def test_the_checker_passes() -> None:
     check_env(RoundEnv(SMALL), skip_render_check=True)
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ["edgefl/Round-v0", "edgefl.run.gym:edgefl/Round-v0"])
+def test_gymnasium_makes_it_by_name(name: str) -> None:
+    made = gymnasium.make(name, scenario=SMALL, controls=("who",))
+    assert isinstance(made.unwrapped, RoundEnv)
+    assert made.action_space.shape == (4, 1)
+    check_env(made.unwrapped, skip_render_check=True)
+
+
 def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
     env = RoundEnv(SMALL, controls=("who",), accuracy=0.0, seconds=1.0, joules=2.0)
     first, info = env.reset(seed=5)

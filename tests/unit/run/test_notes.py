@@ -14,6 +14,8 @@ import pytest
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
 from edgefl.rng import Streams
+from edgefl.run import explosions, notes, preflight
+from edgefl.run.explosions import Extremes, _Slowest
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
@@ -366,17 +368,19 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
 
 def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> None:
     few, more = (Counts(uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (3, 4))
-    assert list(_without_coverage(few, 40)) == []
-    assert_matches(list(_without_coverage(more, 40)), "out of coverage: on average 4 devices")
-    assert_matches(list(_without_coverage(few, 30)), "out of coverage: on average 3 devices")
+    assert list(_without_coverage(few, 40, indoors=True)) == []
+    assert_matches(list(_without_coverage(more, 40, indoors=True)), "out of coverage: on average 4 devices")
+    assert_matches(list(_without_coverage(few, 30, indoors=True)), "out of coverage: on average 3 devices")
     lost = Counts(uncovered=[1], rounds=Counter({0: 4}), timers=1)
-    (note,) = _without_coverage(lost, 40)
+    (note,) = _without_coverage(lost, 40, indoors=True)
     assert note.startswith("out of coverage: on average 1 device of a cell")
     assert "and 1 of 4 rounds (25.0%) ended with a timer" in note
     in_two = Counts(uncovered=[2] * 4, rounds=Counter({0: 2, 1: 2}))
-    assert_matches(list(_without_coverage(in_two, 40)), "out of coverage: on average 2 devices")
+    assert_matches(list(_without_coverage(in_two, 40, indoors=True)), "out of coverage: on average 2 devices")
     many = Counts(uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
-    assert_matches(list(_without_coverage(many, 20_000)), "out of coverage: on average 19,978 devices")
+    assert_matches(
+        list(_without_coverage(many, 20_000, indoors=True)), "out of coverage: on average 19,978 devices"
+    )
 
 
 def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
@@ -401,3 +405,121 @@ def test_what_is_not_as_in_networks_is_said_where_they_are_meant(
     assert any(says in note for note in notes_of(tmp_path / "nr", **sections))
     sections["radio"] = {**sections["radio"], "preset": "journal"}
     assert not any(says in note for note in notes_of(tmp_path / "journal", **sections))
+
+
+TRAINED = {**{key: of for key, of in BASE.items() if key != "workload"}, "learning": LEARNING}
+EXPLODED = Extremes(
+    latencies_s=[1.0],
+    slowest=_Slowest(1e4, 0, "uplink", "round 1"),
+    huge=("round 1", 1e9),
+    not_finite={"loss": "round 1"},
+)
+STUCK = Counts(participants=9, rounds=Counter({0: 3}), models={0: 0})
+AWAY = Counts(participants=9, rounds=Counter({0: 3}), uncovered=[9, 9], timers=1)
+WAITED = Counts(participants=9, rounds=Counter({0: 3}), timers=1)
+FAST = SimpleNamespace(median=lambda direction: 99.0)
+
+
+def advice_of(scenario: Scenario) -> str:
+    """All notes that advise a setting, on a run in which everything went wrong."""
+    kinds = scenario.devices.kinds()
+    found: list[str] = [
+        *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),
+        *notes._never_aggregated(scenario.rounds, STUCK),
+        *notes._churn_that_never_acted(kinds, STUCK, 1.0),
+        *notes._movement_that_never_acted(kinds, STUCK, 1.0),
+        *_without_coverage(AWAY, indoors=any(kind.indoor_share for kind in kinds)),
+        *explosions.notes(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
+        *notes._radiated_power_only(scenario.radio, kinds),
+        *notes._two_bands_at_once(scenario.radio),
+        *notes._beyond_nr(FAST, scenario.radio.link),  # type: ignore[arg-type]
+        *(preflight._of_personal_models(scenario.learning) if scenario.learning else ()),
+        *(preflight._of_costs(scenario.learning) if scenario.learning else ()),
+    ]
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("before", "advice", "followed"),
+    [
+        ({"layout": {"rings": 1}}, "layout.sectors: 3", {"layout": {"sectors": 3}}),
+        ({"layout": {"rings": 1, "isd_m": 400}}, "radio.path_loss: uma", {"radio": {"path_loss": "uma"}}),
+        (
+            {"layout": {"rings": 1}, "handover": {"time_to_trigger_s": 0.1}},
+            "time_to_trigger_s: 0.64",
+            {"handover": {"time_to_trigger_s": 0.64}},
+        ),
+        (
+            {"layout": {"rings": 1}, "handover": {"l3_filter_k": 4}},
+            "l3_filter_k: 8",
+            {"handover": {"l3_filter_k": 8}},
+        ),
+        ({"layout": {"rings": 1}}, "a3_offset_db above 3", {"handover": {"a3_offset_db": 15}}),
+        (
+            {"layout": {"rings": 1}, "radio": {"propagation": {"line_of_sight": "probabilistic"}}},
+            "line_of_sight: soft",
+            {"radio": {"propagation": {"line_of_sight": "soft"}}},
+        ),
+        *(
+            (
+                {"layout": {"rings": 1}, "radio": {"propagation": {key: 0.1}}},
+                f".{key}: 0.5",
+                {"radio": {"propagation": {key: 0.5}}},
+            )
+            for key in ("site_correlation", "los_site_correlation")
+        ),
+        ({"rounds": {"deadline_s": 1.0}}, "a longer rounds.deadline_s", {"rounds": {"deadline_s": None}}),
+        ({"rounds": {"min_updates": 2}}, "a lower rounds.min_updates", {"rounds": {"min_updates": 1}}),
+        (
+            {"devices": {"churn": {"name": "duty_cycle", "on_s": 0.1, "off_s": 0.1}}},
+            "take always_on",
+            {"devices": {"churn": "always_on"}},
+        ),
+        (
+            {"devices": {"mobility": {"name": "random_waypoint"}}},
+            "take static",
+            {"devices": {"mobility": "static"}},
+        ),
+        ({"devices": {"indoor_share": 0.5}}, "a lower indoor_share", {"devices": {"indoor_share": 0.0}}),
+        (
+            {"learning": {"local": {"clip_norm": None}}},
+            ", or learning.local.clip_norm,",
+            {"learning": {"local": {"clip_norm": 1.0}}},
+        ),
+        ({}, "; rounds.deadline_s ends a round", {"rounds": {"deadline_s": 1.0}}),
+        ({"radio": {"preset": "journal"}}, "radio.preset: nr", {"radio": {"preset": "nr"}}),
+        (
+            {"radio": {"monitoring": {"t310_s": None}, "link": {"rates": "shannon"}}},
+            "radio.monitoring.t310_s gives up",
+            {"radio": {"monitoring": {"t310_s": 1.0}}},
+        ),
+        (
+            {"devices": {"power": "journal"}},
+            "power: tr38840 or phone_5g",
+            {"devices": {"power": "tr38840"}},
+        ),
+        ({"radio": {"tdd": None}}, "leave radio.tdd out", {"radio": {"tdd": {"pattern": "DDDSU"}}}),
+        ({}, "); radio.link.max_efficiency caps", {"radio": {"link": {"max_efficiency": 7.4}}}),
+        (
+            {"learning": {"algorithm": "apfl"}},
+            "tested_on: devices",
+            {"learning": {"evaluation": {"tested_on": "devices"}}},
+        ),
+        (
+            {"learning": {"algorithm": "scaffold", "cost": {"payload": "model"}}},
+            "learning.cost.payload: exchanged",
+            {"learning": {"cost": {"payload": "exchanged"}}},
+        ),
+        (
+            {"learning": {"algorithm": "moon", "cost": {"booked": "processed"}}},
+            "learning.cost.booked: all",
+            {"learning": {"cost": {"booked": "all"}}},
+        ),
+    ],
+)
+def test_advice_is_not_given_where_it_is_followed(
+    before: dict[str, Any], advice: str, followed: dict[str, Any]
+) -> None:
+    lacking = within(within(TRAINED, {"radio": {"preset": "nr"}}), before)
+    assert advice in advice_of(Scenario.model_validate(lacking))
+    assert advice not in advice_of(Scenario.model_validate(within(lacking, followed)))

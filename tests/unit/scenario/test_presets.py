@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import reduce
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,16 @@ import pytest
 import yaml
 
 from edgefl.commands.descriptions import describe, sections
+from edgefl.commands.sections import tree
 from edgefl.config import registry
 from edgefl.config.component import parameters_of
-from edgefl.config.gone_keys import INTO
 from edgefl.config.yaml_source import parse_value
+from edgefl.engine.air.presets import Preset
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.learning.settings import LearningSettings
 from edgefl.scenario import presets
-from edgefl.scenario.presets import PRESETS, keys_of_presets
+from edgefl.scenario.presets import FOLLOWS, PRESETS, keys_of_presets
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.studies import planning
 from edgefl.testing.cell import within
@@ -207,41 +209,120 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
 # ---- defaults are told as they are
 
 
-def told(key: str) -> dict[str, Any]:
-    """What `describe` says of a key's default, by preset."""
-    section, _, name = key.rpartition(".")
-    lines = describe(key).splitlines()
-    line = next((one for one in lines if one.startswith("  default: ")), None)
-    if line is None:  # a section of its own: its parent tells
-        parent = next(one for one in describe(section).splitlines() if one.startswith(f"  {name}: "))
-        line = "default: " + parent.rpartition("default ")[2].removesuffix(")")
-    usual, _, journal = line.partition("default: ")[2].partition(", or ")
+def told(text: str) -> dict[str, Any]:
+    """The default by preset, as `describe` and the reference word it."""
+    usual, _, journal = text.partition(", or ")
     journal = journal.removesuffix(" with preset: journal")
-    return {preset: read(text) for preset, text in (("nr", usual), ("journal", journal or usual))}
+    usual = usual.partition(" (it follows ")[0]
+    return {preset: read(said) for preset, said in (("nr", usual), ("journal", journal or usual))}
 
 
 def read(text: str) -> Any:
     return None if text == "none" else parse_value(text, "describe")
 
 
-def every_default() -> Iterator[tuple[str, Any]]:
-    one = scenario()
-    inner = sorted(INTO)  # sections in sections
-    for section in ("cell", "layout", "handover", "devices", "radio", "rounds", "learning", "record", *inner):
-        for name, field in type(attrgetter(section)(one)).model_fields.items():
-            if not field.is_required():
-                yield f"{section}.{name}", attrgetter(f"{section}.{name}")(one)
+def described_default(key: str) -> str:
+    """What `describe` says of a key's default; of a section, its parent says it."""
+    line = next((one for one in describe(key).splitlines() if one.startswith("  default: ")), None)
+    if line is not None:
+        return line.removeprefix("  default: ")
+    section, _, name = key.rpartition(".")
+    lines = describe(section or "scenario").splitlines()
+    return next(one for one in lines if one.startswith(f"  {name}: ")).rpartition("default ")[2][:-1]
 
 
-def test_every_key_that_is_left_out_is_what_the_reference_says() -> None:
-    """Of whatever section: a component by its name, a section by its keys."""
-    for key, value in every_default():
-        if key in ("radio.preset", "devices.count", "learning.algorithm"):  # which `scenario` gives
-            continue
-        for preset, said in told(key).items():
-            if said != "set by its keys":
-                expected = value if preset == "nr" else value_of(scenario(preset), key)
-                assert value_of(scenario(preset, {key: said}), key) == expected, (preset, key)
+def in_schema(key: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema's words on a key, whatever refers to its section."""
+    node: dict[str, Any] = {"properties": schema["properties"]}
+    for name in key.split("."):
+        waiting, found = [node], list[dict[str, Any]]()
+        while waiting:
+            one = waiting.pop(0)
+            if "$ref" in one:
+                waiting.append(schema["$defs"][one["$ref"].rpartition("/")[2]])
+            found += [one["properties"][name]] if name in one.get("properties", {}) else []
+            names = one.get("additionalProperties"), *one.get("patternProperties", {}).values()
+            waiting += [inner for inner in names if isinstance(inner, dict)]
+            waiting += [*one.get("anyOf", ()), *one.get("oneOf", ())]
+        node = found[0]
+    return node
+
+
+def of_schema(node: dict[str, Any]) -> dict[str, Any]:
+    """The default by preset, as the JSON Schema words it."""
+    both = re.search(r"; by default (.+), or (.+) with preset: journal", node["description"])
+    default = node.get("default")
+    return {"nr": default, "journal": read(both[2].strip()) if both else default}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_default_is_told_as_it_is(preset: Preset) -> None:
+    """By `describe`, the reference and the schema: what a scenario has that leaves the key out."""
+    one, schema = scenario(preset), Scenario.model_json_schema()
+    reference = {row[0].strip("`"): row[4] for _, _, rows in sections() for row in rows}
+    given = ("name", "devices.count", "sessions", "learning", "learning.algorithm", "radio.preset")
+    checked = 0
+    for before, section in tree():
+        for name, field in section.model_fields.items():
+            key, text = f"{before}{name}", described_default(f"{before}{name}")
+            if key in given:
+                continue
+            assert reference[key] == ("required" if field.is_required() else text), key
+            if field.is_required() or text in ("set by its keys", "as in devices"):
+                continue
+            own = reduce(lambda of, part: getattr(of, part, None), before.split(".")[:-1], one)
+            if isinstance(own, section):  # with what the presets fill in
+                set_so = value_of(scenario(preset, {key: told(text)[preset]}), key)
+                assert set_so == getattr(own, name), key
+            else:
+                assert told(text)[preset] == plain(field.get_default(call_default_factory=True)), key
+            node = in_schema(key, schema)
+            if isinstance(told(text)[preset], str | int | float | None) and "description" in node:
+                assert of_schema(node)[preset] == told(text)[preset], key
+            checked += 1
+    assert checked > 200
+
+
+SHANNON = {"radio.link.rates": "shannon"}
+# a key that a default follows -> other keys of a scenario in which such defaults differ
+CAUSES: dict[str, dict[str, Any]] = {
+    "rounds.selector": {"rounds.selector": {"name": "least_energy", "count": 2}},
+    "carrier_hz": {"radio.carrier_hz": 0.8e9},
+    "bandwidth_hz": {"radio.bandwidth_hz": 20e6},
+    "path_loss": {"radio.path_loss": "inh", "cell.radius_m": 80.0},
+    "line_of_sight": {"radio.propagation.line_of_sight": "never"},
+    "array_gain_db": {"radio.budget.array_gain_db": 10.0},
+    "rates": SHANNON,
+    "shadowing": {"radio.propagation.shadowing": "round"},
+    "t310_s": {"radio.monitoring.t310_s": None, **SHANNON},
+    "sectors": {"layout.sectors": 3},
+    "azimuth_deg": {"layout": {"sites": [[0, 0]], "azimuth_deg": [[30.0, 150.0, 270.0]]}},
+    "indoors_by": {"devices.indoors_by": "place"},
+    "circuit_power_w": {"devices.circuit_power_w": 0.2},
+    "uplink_circuit_power_w": {"devices.uplink_circuit_power_w": 0.2},
+    # where a default has changed by rates already
+    "sharing": {"radio.sharing": "static", **SHANNON},
+    "uplink_power_over_share": {"radio.budget.uplink_power_over_share": "per_resource_block", **SHANNON},
+}
+BESIDE = {"t310_s": SHANNON, "sharing": SHANNON, "uplink_power_over_share": SHANNON}
+
+
+def test_defaults_that_follow_other_keys_say_so() -> None:
+    """And no other default follows any of these keys."""
+    follows = {key: set(re.split(r", | and ", said)) for key, said in FOLLOWS.items()}
+    assert set.union(*follows.values()) == set(CAUSES)
+    for cause, changes in CAUSES.items():
+        plain_one, other = scenario(changes=BESIDE.get(cause, {})), scenario(changes=changes)
+        differ = {key for key in KEYS if value_of(plain_one, key) != value_of(other, key)}
+        assert differ - set(changes) - {"layout.sites"} == {
+            key for key, of in follows.items() if cause in of
+        }, cause
+    assert describe("tdd").startswith("radio.tdd\n")
+    assert "default: 44 (it follows path_loss and bandwidth_hz), or 43 with" in describe("server_power_dbm")
+
+
+def plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
 
 
 def test_keys_of_classes_are_those_of_devices_where_they_are_left_out() -> None:

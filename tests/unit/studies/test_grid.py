@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from edgefl.studies import StudyPlan, plan
+from edgefl import analysis, load_scenario
+from edgefl.studies import StudyOptions, StudyPlan, plan, run
+from tests.refusals import refused_at
 
 SCENARIO = """\
 name: radio
@@ -13,9 +15,9 @@ workload: {payload_bits: 1000, flops_per_sample: 1}
 STUDY = "name: small\nscenario: radio.yaml\nseeds: [2, 1]\nvariants: {b: {}, a: {}}\n"
 
 
-def planned(folder: Path, grid: str) -> StudyPlan:
+def planned(folder: Path, grid: str, study: str = STUDY) -> StudyPlan:
     (folder / "radio.yaml").write_text(SCENARIO)
-    (folder / "study.yaml").write_text(f"{STUDY}grid: {grid}\n")
+    (folder / "study.yaml").write_text(f"{study}grid: {grid}\n")
     return plan(folder / "study.yaml")
 
 
@@ -25,7 +27,8 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
         *[(5, 1e6)] * 2,
         *[(50, 1e7)] * 2,
     ]
-    assert found.runs[0].path == Path("size-5 1 MHz", "b", "seed-2")
+    assert found.runs[0].path == Path("size-5-1-MHz", "b", "seed-2")
+    assert found.runs[0].member.setting == {"size": "5 1 MHz"}
 
 
 def test_every_key_can_be_swept(tmp_path: Path) -> None:
@@ -49,3 +52,46 @@ def test_order_is_the_files(tmp_path: Path) -> None:
     ]
     assert found.runs[0].member.variants == ("b", "a")
     assert found.runs[0].member.reference is None
+
+
+PLAIN = STUDY.partition("variants")[0]
+
+
+def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
+    """They are the scenario as it is, which gives its name."""
+    found = planned(tmp_path, "{radio.bandwidth_hz: [1.0e+6, 2.0e+6]}", PLAIN)
+    assert [run.path.as_posix() for run in found.runs] == [
+        f"bandwidth-{mhz}-MHz/radio/seed-{seed}" for seed in (2, 1) for mhz in (1, 2)
+    ]
+    assert {run.member.variants for run in found.runs} == {("radio",)}
+    named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
+    assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
+    with refused_at("", "varies nothing: give variants, a grid, or both"):
+        planned(tmp_path, "{}", PLAIN)
+    with refused_at("", "is a study; `edgefl study"):
+        load_scenario(tmp_path / "study.yaml")
+
+
+def test_two_labels_need_two_folders(tmp_path: Path) -> None:
+    with refused_at("", "'a b' and 'a-b' would have the same folder, a-b"):
+        planned(tmp_path, "{}", f"{PLAIN}variants: {{a b: {{}}, a-b: {{}}}}\n")
+    with refused_at("", "'1 MHz' and '1-MHz' would have the same folder, 1-MHz"):
+        planned(tmp_path, "{width: {1 MHz: {radio.bandwidth_hz: 1.0e+6}, 1-MHz: {}}}", PLAIN)
+
+
+def test_folders_of_an_earlier_version_are_read_and_renamed_to_continue(tmp_path: Path) -> None:
+    found = planned(tmp_path, "{radio.bandwidth_hz: [1.0e+6, 2.0e+6]}", PLAIN)
+    out = run(found, tmp_path / "out", StudyOptions(executor="inline"))
+    for path in out.glob("bandwidth-*"):
+        path.rename(path.with_name(path.name.replace("-MHz", " MHz")))
+    assert list(analysis.load_settings(out)) == [
+        (("bandwidth", "1 MHz"),),
+        (("bandwidth", "2 MHz"),),
+    ]
+    with refused_at("", "bandwidth-", " MHz/radio/seed-", "earlier version", "(bandwidth-"):
+        run(found, out, StudyOptions(executor="inline"))
+    for path in out.glob("bandwidth-*"):
+        path.rename(path.with_name(path.name.replace(" MHz", "-MHz")))
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("run.json")}
+    run(found, out, StudyOptions(executor="inline"))
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("run.json")} == before

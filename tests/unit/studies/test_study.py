@@ -34,7 +34,7 @@ def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) 
     text = "variants: {a: {}, 5 devices: {devices.count: 5}}\ngrid: {radio.bandwidth_hz: [1.0e+6, 2.0e+6]}\n"
     paths = planned(tmp_path, text)
     assert len(set(paths)) == len(paths) == 2 * 2 * 2
-    assert paths[0] == "bandwidth-1 MHz/a/seed-1"
+    assert paths[0] == "bandwidth-1-MHz/a/seed-1"
 
 
 def test_labels_have_the_units_that_tables_have() -> None:

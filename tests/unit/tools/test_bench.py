@@ -105,7 +105,6 @@ def test_deciders_are_all_timed_and_the_rival_finds_no_fewer_joules() -> None:
     assert report.deciders(figures).row_count == len(figures["ms"]) + 1
 
 
-@pytest.mark.usefixtures("fields_once")
 def test_radio_reports_slots_and_presets(monkeypatch: pytest.MonkeyPatch) -> None:
     small_sizes = {
         "DEVICES": 10,

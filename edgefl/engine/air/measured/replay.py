@@ -1,7 +1,7 @@
 """The radio, the gains and the serving cells of a run with measured rates."""
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -14,8 +14,8 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.budget import Budget
-from edgefl.engine.air.gains import LargeScaleState, RoundKey
-from edgefl.engine.air.links import DIRECTIONS, Links
+from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
+from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
 from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.progressive import ProgressiveTransfer
@@ -126,34 +126,14 @@ class MeasuredRadio(Radio):
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
         return np.ones(len(ids), dtype=bool), np.ones(len(ids))
 
-    def open_round(
-        self,
-        state: LargeScaleState,
-        cell: int,
-        payload_bits: dict[Direction, Sequence[int]],
-        *,
-        decided: Mapping[Direction, FloatArray] | None = None,
-        power: FloatArray | None = None,
-        lead_slots: int = 0,
-    ) -> RadioRound:
-        many = len(state.ids)
-        none, full = np.zeros(many), np.ones(many)
-        shares = dict.fromkeys(DIRECTIONS, full)
-        links = Links(
-            state.ids,
-            [cell] * many,
-            [_STEADY] * many,
-            self.budget.snr(state),
-            shares,
-            none,
-            full,
-            full * math.inf,
-        )
+    def open_round(self, state: LargeScaleState, cell: int, *_: Any, **__: Any) -> RadioRound:
+        whole, cells = dict.fromkeys(DIRECTIONS, np.ones(len(state.ids))), [cell] * len(state.ids)
+        links = self.given(state, cells, self.budget.snr(state), whole).links
         return _ReplayedRound(self.air, links, cell, rates=self._rates)
 
 
 @dataclass
-class MeasuredGains:
+class MeasuredGains(LargeScaleGains):
     """Gains that order devices by their downlink rates, for selectors.
 
     cells_m: [cells, 2] a point of each cell, for distances. now_s: returns the time at which rounds open.
@@ -162,8 +142,6 @@ class MeasuredGains:
     rates: MeasuredRates
     cells_m: FloatArray
     now_s: Callable[[], float] = lambda: 0.0
-    clamped: int = 0
-    beyond: int = 0
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -172,11 +150,6 @@ class MeasuredGains:
         gains_db = 10.0 * np.log10(np.maximum(bit_s, 1.0)) - 120.0  # over 1 Tbit/s
         distances_m = np.hypot(*(positions_m[np.asarray(ids, dtype=np.intp)] - self.cells_m[cell]).T)
         return LargeScaleState(ids, gains_db, distances_m, np.zeros(len(ids)), key, everywhere_m=positions_m)
-
-    def power_db(self, *places: Any, **named: Any) -> Any:
-        raise NotImplementedError("measured rates are no function of the place")
-
-    of_survey = of_links = power_db
 
 
 class MeasuredCells(Measurements):

@@ -61,28 +61,29 @@ class Selection:
 
 
 class Choice:
-    """A plain selector, which sees only gains."""
+    """The choice of a cell's participants by its selector.
 
-    def __init__(self, selector: Selector) -> None:
-        self._selector = selector
+    A plain selector sees only gains; a decider sees expected costs and past rounds, and has a memory.
 
-    @staticmethod
-    def of(
+    Args:
+        report_bits: bits that each participant sends besides its update.
+    """
+
+    def __init__(
+        self,
         selector: Selector,
         simulation: Simulation,
         cell: int,
         processors: Processors,
         deadline_s: float | None,
         report_bits: int,
-    ) -> "Choice":
-        """Return the choice of a plain selector or a decider.
-
-        Args:
-            report_bits: bits that each participant sends besides its update.
-        """
-        if not isinstance(selector, Decider):
-            return Choice(selector)
-        return _Deciding(selector, Outlook(simulation, cell, processors, deadline_s), report_bits)
+    ) -> None:
+        self._selector, self._report_bits = selector, report_bits
+        if isinstance(selector, Decider):
+            self._outlook = Outlook(simulation, cell, processors, deadline_s)
+            self._history = History(self._outlook.devices)
+            self._memory: Memory = {}
+            self._session = 0
 
     def decide(
         self,
@@ -105,32 +106,9 @@ class Choice:
         Raises:
             EdgeflError: the answer is not a valid decision.
         """
-        return Decision(self._selector.select(Candidates(state.ids, state.gains_db, turn), number, rng))
-
-    def note(self, made: Made) -> Columns:
-        """Record the outcome of a round."""
-        return NOTHING
-
-
-class _Deciding(Choice):
-    """A decider with its memory and the history of its participants."""
-
-    def __init__(self, decider: Decider, outlook: Outlook, report_bits: int) -> None:
-        self._decider, self._outlook, self._report_bits = decider, outlook, report_bits
-        self._history = History(outlook.devices)
-        self._memory: Memory = {}
-        self._session = 0
-
-    def decide(
-        self,
-        state: LargeScaleState,
-        session: int,
-        turn: int,
-        wanted: int,
-        number: int,
-        rng: np.random.Generator,
-        stage: Stage,
-    ) -> Decision:
+        decider = self._selector
+        if not isinstance(decider, Decider):
+            return Decision(decider.select(Candidates(state.ids, state.gains_db, turn), number, rng))
         if session != self._session:
             self._session = session
             self._history.known[:] = False
@@ -139,20 +117,19 @@ class _Deciding(Choice):
         if news:
             told = cast(ForetellingStage, stage).expected(news)
             self._history.expect(told, self._report_bits)
-        candidates = self._outlook.candidates(
-            state, self._history, turn, wanted, fades=self._decider.sees_fading
-        )
-        decision = self._decider.decide(candidates, number, rng, self._memory)
-        self._check(decision, candidates, number)
+        candidates = self._outlook.candidates(state, self._history, turn, wanted, fades=decider.sees_fading)
+        decision = decider.decide(candidates, number, rng, self._memory)
+        self._check(decider, decision, candidates, number)
         self._memory = decision.memory
         return decision
 
     def note(self, made: Made) -> Columns:
-        if made.facts.evaluates:
+        """Record the outcome of a round for a decider."""
+        if isinstance(self._selector, Decider) and made.facts.evaluates:
             self._history.note(made.local, made.parts, made.turn - 1, self._report_bits)
         return NOTHING
 
-    def _check(self, decision: Decision, candidates: Candidates, number: int) -> None:
+    def _check(self, decider: Decider, decision: Decision, candidates: Candidates, number: int) -> None:
         """Raise if a decision is invalid."""
         if not isinstance(decision, Decision):
             raise self._wrong(f"returned {decision!r:.40}: return a Decision")
@@ -169,7 +146,7 @@ class _Deciding(Choice):
             values = getattr(decision, name)
             if values is None:
                 continue
-            if key not in self._decider.sets:
+            if key not in decider.sets:
                 raise self._wrong(f"returned {name}: add {key!r} to its `sets`")
             if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
                 raise self._wrong(
@@ -179,5 +156,5 @@ class _Deciding(Choice):
                 raise self._wrong(f"returned {name} that sum to {np.sum(values):g}: return at most 1")
 
     def _wrong(self, what: str) -> EdgeflError:
-        name = registry.name_of("selectors", self._decider)
+        name = registry.name_of("selectors", self._selector)
         return EdgeflError(f"{name} {what}", ("rounds", "selector"))

@@ -8,6 +8,9 @@ from edgefl.channel.units import FloatArray
 from edgefl.contract import REPORTED_LOSS, REPORTED_NORM, Expected, LocalRound
 from edgefl.engine.parts import Part
 
+OF_THE_PAST = (
+    "held", "samples", "down_bits", "up_bits", "loss", "norm", "duration_s", "joules", "taken", "completed"
+)  # fmt: skip
 REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
@@ -45,6 +48,7 @@ class History:
                 there = arrived & np.isfinite(told)
                 getattr(self, name)[ids[there]] = told[there]
 
-    def age(self, ids: np.ndarray, turn: int) -> FloatArray:
-        """Return [ids] the rounds since each device's last part, or inf if it had none."""
-        return np.where(np.isnan(self.turn[ids]), np.inf, turn - self.turn[ids])
+    def of(self, ids: np.ndarray, turn: int) -> dict[str, FloatArray]:
+        """Return the fields of Candidates [ids] that follow from the past; `age` counts rounds until this turn."""
+        age = np.where(np.isnan(self.turn[ids]), np.inf, turn - self.turn[ids])
+        return {"age": age, **{name: getattr(self, name)[ids] for name in OF_THE_PAST}}

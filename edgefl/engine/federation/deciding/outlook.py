@@ -14,7 +14,7 @@ from edgefl.engine.federation.deciding.history import History
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Candidates
-from edgefl.engine.selectors._resources import joules, seconds
+from edgefl.engine.selectors._resources import joules
 
 
 class _Access(NamedTuple):
@@ -73,12 +73,47 @@ class Outlook:
         rests_s, listens_s = np.array(leads, dtype=float).reshape(-1, 2).T * air.slot_s
         return _Access(rests_s, rests_s + listens_s, self._watts[3, ids] * listens_s)
 
+    def _silent_s(self, ids: np.ndarray) -> list[float]:
+        """Return the time since each device's last transfer."""
+        tails, now_s = self._simulation.network.power.tails, self._simulation.env.now
+        return [tails.since_s(id_, now_s) for id_ in ids.tolist()]
+
     def _tails_j(self, ids: np.ndarray, between_s: FloatArray) -> FloatArray:
         """Return the joules [ids] of a part's tails; the first tail ends when the upload begins, at the latest."""
         tails = self._simulation.network.power.tails
         if not tails.any:
             return np.empty(0)
         return tails.energies_j(ids, between_s) + tails.energies_j(ids, math.inf)
+
+    def _charge_j(self, ids: np.ndarray) -> FloatArray:
+        """Return the joules [ids] left in each battery, inf on mains."""
+        charges = self._simulation.network.power.charges()
+        left = [charges[id_] for id_ in ids.tolist()] if charges else [None] * len(ids)
+        return np.array([math.inf if one is None else one.left_j for one in left])
+
+    def _computing(self, ids: np.ndarray, samples: FloatArray) -> dict[str, FloatArray]:
+        """Return the fields of Candidates [ids] about processors and their work."""
+        each = zip(ids.tolist(), samples.astype(int).tolist(), strict=True)
+        costs = [self._processors.cost(id_, many) for id_, many in each]
+        compute_s, compute_j = np.array(costs).reshape(-1, 2).T
+        return {
+            "cycles": self._processors.flops_per_sample * samples / self._flops_per_cycle[ids],
+            "clock_hz": self._clock_hz[ids],
+            "capacitance": self._capacitance[ids],
+            "compute_s": compute_s,
+            "compute_j": compute_j,
+        }
+
+    def _watts_on_air(self, ids: np.ndarray) -> dict[str, FloatArray]:
+        """Return the fields of Candidates [ids] about power during a transfer, averaged over the TDD frame."""
+        receive_w, amplifier_w, send_w, wait_w = self._watts[:, ids]
+        carriers = self._simulation.radio.air.carriers
+        on_down, on_up = carriers["downlink"].frame.mean, carriers["uplink"].frame.mean
+        return {
+            "receive_w": receive_w * on_down + wait_w * (1 - on_down),
+            "amplifier_w": amplifier_w * on_up,
+            "send_w": send_w * on_up + wait_w * (1 - on_up),
+        }
 
     def candidates(
         self, state: LargeScaleState, past: History, turn: int, wanted: int, *, fades: bool = False
@@ -90,37 +125,21 @@ class Outlook:
             wanted: number of participants, on equal shares.
             fades: whether to include the fading of the next slot.
         """
-        simulation, cell, ids = self._simulation, self._cell, np.asarray(state.ids, dtype=np.intp)
-        radio = simulation.radio
+        radio, ids = self._simulation.radio, np.asarray(state.ids, dtype=np.intp)
+        known = past.of(ids, turn)
         share = 1.0 / min(max(1, wanted), len(ids))
         snr, radiated = radio.budget.snr(state), radio.budget.uplink_power(state, np.full(len(ids), share))
-        static, power = radio.fading_now(state.ids, cell, all_=fades)
+        static, power = radio.fading_now(state.ids, self._cell, all_=fades)
         held = np.where(static, power, 1.0)
         carriers = radio.air.carriers
-        receive_w, amplifier_w, send_w, wait_w = self._watts[:, ids]
-        samples = past.samples[ids]
-        costs = [
-            self._processors.cost(id_, many)
-            for id_, many in zip(ids.tolist(), samples.astype(int).tolist(), strict=True)
-        ]
-        compute_s, compute_j = np.array(costs).reshape(-1, 2).T
-        down_bits, up_bits = past.down_bits[ids], past.up_bits[ids]
+        watts, down_bits, up_bits = self._watts_on_air(ids), known["down_bits"], known["up_bits"]
+        computing = self._computing(ids, known["samples"])
         snr_down, snr_up = snr["downlink"] * held, snr["uplink"] * held
-        down_s = seconds(carriers["downlink"], down_bits, share, snr_down, static)
-        up_s = seconds(carriers["uplink"], up_bits, share, snr_up * radiated, static)
-        tails = simulation.network.power.tails
-        since_s = [tails.since_s(id_, radio.env.now) for id_ in ids.tolist()]
-        first = self._access("downlink", ids, down_bits, down_s, since_s)
-        second = self._access("uplink", ids, up_bits, up_s, compute_s.tolist())
-        # power during a transfer, averaged over the TDD frame
-        on_down, on_up = carriers["downlink"].frame.mean, carriers["uplink"].frame.mean
-        receive_w = receive_w * on_down + wait_w * (1 - on_down)
-        send_w, amplifier_w = send_w * on_up + wait_w * (1 - on_up), amplifier_w * on_up
-        charges = simulation.network.power.charges()
-        charge_j = np.full(len(ids), np.inf)
-        if charges:
-            left = [charges[id_] for id_ in ids.tolist()]
-            charge_j = np.array([math.inf if one is None else one.left_j for one in left])
+        down_s = carriers["downlink"].seconds(down_bits, share, snr_down, static)
+        up_s = carriers["uplink"].seconds(up_bits, share, snr_up * radiated, static)
+        first = self._access("downlink", ids, down_bits, down_s, self._silent_s(ids))
+        second = self._access("uplink", ids, up_bits, up_s, computing["compute_s"].tolist())
+        sending_w = watts["send_w"] + watts["amplifier_w"] * radiated
         return Candidates(
             ids=state.ids,
             gains_db=state.gains_db,
@@ -129,36 +148,20 @@ class Outlook:
             downlink=carriers["downlink"],
             uplink=carriers["uplink"],
             lowest_snr=radio.air.monitoring.lowest_snr["uplink"],
-            held=past.held[ids],
-            samples=samples,
-            cycles=self._processors.flops_per_sample * samples / self._flops_per_cycle[ids],
-            clock_hz=self._clock_hz[ids],
-            capacitance=self._capacitance[ids],
-            down_bits=down_bits,
-            up_bits=up_bits,
             snr_down=snr_down,
             snr_up=snr_up,
             static=static,
             radiated=radiated,
-            receive_w=receive_w,
-            amplifier_w=amplifier_w,
-            send_w=send_w,
             down_s=first.time_s + down_s,
-            compute_s=compute_s,
             up_s=second.time_s + up_s,
             up_access_s=second.time_s,
-            down_j=first.energy_j + joules(receive_w, down_s) + self._j_bit[0, ids] * down_bits,
-            compute_j=compute_j,
-            up_j=second.energy_j + joules(send_w + amplifier_w * radiated, up_s) + self.bits_j(ids, up_bits),
-            tail_j=self._tails_j(ids, compute_s + second.rests_s),
-            charge_j=charge_j,
+            down_j=first.energy_j + joules(watts["receive_w"], down_s) + self._j_bit[0, ids] * down_bits,
+            up_j=second.energy_j + joules(sending_w, up_s) + self.bits_j(ids, up_bits),
+            tail_j=self._tails_j(ids, computing["compute_s"] + second.rests_s),
+            charge_j=self._charge_j(ids),
             packet_errors=radio.packet_errors,
-            loss=past.loss[ids],
-            norm=past.norm[ids],
-            duration_s=past.duration_s[ids],
-            joules=past.joules[ids],
-            age=past.age(ids, turn),
-            taken=past.taken[ids],
-            completed=past.completed[ids],
+            **known,
+            **computing,
+            **watts,
             fading=power if fades else np.empty(0),
         )

@@ -22,7 +22,8 @@ SCHEDULE = {"name": "schedule", "count": 1, "rounds": ROUNDS}
 
 def world(waterfall_db: float | None, **options: Any) -> SmallWorld:
     """Links without fading, so that each has one probability."""
-    radio = within({"link": {"uplink_waterfall_db": waterfall_db}}, options.pop("radio", {}))
+    link = options.pop("link", {"uplink_waterfall_db": waterfall_db})
+    radio = within({"link": link}, options.pop("radio", {}))
     return small_world(
         PLACES_M, policy=SCHEDULE, radio=radio, learner=Scripted(work=(1, 10, 10_000, 10_000)), **options
     )
@@ -38,6 +39,18 @@ class Told(CountedDecider):
     ) -> Decision:
         self._told.append(candidates)
         return Decision(candidates.ids)
+
+
+def test_a_threshold_parts_strong_links_from_weak_ones() -> None:
+    """Without fading: every upload above the threshold arrives, and none below it."""
+    decider = Told(count=4)
+    world(None, rules={"selector": decider}).run()
+    snr = decider._told[0].snr_up * 4  # full power on a quarter of the band
+    between = float(10 * np.log10(np.sort(snr)[1:3]).mean())
+    rows = world(None, link={"uplink_threshold_db": between}).run().rows.of[DeviceRound]
+    for device, one in enumerate(snr):
+        outcomes = {row.outcome for row in rows if row.device == device}
+        assert outcomes == {"completed" if 10 * np.log10(one) > between else "lost_uplink"}
 
 
 def test_lost_as_often_as_the_model_says_and_paid_for() -> None:

@@ -43,7 +43,6 @@ WORLD: dict[str, Any] = {
 }
 
 
-@pytest.mark.usefixtures("fields_once")
 @pytest.mark.parametrize("policy", ["drop", "finish"])
 def test_a_run_is_the_same_when_every_tick_is_looked_at(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

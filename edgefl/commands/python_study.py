@@ -1,23 +1,28 @@
 """Studies and comparisons from Python, as `edgefl study` and `edgefl compare` run them."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from edgefl.config.yaml_source import write
 from edgefl.errors import EdgeflError
-from edgefl.scenario.scenario import Scenario, given
+from edgefl.run.showing import Showing, showing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from edgefl import studies
     from edgefl.analysis import Comparison
+    from edgefl.analysis.measures.targets import Target
     from edgefl.run.results import StudyResults
+    from edgefl.scenario.scenario import Scenario
 
 Overrides = Mapping[str, Any]
 
 
 def study(
-    base: str | Path | Mapping[str, Any] | Scenario,
+    base: "str | Path | Mapping[str, Any] | Scenario",
     variants: Mapping[str, Overrides | None] | None = None,
     *,
     seeds: Sequence[int] = (),
@@ -26,6 +31,10 @@ def study(
     out: str | Path | None = None,
     device: str = "auto",
     jobs: int | None = None,
+    retry: bool = False,
+    alone: bool = False,
+    snapshot_rounds: int | None = None,
+    progress: bool = True,
 ) -> "StudyResults":
     """Run every variant with every seed; `edgefl.compare` then compares them.
 
@@ -45,6 +54,10 @@ def study(
             below runs/.
         device: as in `simulate`.
         jobs: processes at once; None for one per core.
+        retry: whether to repeat runs that failed before.
+        alone: whether to train every run by itself, even if runs could share training.
+        snapshot_rounds: as in `simulate`.
+        progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
         The directory of the study: a path, with the tables of all runs, and the `.answer` to its question.
@@ -53,9 +66,45 @@ def study(
         EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if some runs failed and the
             others are complete.
     """
-    from edgefl import studies
+    with showing(progress) as shown:
+        from edgefl import studies
+        from edgefl.run_directory.snapshot import Every
 
-    options = studies.StudyOptions(device, jobs)
+        options = studies.StudyOptions(
+            device,
+            jobs,
+            begins=lambda part: shown.begin({run.label: run.scenario for run in part.runs}),
+            progress=shown.update,
+            failed=lambda failure: _failed(shown, failure),
+            noted=shown.note,
+            retry=retry,
+            share=not alone,
+            every=Every(rounds=snapshot_rounds),
+        )
+        with _planned(base, variants, seeds, reference, question) as plan:
+            results = studies.run(plan, out, options)
+        shown.end((), results.line())
+    return results
+
+
+def _failed(shown: Showing, failure: "studies.Failed") -> None:
+    shown.failed(failure.label)
+    shown.note(f"failed: {failure}{failure.trace and chr(10)}{failure.trace}")
+
+
+@contextmanager
+def _planned(
+    base: "str | Path | Mapping[str, Any] | Scenario",
+    variants: Mapping[str, Overrides | None] | None,
+    seeds: Sequence[int],
+    reference: str | None,
+    question: Mapping[str, Any] | None,
+) -> "Iterator[studies.StudyPlan]":
+    """Yield the plan of a study file, or of variants of a scenario, which are written as a file for the time."""
+    from edgefl import studies
+    from edgefl.config.yaml_source import write
+    from edgefl.scenario.scenario import Scenario, given
+
     if isinstance(base, Mapping):
         base = given(base)
     if not isinstance(base, Scenario):
@@ -63,7 +112,8 @@ def study(
             raise EdgeflError(
                 "a study file has its own variants, reference and question: give a scenario to vary it here"
             )
-        return studies.run(studies.plan(base, seeds=seeds), out, options)
+        yield studies.plan(base, seeds=seeds)
+        return
     if not variants:
         raise EdgeflError(
             'variants: name at least one, e.g. {"as it is": None, "wide": {"radio.bandwidth_hz": 2e8}}'
@@ -79,7 +129,7 @@ def study(
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(write(content), encoding="utf-8")
-        return studies.run(studies.plan(file, base=base.source), out, options)
+        yield studies.plan(file, base=base.source)
 
 
 def compare(
@@ -87,11 +137,18 @@ def compare(
     names: Sequence[str] = (),
     partial: bool = False,
     out: str | Path | None = None,
-    **options: Any,
+    reference: str | None = None,
+    target: "str | float | Target | Sequence[str | float | Target]" = "95%",
+    recurring: Literal["labels", "population"] = "labels",
+    overlap: float = 0.5,
+    columns: Sequence[str] = (),
+    transposed: bool = False,
+    interval: bool = False,
 ) -> "Comparison":
     """Compare the variants of a study, or any runs: `.table`, `.per_session`, `.detail` are data frames.
 
-    `.figure` is a PNG file; `.out` is the folder with all files.
+    `.plot()` draws, `.figure` is a PNG file; `.out` is the folder with all files. A notebook shows verdicts, table
+    and figure.
 
     The tables hold seconds and joules to a target accuracy, peaks, and paired tests over seeds; they are also written
     as comparison.csv, .md, .tex and .png.
@@ -101,7 +158,15 @@ def compare(
         names: replace the directories' names, in their order.
         partial: include incomplete runs.
         out: folder to write; None for the directory of the runs, or `comparison` beside several.
-        options: as for `edgefl.analysis.compare`: reference, target (one or several), recurring, layout.
+        reference: variant with which others are compared; None for the study's.
+        target: accuracy to reach, one or several: 0.8, or a share of the best accuracy: `95%` (of the reference's),
+            `95% of NAME`, `95% of best`.
+        recurring: average over sessions whose labels, or whose population, were seen before.
+        overlap: two sessions have the same population if at least this share of the devices in either session is in
+            both.
+        columns: names of the table's columns, in this order; all that apply if left out.
+        transposed: whether LaTeX and Markdown have a column per variant.
+        interval: whether to show 95 % intervals instead of standard deviations.
 
     Returns:
         The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
@@ -111,10 +176,22 @@ def compare(
     """
     from edgefl.analysis import compare as compared
     from edgefl.analysis import load_runs
+    from edgefl.analysis.runs.choices import Layout
 
-    folders = [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
     try:
-        loaded = load_runs(folders, names=names, partial=partial)
-        return compared(loaded, out=out, **options)
+        return compared(
+            load_runs(folders_of(runs), names=names, partial=partial),
+            out=out,
+            reference=reference,
+            target=target,
+            recurring=recurring,
+            overlap=overlap,
+            layout=Layout(columns, transposed, interval),
+        )
     except ValueError as error:
         raise EdgeflError(f"not compared: {error}") from error
+
+
+def folders_of(runs: Sequence[str | Path | Sequence[str | Path]]) -> list[str | Path]:
+    """Return the folders that a call names, one by one or in lists."""
+    return [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]

@@ -1,0 +1,296 @@
+"""List what papers report, where edgefl stands with it, and every number that was compared.
+
+The facts of each paper are in `analysis/papers/facts`: one file per paper, one entry per table and figure. The
+numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+import yaml
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from edgefl.analysis.page.markup import markdown_table
+from edgefl.analysis.reports.reproduction import PAPERS, Reproduction, reproduce
+from edgefl.analysis.runs.reading import EXACT
+
+FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
+# A number agrees with the paper's if it is within these bands, which were fixed before the runs: accuracies within
+# two points or two standard errors of the difference, all other quantities within 15 %.
+POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
+SEEDS_OF_PAPERS = 3  # where a paper prints a standard deviation, over as many seeds
+COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
+State = Literal["ran", "ready", "closed", "same"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A table or figure of a paper.
+
+    Attributes:
+        paper: the paper's short name.
+        name: as the paper calls it, such as `table X`.
+        shows: what it reports.
+        state: ran (numbers of ours exist), ready (a scenario or study is shipped), closed (no run can give it), or
+            same (`elsewhere` has it).
+        elsewhere: paper and name of the same result, if another paper has it.
+        command: what runs it; empty if nothing does.
+        needs: data, time or hardware that a run needs.
+        why: the reason for a state or a difference.
+        recorded: names of the files in `ours`.
+    """
+
+    paper: str
+    name: str
+    shows: str
+    state: State
+    elsewhere: str = ""
+    command: str = ""
+    needs: str = ""
+    why: str = ""
+    recorded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper and its results, in the paper's order."""
+
+    name: str
+    title: str
+    authors: str
+    results: tuple[Result, ...]
+
+    def result(self, name: str) -> Result:
+        """Return the result of a name, such as `table X` or only `X`.
+
+        Raises:
+            ValueError: no result of this name; lists the names.
+        """
+        wanted = name.casefold()
+        for one in self.results:
+            if wanted in (one.name.casefold(), one.name.partition(" ")[2].casefold()):
+                return one
+        known = ", ".join(one.name for one in self.results)
+        raise ValueError(f"{self.name} has no '{name}': it has {known}")
+
+
+def papers() -> list[Paper]:
+    """Read the facts of all papers, in the order of their files."""
+    return [_paper(file) for file in sorted(FACTS.glob("*.yaml"))]
+
+
+def paper(name: str) -> Paper:
+    """Return the facts of one paper.
+
+    Raises:
+        ValueError: no paper of this name; lists the names.
+    """
+    file = FACTS / f"{name}.yaml"
+    if not file.is_file():
+        known = ", ".join(sorted(one.stem for one in FACTS.glob("*.yaml")))
+        raise ValueError(f"no paper '{name}': edgefl knows {known}")
+    return _paper(file)
+
+
+def _paper(file: Path) -> Paper:
+    facts = yaml.safe_load(file.read_text(encoding="utf-8"))
+    return Paper(
+        file.stem,
+        facts["title"],
+        facts["authors"],
+        tuple(_result(file.stem, name, entry) for name, entry in facts["results"].items()),
+    )
+
+
+def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
+    if "same" in entry:
+        return Result(paper_name, name, "", "same", elsewhere=entry["same"])
+    runs = [
+        f"edgefl {verb} {entry[key]}"
+        for verb, key in (("study", "study"), ("run", "scenario"))
+        if key in entry
+    ]
+    return Result(
+        paper_name,
+        name,
+        entry["shows"],
+        entry["state"],  # type: ignore[arg-type]
+        command=" ".join(runs),
+        needs=entry.get("needs", ""),
+        why=entry.get("why", ""),
+        recorded=tuple(entry.get("recorded", ())),
+    )
+
+
+# ---- numbers
+
+
+def record(one: Reproduction) -> Path:
+    """Write a study's numbers beside the paper's, as a file of `ours`.
+
+    Rows that no run gave are left out. Accuracies are in percent.
+    """
+    units = {"latency_mean_s": "seconds", "energy_j": "joules"}
+    rows = [
+        [
+            " ".join([*(str(getattr(row, axis)) for axis in one.axes), f"{one.by} {getattr(row, one.by)}"]),
+            row.variant,
+            units.get(str(getattr(row, one.by)), "points"),
+            row.paper,
+            row.paper_std,
+            row.ours,
+            row.ours_std,
+            len(one.seeds),
+        ]
+        for row in one.present.itertuples()
+    ]
+    file = OURS / f"{one.study}.csv"
+    table = pd.DataFrame(rows, columns=COLUMNS).to_csv(index=False, float_format="%.4g", lineterminator="\n")
+    file.write_text(f"# {one.source}\n{table}", encoding="utf-8")
+    return file
+
+
+def compared(result: Result) -> pd.DataFrame:
+    """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
+    files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
+    table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
+    return table.assign(agrees=[agrees(*row) for row in _numbers(table)])
+
+
+def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: float, seeds: int) -> bool:
+    """Tell if our number is within the band around the paper's."""
+    if unit != "points":
+        return abs(ours - theirs) <= SHARE * abs(theirs)
+    ours_error = ours_std**2 / seeds if ours_std == ours_std else 0.0
+    theirs_error = theirs_std**2 / SEEDS_OF_PAPERS if theirs_std == theirs_std else 0.0
+    band = max(POINTS, ERRORS * (ours_error + theirs_error) ** 0.5)
+    return abs(ours - theirs) <= band
+
+
+def _numbers(table: pd.DataFrame) -> Iterator[tuple[str, float, float, float, float, int]]:
+    names = ["unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
+    yield from table[names].itertuples(index=False, name=None)
+
+
+# ---- words
+
+
+def overview(known: Sequence[Paper]) -> pd.DataFrame:
+    """Count the results of each paper by state; a result that two papers print counts for the first one."""
+    rows = {}
+    for one in known:
+        states = [result.state for result in one.results]
+        rows[one.name] = [str(states.count(state)) for state in ("ran", "ready", "closed", "same")] + [
+            one.title
+        ]
+    columns = ["ran", "ready", "closed", "elsewhere", "title"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def show(name: str | None = None, result: str | None = None, console: Console | None = None) -> None:
+    """Print the papers, the results of one, or one result with its numbers.
+
+    Raises:
+        ValueError: no paper or result of this name; lists the names.
+    """
+    console = console or Console(highlight=False, markup=False, emoji=False)
+    if name is None:
+        _print(console, "paper", overview(papers()))
+        console.print("Look at one: edgefl papers NAME [TABLE]")
+    elif result is None:
+        one = paper(name)
+        console.print(f"{one.authors}: {one.title}", style="bold")
+        _print(console, "result", contents(one))
+    else:
+        found = paper(name).result(result)
+        for line in sentences(found):
+            console.print(line)
+        if len(numbers := compared(found)):
+            _print(console, "setting", numbers_table(numbers))
+
+
+def _print(console: Console, corner: str, frame: pd.DataFrame) -> None:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in (corner, *frame.columns):
+        table.add_column(column, overflow="fold")
+    for index, row in zip(frame.index, frame.to_numpy().tolist(), strict=True):
+        table.add_row(str(index), *map(str, row))
+    console.print(table)
+
+
+def contents(one: Paper) -> pd.DataFrame:
+    """List the results of a paper with their states."""
+    rows = {
+        result.name: [result.state, result.shows or f"{result.elsewhere} has it"] for result in one.results
+    }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["state", "shows"])
+
+
+def sentences(result: Result) -> list[str]:
+    """Say what a result shows, its state, what a run needs, and how our numbers agree."""
+    if result.state == "same":
+        return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
+    lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
+    lines += [f"Run it with `{result.command}`."] * bool(result.command)
+    lines += [f"Needs: {result.needs}."] * bool(result.needs)
+    lines += [f"Remark: {result.why}."] * bool(result.why)
+    numbers = compared(result)
+    if len(numbers):
+        lines.append(f"{numbers['agrees'].sum()} of {len(numbers)} numbers are within the band.")
+    return lines
+
+
+def numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
+    """Write numbers as text: the paper's, ours, and whether ours is within the band."""
+    rows = [
+        [
+            row.variant,
+            row.unit,
+            _spread(row.theirs, row.theirs_std),
+            _spread(row.ours, row.ours_std),
+            str(row.seeds),
+            "yes" if row.agrees else "no",
+        ]
+        for row in numbers.itertuples()
+    ]
+    columns = ["variant", "unit", "theirs", "ours", "our seeds", "within"]
+    return pd.DataFrame(rows, index=list(numbers["setting"]), columns=columns)
+
+
+def _spread(value: float, std: float) -> str:
+    return f"{value:.4g}" + (f" ± {std:.2g}" if std == std else "")
+
+
+def audit(known: Sequence[Paper]) -> str:
+    """Write docs/audit.md: every published number that was compared, by paper and result."""
+    parts = [(PAPERS / "audit.md").read_text(encoding="utf-8").rstrip()]
+    found = {
+        (one, result): numbers for one in known for result in one.results if len(numbers := compared(result))
+    }
+    rows = {
+        f"{one.name}, {result.name}": [
+            result.shows,
+            str(len(numbers)),
+            str(int(numbers["agrees"].sum())),
+            result.why,
+        ]
+        for (one, result), numbers in found.items()
+    }
+    columns = ["shows", "numbers", "within the band", "remarks"]
+    parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index", columns=columns), "result"))
+    count = sum(len(numbers) for numbers in found.values())
+    within = sum(int(numbers["agrees"].sum()) for numbers in found.values())
+    parts.append(f"{within} of {count} numbers are within the band ({within / count:.0%}).")
+    for (one, result), numbers in found.items():
+        parts += [f"## {one.name}, {result.name}", markdown_table(numbers_table(numbers), "setting")]
+    return "\n\n".join(parts) + "\n"
+
+
+def record_studies(folders: Sequence[Path]) -> list[str]:
+    """Record the numbers of finished studies; return a line for each."""
+    return [f"{len(one.present)} numbers of {one.study}: {record(one)}" for one in map(reproduce, folders)]

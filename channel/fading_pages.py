@@ -1,0 +1,191 @@
+"""Pages of fading: drawn for many links together, kept while they are read, and drawn again with the same numbers."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from edgefl.channel.units import FloatArray
+
+# Pages of one grid that a link keeps: the edges of a page can lie on two pages
+KEPT = 2
+
+# Regions of the random counter; draws of different regions never overlap
+_FADING_REGION = 0
+_STREAM_REGION = 1
+_EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
+# one generator, reset for each page: takes a seventh of the time of a new one
+_REUSED = np.random.Generator(np.random.Philox())
+
+
+class LinkDraws:
+    """Random numbers of one link, by slot and purpose.
+
+    Args:
+        key: 128-bit key.
+
+    Raises:
+        ValueError: the key is out of range.
+    """
+
+    def __init__(self, key: int) -> None:
+        if not 0 <= key < 2**128:
+            raise ValueError(f"key must be a 128-bit number >= 0, got {key}")
+        self.key = key
+        # Philox takes arrays of 64-bit words in half the time of big integers
+        self._words = np.array((key & 2**64 - 1, key >> 64), dtype=np.uint64)
+
+    def generator(
+        self, first_slot: int, stream: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
+        """Return a random generator of this link for a slot and purpose, independent of the fading.
+
+        Args:
+            first_slot: the slot, 0 to 2^64 - 1.
+            stream: number of the purpose, 0 to 2^64 - 1.
+            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
+
+        Raises:
+            ValueError: a number is out of range.
+        """
+        if not (0 <= first_slot < 2**64 and 0 <= stream < 2**64):
+            raise ValueError(f"first_slot and stream must be >= 0 and below 2^64, got {first_slot}, {stream}")
+        return self._draws(first_slot, stream, _STREAM_REGION, reused)
+
+    def _draws(
+        self, index: int, level: int, region: int, reused: np.random.Generator | None = None
+    ) -> np.random.Generator:
+        # The lowest 64 bits of the counter advance with each draw; the rest identifies the page.
+        counter = np.array((0, index, level, region), dtype=np.uint64)
+        if reused is None:
+            return np.random.Generator(np.random.Philox(key=self._words, counter=counter))
+        # in a seventh of the time
+        fresh = {"buffer": _EMPTY_BUFFER, "buffer_pos": 4, "has_uint32": 0, "uinteger": 0}
+        state = {"counter": counter, "key": self._words}
+        reused.bit_generator.state = {"bit_generator": "Philox", "state": state, **fresh}
+        return reused
+
+
+class PagedFading(LinkDraws):
+    """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
+
+    A page depends on the link's key, its level and its index alone; the newest ones are kept. Single draws cost more
+    than the numbers that they draw, so `hold` draws the pages of many links together.
+
+    Args:
+        correlation: between consecutive slots; with 1 the fading never changes.
+        slots: of a page. points: of a page of each coarser grid. levels: number of grids.
+    """
+
+    renews = True
+    parts: ClassVar[tuple[int, ...]]  # shape of the numbers of a slot, from which `powers` computes its power
+
+    def __init__(self, key: int, correlation: float, slots: int, points: int, levels: int) -> None:
+        super().__init__(key)
+        self.correlation = correlation
+        self.static = correlation == 1.0
+        self.slots, self._points = slots, points
+        self._pages: list[dict[int, npt.NDArray[Any]]] = [{} for _ in range(levels)]
+
+    def _alike(self, level: int) -> tuple[Hashable, int]:
+        """Return what pages must have in common to be drawn together, and the number of pages drawn at once."""
+        raise NotImplementedError
+
+    @staticmethod
+    def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
+        """Return pages [n, ...] of links, given by their indices; links and level agree in `_alike`."""
+        raise NotImplementedError
+
+    @staticmethod
+    def powers(numbers: FloatArray) -> FloatArray:
+        """Return the power [links, slots] of the numbers [links, *parts, slots] of pages."""
+        raise NotImplementedError
+
+    @property
+    def mean_power(self) -> float:
+        """Mean power over time: for a static link its power, for any other the expectation, 1."""
+        return float(self.power(0, 1)[0]) if self.static else 1.0
+
+    def power(self, first_slot: int, count: int) -> FloatArray:
+        """Return [count] the power of the slots first_slot, first_slot + 1, ...; its mean is 1.
+
+        Raises:
+            ValueError: negative slot or count.
+        """
+        return np.array(self.powers(self._read(first_slot, count)[None])[0])
+
+    def forget(self) -> None:
+        """Drop the pages; reading them draws the same numbers again."""
+        for pages in self._pages:
+            pages.clear()
+
+    def _read(self, first_slot: int, count: int) -> FloatArray:
+        """Return the numbers [*parts, count] of slots; a view of a page if they are on one."""
+        if first_slot < 0 or count < 0:
+            raise ValueError(f"first_slot and count must be >= 0, got {first_slot} and {count}")
+        page, start = divmod(first_slot, self.slots)
+        if self.static:
+            return np.repeat(self._page(0, 0)[..., :1], count, axis=-1)
+        if start + count <= self.slots:  # the usual case
+            return np.asarray(self._page(0, page)[..., start : start + count])
+        return read_pages([self], np.array([first_slot]), count)[0]
+
+    def _page(self, level: int, index: int) -> npt.NDArray[Any]:
+        if index not in self._pages[level]:
+            hold(level, [(self, index)])
+        return self._pages[level][index]
+
+    def _keep(self, level: int, index: int, page: npt.NDArray[Any]) -> None:
+        pages = self._pages[level]
+        if len(pages) == self._kept(level):
+            del pages[next(iter(pages))]
+        pages[index] = page.copy()  # a page must not keep the others in memory
+
+    def _kept(self, level: int) -> int:
+        return KEPT
+
+    def _point(self, level: int, index: int) -> npt.NDArray[Any]:
+        """Return [parts] one point of a coarser grid."""
+        page, offset = divmod(index, self._points)
+        point: npt.NDArray[Any] = self._page(level, page)[..., offset]
+        return point
+
+
+def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
+    """Draw the missing pages of links, given by their indices, those that are alike together."""
+    missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
+    together: dict[Hashable, list[tuple[PagedFading, int]]] = {}
+    for place in missing.values():
+        together.setdefault((type(place[0]), place[0]._alike(level)), []).append(place)
+    for some in together.values():
+        one = some[0][0]
+        _, at_once = one._alike(level)
+        for first in range(0, len(some), at_once):
+            batch = some[first : first + at_once]
+            for (link, index), page in zip(batch, one._drawn(level, batch), strict=True):
+                link._keep(level, index, page)
+
+
+def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
+    """Return the numbers [links, *parts, count] of links of one kind that fade, from each one's first slot on."""
+    numbers = np.empty((len(links), *links[0].parts, count))
+    pages, starts = (of.tolist() for of in np.divmod(first_slots, [link.slots for link in links]))
+    done, left = [0] * len(links), list(range(len(links)))
+    while left:  # one page of each link at a time; missing ones are drawn together
+        hold(0, [(links[i], pages[i]) for i in left])
+        for i in left:
+            link, start, begin = links[i], starts[i], done[i]
+            end = begin + min(link.slots - start, count - begin)
+            numbers[i, ..., begin:end] = link._page(0, pages[i])[..., start : start + end - begin]
+            pages[i], starts[i], done[i] = pages[i] + 1, 0, end
+        left = [i for i in left if done[i] < count]
+    return numbers
+
+
+def draw_normals(level: int, places: Sequence[tuple[PagedFading, int]], out: npt.NDArray[Any]) -> None:
+    """Fill out [n, ...] with standard normal numbers, each row with those of one page."""
+    rng = _REUSED
+    for (link, index), own in zip(places, out, strict=True):
+        rng = link._draws(index, level, _FADING_REGION, rng)
+        rng.standard_normal(dtype=out.dtype, out=own)

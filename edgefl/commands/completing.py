@@ -1,0 +1,37 @@
+"""Completions of `--set KEY=VALUE`."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from edgefl.commands.descriptions import named_in, section_of
+from edgefl.commands.sections import model_of, types_of
+from edgefl.config import registry
+from edgefl.errors import EdgeflError
+
+
+def settable(begun: str) -> Iterator[str]:
+    """Yield completions of KEY=VALUE: `radio.` for a section, `radio.sharing=` for a key, and then its choices."""
+    key, equals, value = begun.partition("=")
+    with suppress(EdgeflError):  # unknown section
+        section, before = section_of(key)
+        last = key.rpartition(".")[2]
+        if equals:
+            yield from (
+                f"{key}={one}" for one in _values(section.model_fields[last]) if one.startswith(value)
+            )
+            return
+        for name, field in section.model_fields.items():
+            if name.startswith(last):
+                yield f"{before}{name}{'.' if model_of(field.annotation) else '='}"
+
+
+def _values(field: FieldInfo) -> list[str]:
+    """Return the choices of a key: names of components, words, or true and false."""
+    if named := named_in(field):
+        return registry.names(named.kind)
+    options = list(types_of(field.annotation))
+    words = [str(one) for each in options if get_origin(each) is Literal for one in get_args(each)]
+    return words + ["true", "false"] * (bool in options)

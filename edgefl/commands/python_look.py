@@ -1,0 +1,211 @@
+"""What commands show, from Python: `edgefl.preview`, `validate`, `describe`, `report`, `sweep` and `costs`."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from edgefl.commands.python_study import folders_of
+from edgefl.errors import EdgeflError
+from edgefl.run.views import Lines, Page, Picture
+
+if TYPE_CHECKING:
+    from edgefl.analysis import Report
+    from edgefl.analysis.measures.results import Sweep
+    from edgefl.analysis.measures.targets import Target
+    from edgefl.scenario.scenario import Scenario
+
+Folders = str | Path | Sequence[str | Path]
+
+
+def preview(
+    scenario: "Scenario | str | Path | Mapping[str, Any]",
+    out: str | Path | None = None,
+    *,
+    device: str = "auto",
+) -> Picture:
+    """Draw a scenario before it runs: map, tracks, handovers, population, labels; and estimate what it takes.
+
+    Takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give
+    the time and energy of a round.
+
+    Args:
+        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
+        out: picture to write, PNG, PDF, SVG or WebP; None for runs/NAME-preview.png.
+        device: as in `simulate`.
+
+    Returns:
+        The picture: a path, with what the preview says in `.text`. A notebook shows both.
+
+    Raises:
+        EdgeflError: the run would be refused, or the picture cannot be written.
+    """
+    from edgefl.commands.validate import written_preview
+    from edgefl.scenario.scenario import given
+
+    seen, target = written_preview(given(scenario), None if out is None else Path(out), device)
+    return Picture.of(target, seen.lines())
+
+
+def validate(
+    *scenarios: "Scenario | str | Path | Mapping[str, Any]", plan: bool = False, device: str = "auto"
+) -> Lines:
+    """Check scenarios and studies without running them: build devices, radio, data and model, and describe them.
+
+    Nothing is trained, downloaded or written, except with `plan` in a scratch directory. What a run would reject at
+    its start is rejected here.
+
+    Args:
+        scenarios: files of scenarios or studies, or scenarios as `simulate` takes them.
+        plan: whether to estimate each one's cost from two rounds.
+        device: as in `simulate`.
+
+    Returns:
+        What each run is, and with `plan` what it costs, as lines of text.
+
+    Raises:
+        EdgeflError: what is wrong, and the remedy; of several files, all errors.
+    """
+    from edgefl.config import shipped
+    from edgefl.scenario.data_loading import Loaded
+    from edgefl.scenario.scenario import given
+    from edgefl.studies.validation import check, check_build, costs, summary
+
+    failures, lines, load = list[str](), list[str](), Loaded(download=False)
+    for one in scenarios:
+        try:
+            if isinstance(one, str | Path):
+                one = shipped.find(Path(one), "scenario")
+                name, checks = str(one), check(one, device, load)
+            else:
+                one = given(one)
+                name, checks = one.name, [check_build(one, device, load)]
+            lines += [f"{name}: ok", *(f"  {line}" for line in summary(checks))]
+            lines += costs(one, device) if plan else ()
+        except EdgeflError as error:
+            failures.append(str(error))
+    if failures:
+        raise EdgeflError("\n".join(failures))
+    return Lines("\n".join(lines))
+
+
+def describe(what: str, scenario: str | Path | None = None) -> Lines:
+    """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
+
+    Args:
+        what: such as `algorithms/fedprox`, `radio`, `radio.bandwidth_hz`, `scenario`, `papers`.
+        scenario: with `layout`, the file whose cells are listed.
+
+    Returns:
+        The description, as lines of text.
+
+    Raises:
+        EdgeflError: nothing has this name.
+    """
+    from edgefl.commands.descriptions import describe as text
+
+    return Lines(text(what, None if scenario is None else Path(scenario)))
+
+
+def report(
+    runs: str | Path,
+    out: str | Path | None = None,
+    *,
+    picture: str | Path | None = None,
+    cell: int = 0,
+    at: float | None = None,
+    phone: bool = False,
+) -> Page:
+    """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
+
+    Args:
+        runs: run directory, or the folder of a study.
+        out: page to write; None for report.html in `runs`.
+        picture: also draw the moving network of a run here, map and curves: a picture (.png, .pdf, .svg) or a film
+            (.gif, .webp).
+        cell: of the curves in the picture.
+        at: time of the picture, an hour; None for the middle of the run.
+        phone: whether to put the picture's map on top, for narrow pages.
+
+    Returns:
+        The page: a path, which a notebook shows in a frame.
+
+    Raises:
+        EdgeflError: no run is completed, or a file cannot be written.
+    """
+    from edgefl.analysis.html import write_report
+    from edgefl.analysis.reports.moving import draw_moving
+
+    page = Page(write_report(runs, out))
+    if picture is not None:
+        draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
+    return page
+
+
+def sweep(
+    *runs: Folders,
+    names: Sequence[str] = (),
+    partial: bool = False,
+    out: str | Path | None = None,
+    reference: str | None = None,
+    target: "str | float | Target" = "95%",
+    keys: Sequence[str] = (),
+    metric: Literal["seconds", "joules", "rounds", "accuracy"] | None = None,
+    transposed: bool = False,
+    deviation: bool = False,
+) -> "Sweep":
+    """Draw the cost of a target against the swept key, maps of two keys, and time against energy.
+
+    Args:
+        runs: directories of studies or runs.
+        names: replace the directories' names, in their order.
+        partial: include incomplete runs.
+        out: folder to write; None for the directory of the runs, or `comparison` beside several.
+        reference: variant that sets targets; None for the study's.
+        target: accuracy to reach: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
+        keys: dotted keys, or their ends; two for a map; the swept number if left out.
+        metric: what to draw; None for seconds and joules to the target, in a map for seconds.
+        transposed: whether LaTeX and Markdown have a column per value.
+        deviation: whether to show standard deviations instead of 95 % intervals.
+
+    Returns:
+        The costs by value: `.table` is a data frame, `.plot()` draws. A notebook shows verdicts, table and figure.
+
+    Raises:
+        EdgeflError: no key is swept, or an option does not fit.
+    """
+    from edgefl.analysis import load_settings
+    from edgefl.analysis import sweep as swept
+
+    return swept(
+        load_settings(folders_of(runs), names=names, partial=partial),
+        out=out,
+        reference=reference,
+        target=target,
+        keys=keys,
+        metric=metric,
+        transposed=transposed,
+        deviation=deviation,
+    )
+
+
+def costs(
+    *runs: Folders, names: Sequence[str] = (), partial: bool = False, out: str | Path | None = None
+) -> "Report":
+    """Break down energy and time; count the epochs, transmissions and storage that adapting to drift costs.
+
+    Args:
+        runs: directories of studies or runs.
+        names: replace the directories' names, in their order.
+        partial: include incomplete runs.
+        out: folder to write; None for the directory of the runs, or `comparison` beside several.
+
+    Returns:
+        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows its tables.
+
+    Raises:
+        EdgeflError: no run is completed, or the folder cannot be written.
+    """
+    from edgefl.analysis import report_costs
+    from edgefl.analysis.runs.load import load_as_variants
+
+    return report_costs(load_as_variants(folders_of(runs), names=names, partial=partial), out=out)

@@ -1,0 +1,60 @@
+"""What a command says: printed as it comes, or gathered for a program."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from edgefl.commands.shared import console
+
+if TYPE_CHECKING:
+    from edgefl.analysis.page.report import Report
+
+
+class Told:
+    """The answers, notes and numbers of a command, printed for people at once, or for a program at the end.
+
+    Args:
+        command: its name. json, quiet: the options of this name.
+
+    Attributes:
+        plain: whether people read it.
+        console: for progress; prints nothing for a program.
+    """
+
+    def __init__(self, command: str, *, json: bool = False, quiet: bool = False) -> None:
+        self._command, self._json = command, json
+        self.plain = not (json or quiet)
+        self.console = console if self.plain else Console(quiet=True)
+        self._answers, self._notes = list[str](), list[str]()
+        self._table = list[Mapping[str, Any]]()
+
+    def answer(self, *sentences: str) -> None:
+        """Take answers, a sentence each."""
+        self._answers += sentences
+        for sentence in sentences if self.plain else ():
+            console.print(sentence, soft_wrap=True)
+
+    def add(self, *, notes: Sequence[str] = (), table: Sequence[Mapping[str, Any]] = ()) -> None:
+        """Take what only a JSON document has."""
+        self._notes += notes
+        self._table += table
+
+    def report(self, report: "Report", federation: str = "", *, explain: bool = False) -> None:
+        """Take a report, of one of several federations if named."""
+        if self.plain:
+            report.print(console, explain=explain)
+        of = {"federation": federation} if federation else {}
+        self._answers += [f"{federation}: {one}" if federation else one for one in report.verdicts]
+        self.add(notes=report.sentences, table=[{**of, **row} for row in report.rows.to_dict("records")])
+
+    def finish(self, out: Path) -> None:
+        """Print what was gathered for a program: a JSON document, or only the directory."""
+        if self._json:
+            from edgefl.analysis.page.machine import document
+
+            of = {"answers": self._answers, "notes": self._notes, "table": self._table}
+            print(document(self._command, out=out, **of))  # type: ignore[arg-type]
+        elif not self.plain:
+            print(out)

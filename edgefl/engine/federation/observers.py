@@ -1,0 +1,46 @@
+"""Observers of rounds: further columns about access, links that fail, and learning."""
+
+from typing import Any
+
+from edgefl.contract import AGGREGATION, TRAINING, UPLOAD
+from edgefl.engine.federation.made import Columns, Made
+from edgefl.engine.federation.simulation import Simulation
+from edgefl.engine.parts import NO_STALL
+from edgefl.engine.records import average_columns
+
+
+def access(made: Made) -> Columns:
+    """Return the time before each device's transfers."""
+    return Columns(of_devices={"access_s": [down.time_s + up.time_s for down, up in made.accesses]})
+
+
+def stalls(simulation: Simulation, made: Made) -> Columns:
+    """Return the time and energy of each device without a link, and its link failures; enter them in the ledger."""
+    both = [
+        [span.stall if span else NO_STALL for span in (part.downlink, part.uplink)] for part in made.parts
+    ]
+    columns: dict[str, list[Any]] = {
+        "stalled_s": [down.time_s + up.time_s for down, up in both],
+        "stalled_j": [down.energy_j + up.energy_j for down, up in both],
+        "link_failures": [down.failures + up.failures for down, up in both],
+    }
+    simulation.ledger.book_stalls(list(made.local.ids), columns["stalled_s"], columns["stalled_j"])
+    return Columns(of_devices=columns)
+
+
+def learning(made: Made) -> Columns:
+    """Return the learner's scalars, and their averages; a scalar is empty without the step that fills it."""
+    local, parts = made.local, made.parts
+    done = {
+        TRAINING: [part.has_trained for part in parts],
+        AGGREGATION: made.taken,
+        UPLOAD: [part.has_uploaded for part in parts],
+    }
+    of_devices = {
+        name: [value if there else None for value, there in zip(values, done[local.after[name]], strict=True)]
+        if name in local.after
+        else values
+        for name, values in local.scalars.items()
+    }
+    of_round = made.evaluation.scalars if made.evaluation else {}
+    return Columns({**of_round, **average_columns(local.averaged, of_devices)}, of_devices)

@@ -1,0 +1,36 @@
+"""Memory of a round: what its participants hold, and the fading of their links."""
+
+from edgefl.channel.diversity import PAGE
+from edgefl.channel.transfer import AUTO_SLOTS
+from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.federation.plan import LINKS_AT_ONCE
+from edgefl.engine.settings import RoundSettings
+
+LEAST_BYTES = 2_500  # per participant: a link, a part, a row of devices.csv; measured 3,400
+MEASURED_BYTES = 3_400
+RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn; measured
+EFFICIENCY = 3.0  # bit/s/Hz of a mean link
+PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
+POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
+
+
+def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
+    """Return the least memory of a round; transfers by renewal draw no fading."""
+    links = 0 if radio.sharing == "static" and radio.fidelity != "slot" else participants
+    if radio.sharing == "static" and rounds.deadline_s is None:
+        links = min(links, LINKS_AT_ONCE)
+    return LEAST_BYTES * participants + _fading_bytes(radio) * links
+
+
+def expected_bytes(radio: RadioSettings, participants: int, bits: float) -> float:
+    """Estimate the memory of a round with transfers of this size."""
+    slots = participants * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
+    drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
+    read = drawn and radio.fidelity != "renewal"
+    of_link = 2 * _fading_bytes(radio) if read else RENEWAL_BYTES
+    return MEASURED_BYTES * participants + of_link * min(participants, LINKS_AT_ONCE)
+
+
+def _fading_bytes(radio: RadioSettings) -> int:
+    """Return the bytes of a link's fading that has been read."""
+    return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES

@@ -1,0 +1,136 @@
+"""Runs from Python: `edgefl.simulate` and `edgefl.resume`. Slow imports wait until progress is shown."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgefl.run.results import Results
+from edgefl.run.showing import Showing, showing
+
+if TYPE_CHECKING:
+    from edgefl.contract import Learner
+    from edgefl.engine.records import Round
+    from edgefl.learners.own import Maker
+    from edgefl.scenario.scenario import Scenario
+
+
+def simulate(
+    scenario: "Scenario | str | Path | Mapping[str, Any]",
+    out: str | Path | None = None,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    snapshot_rounds: int | None = None,
+    learner: "Maker | Learner | None" = None,
+    on_round: "Callable[[Round], None] | None" = None,
+    on_note: Callable[[str], None] | None = None,
+    progress: bool = True,
+) -> Results:
+    """Run a scenario.
+
+    Args:
+        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
+        out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
+        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`.
+        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
+        snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None for one every 10
+            minutes.
+        learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
+            federation; the scenario then names a workload.
+        on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
+            in rounds.csv is written once the tails are over.
+        on_note: called with what the user should know at once: slow settings, what is damaged in a resumed run,
+            and what is done about it.
+        progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
+
+    Returns:
+        The run directory: a path, with the tables of the run.
+
+    Raises:
+        EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
+            `failed`.
+        Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
+    """
+    with showing(progress) as shown:
+        from edgefl.run import simulation
+        from edgefl.run_directory.snapshot import Every
+        from edgefl.scenario.scenario import given
+
+        described = given(scenario)
+        run, note = _shown(shown, described, on_round, on_note)
+        results = simulation.simulate(
+            described,
+            out,
+            device=device,
+            threads=threads,
+            every=Every(rounds=snapshot_rounds),
+            learner=learner,
+            on_round=run,
+            on_note=note,
+        )
+        shown.end(results.notes, results.line())
+    return results
+
+
+def resume(
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    snapshot_rounds: int | None = None,
+    learner: "Maker | Learner | None" = None,
+    on_round: "Callable[[Round], None] | None" = None,
+    on_note: Callable[[str], None] | None = None,
+    progress: bool = True,
+) -> Results:
+    """Resume an unfinished run, on the kind of device where it began.
+
+    Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
+
+    Args:
+        path: the run directory.
+        threads: as in `simulate`.
+        snapshot_rounds: as in `simulate`.
+        learner: the external learner that the run began with, if any.
+        on_round: called with every round, including replayed ones.
+        on_note: called with what is damaged, and what is done about it.
+        progress: as in `simulate`.
+
+    Returns:
+        The run directory.
+
+    Raises:
+        EdgeflError: the run is complete or under way, or would not continue as it began.
+    """
+    with showing(progress) as shown:
+        from edgefl.run import resuming
+        from edgefl.run_directory.snapshot import Every
+
+        run, note = _shown(shown, resuming.left_behind(Path(path)), on_round, on_note)
+        every = Every(rounds=snapshot_rounds)
+        results = resuming.resume(
+            path, threads=threads, every=every, learner=learner, on_round=run, on_note=note
+        )
+        shown.end(results.notes, results.line())
+    return results
+
+
+def _shown(
+    shown: Showing,
+    scenario: "Scenario",
+    on_round: "Callable[[Round], None] | None",
+    on_note: Callable[[str], None] | None,
+) -> "tuple[Callable[[Round], None], Callable[[str], None]]":
+    """Return functions for rounds and notes that show them, and then call the caller's own."""
+    shown.begin({scenario.name: scenario})
+
+    def each_round(row: "Round") -> None:
+        shown.update(scenario.name, row)
+        if on_round is not None:
+            on_round(row)
+
+    def each_note(note: str) -> None:
+        shown.note(note)
+        if on_note is not None:
+            on_note(note)
+
+    return each_round, each_note

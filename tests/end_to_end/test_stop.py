@@ -1,0 +1,125 @@
+"""Runs that end by their scores: at an accuracy, or without progress."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgefl
+from edgefl import Results
+from edgefl.testing.cell import within
+from tests.refusals import refused_at
+
+PATIENCE, TARGET = 3, 0.8
+SCENARIO: dict[str, Any] = {
+    "name": "stopping",
+    "devices": {"count": 5},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 30},
+    "learning": {
+        "dataset": "digits",
+        "partition": "iid",
+        "model": "logistic",
+        "local": {"batch": 32, "lr": 0.02},
+    },
+}
+TWO_CELLS = {
+    "layout": {"sites": [[-100, 0], [100, 0]], "federations": "all"},
+    "radio": {"propagation": {"shadowing": "spatial"}},
+    "devices": {"count": 8, "mobility": "static"},
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """The run without `stop`."""
+    return edgefl.simulate(SCENARIO, out=tmp_path_factory.mktemp("whole") / "run", device="cpu")
+
+
+def stopped(folder: Path, stop: dict[str, Any], **changes: Any) -> Results:
+    return edgefl.simulate(within(SCENARIO, {"stop": stop, **changes}), out=folder / "run", device="cpu")
+
+
+def test_a_run_ends_with_its_first_test_at_the_accuracy(whole: Results, tmp_path: Path) -> None:
+    scores = whole.rounds["accuracy"].tolist()
+    first = next(k for k, score in enumerate(scores) if score >= TARGET)
+    run = stopped(tmp_path, {"accuracy": TARGET})
+    assert run.rounds["accuracy"].tolist() == scores[: first + 1]
+    assert run.info["simulated_s"] == whole.rounds["end_s"][first]
+    assert run.info["stopped"].startswith(
+        f"accuracy {TARGET} reached (round {first + 1} of session 1, after "
+    )
+    ends = run.events.query("event == 'session_end'")
+    assert ends["detail"].tolist() == [f"accuracy {TARGET} reached"]
+
+
+def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(
+    whole: Results, tmp_path: Path
+) -> None:
+    ends = [
+        (session, k + 1)
+        for session, own in whole.rounds.groupby("session")["accuracy"]
+        for k in range(PATIENCE, len(own))  # a first best, and PATIENCE tests that do not exceed it
+        if own.iloc[k - PATIENCE + 1 : k + 1].max() <= own.iloc[: k - PATIENCE + 1].max()
+    ]
+    session, number = ends[0]
+    run = stopped(tmp_path, {"patience": PATIENCE})
+    assert run.rounds[["session", "round"]].iloc[-1].tolist() == [session, number]
+    assert run.info["stopped"].startswith(
+        f"no progress in {PATIENCE} tests (round {number} of session {session}"
+    )
+
+
+def test_a_run_that_does_not_get_there_is_the_run_without_it(whole: Results, tmp_path: Path) -> None:
+    run = stopped(tmp_path, {"accuracy": 1.0})
+    assert (run / "rounds.csv").read_bytes() == (whole / "rounds.csv").read_bytes()
+    assert run.info["stopped"] == "not stopped by its scores"
+    assert "stopped" not in whole.info
+
+
+def test_scores_are_those_of_validation_samples_if_there_are_any(tmp_path: Path) -> None:
+    """In rounds that are tested; the last test decides."""
+    run = stopped(tmp_path, {"accuracy": TARGET}, learning={"evaluation": {"validation": 0.2, "every": 3}})
+    scores = run.rounds["accuracy_validation"]
+    assert len(scores) % 3 == 0 < len(scores) - 3
+    assert scores.iloc[-1] >= TARGET > scores.dropna().iloc[:-1].max()
+
+
+def test_overlapping_rounds_end_too(tmp_path: Path) -> None:
+    """Work under way is cut off."""
+    rounds = {"server": {"name": "fedbuff", "buffer": 2}}
+    run = stopped(tmp_path, {"accuracy": TARGET}, rounds=rounds, radio={"sharing": "dynamic"})
+    scores = run.rounds["accuracy"]
+    assert scores.iloc[-1] >= TARGET > scores.iloc[:-1].max()
+    assert "reached (round" in run.info["stopped"]
+    assert (run.devices["outcome"] != "completed").any()
+
+
+def test_each_cell_ends_by_its_own_scores(tmp_path: Path) -> None:
+    run = stopped(tmp_path, {"accuracy": TARGET}, **TWO_CELLS)
+    lasts = run.rounds.groupby("cell").tail(1)
+    assert (lasts["accuracy"] >= TARGET).all()
+    assert lasts["end_s"].nunique() == 2
+    assert "reached in 2 cells, in the last after " in run.info["stopped"]
+    assert run.info["simulated_s"] == lasts["end_s"].max()
+
+
+def test_a_federation_has_its_own_end(tmp_path: Path) -> None:
+    """One stops by the scenario's, one by its own; each run directory has only its own rounds."""
+    federations = {"a": {"share": 0.5}, "b": {"share": 0.5, "stop": {"accuracy": 0.6}}}
+    radio = {"sharing": "dynamic", "budget": {"uplink_power_over_share": "per_resource_block"}}
+    run = stopped(tmp_path, {"accuracy": TARGET}, federations=federations, radio=radio, devices={"count": 10})
+    for name, target in (("a", TARGET), ("b", 0.6)):
+        scores = Results(run / name).rounds["accuracy"]
+        assert scores.iloc[-1] >= target > scores.iloc[:-1].max()
+    first, second = run.info["stopped"].split("; ")
+    assert first.startswith(f"federation a: accuracy {TARGET} reached (round ")
+    assert second.startswith("federation b: accuracy 0.6 reached (round ")
+
+
+def test_stop_that_can_never_act_is_refused() -> None:
+    with refused_at("stop", "give accuracy, patience or both"):
+        edgefl.load_scenario(within(SCENARIO, {"stop": {}}))
+    radio_only = {key: of for key, of in SCENARIO.items() if key != "learning"}
+    workload = {"payload_bits": 1000, "flops_per_sample": 1}
+    with refused_at("stop", "a workload trains nothing"):
+        edgefl.simulate({**radio_only, "workload": workload, "stop": {"patience": 2}})

@@ -1,0 +1,123 @@
+"""What figures show: positions on their axes, lines and marks that coincide, whole numbers, pilots."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from edgefl.analysis.figures.lines import curve_of, draw_lines, pilots_matter, with_elapsed
+from edgefl.analysis.figures.openings import duration, short
+from edgefl.analysis.figures.pareto import pareto_figure
+from edgefl.analysis.figures.style import Styles, plain, variant_styles, whole
+from edgefl.analysis.page.formatting import count_of
+
+
+def seen_in(figure: Figure, styles: Styles) -> dict[str, int]:
+    """Count the pixels of each variant's colour."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    shades = np.asarray(canvas.buffer_rgba())[..., :3]
+    return {
+        name: int((np.abs(shades - 255 * np.array(to_rgb(style["color"]))) < 2).all(axis=-1).sum())
+        for name, style in styles.items()
+    }
+
+
+@pytest.mark.parametrize("emphasised", ["a", None])
+def test_lines_that_coincide_are_all_seen(emphasised: str | None) -> None:
+    """Also the thin ones under the last: dashes leave the lines below to be seen."""
+    styles = variant_styles(["b", "c", "a", "d"], emphasised)
+    figure = Figure(figsize=(4, 2), dpi=150)
+    ax = figure.add_axes((0, 0, 1, 1), xlim=(0, 50))
+    curve = pd.DataFrame(
+        {"session": 1, "x": np.arange(50.0), "mean": np.linspace(0.1, 0.9, 50), "std": np.nan}
+    )
+    draw_lines(ax, dict.fromkeys(styles, curve), styles)
+    assert min(seen_in(figure, styles).values()) > 40
+
+
+def test_no_two_variants_look_alike() -> None:
+    names = [f"variant {number}" for number in range(25)]
+    for emphasised in (None, names[0], names[3]):
+        styles = variant_styles(names, emphasised)
+        assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(names)
+
+
+def test_marks_that_coincide_are_all_seen() -> None:
+    names = ["fedavg", "fedprox", "other"]
+    spent = {"time_s": [5.0, 5.0, 9.0], "energy_j": [40.0, 40.0, 70.0], "missed": False}
+    figure = pareto_figure(pd.DataFrame({"series": names, "label": names, **spent}), ("time", "energy"))
+    colours: Sequence[str] = ("#0072B2", "#E69F00")
+    seen = seen_in(figure, {colour: {"color": colour} for colour in colours})
+    assert min(seen.values()) > 60
+    assert figure.axes[0].get_xlabel() == "time (s)"
+    assert figure.axes[0].get_ylabel() == "energy (J)"
+
+
+def test_a_curve_over_time_counts_from_the_start_of_each_session() -> None:
+    """Two seeds: round 1 ends after 2 s and 4 s, with a probe before it, and a gap after the first session."""
+    rounds = pd.DataFrame(
+        [
+            (1, 1, 0, "probe", 0.0, 1.0, np.nan),
+            (1, 1, 1, "train", 1.0, 2.0, 0.4),
+            (1, 2, 1, "train", 10.0, 13.0, 0.8),
+            (2, 1, 1, "train", 0.0, 4.0, 0.6),
+            (2, 2, 1, "train", 10.0, 15.0, 0.6),
+        ],
+        columns=["seed", "session", "round", "phase", "start_s", "end_s", "accuracy"],
+    ).assign(variant="a", cell=0)
+    sessions = pd.DataFrame(
+        {
+            "variant": "a",
+            "cell": 0,
+            "seed": [1, 1, 2, 2],
+            "session": [1, 2, 1, 2],
+            "start_s": [0.0, 10.0, 0.0, 10.0],
+        }
+    )
+    known = with_elapsed(rounds, sessions)
+    curve = curve_of(known, "a", "accuracy", pd.Series({1: 100.0, 2: 200.0}), "elapsed_s")
+    assert curve["x"].tolist() == [100 + 3.0, 200 + 4.0]
+    assert curve["mean"].tolist() == pytest.approx([0.5, 0.7])
+    curve = curve_of(known, "a", "accuracy", pd.Series({1: 0.0, 2: 20.0}), "round")
+    assert curve["x"].tolist() == [1, 21]
+
+
+@pytest.mark.parametrize(
+    ("weights", "matter"),
+    [(["", "1:1", "2:1"], False), (["", np.nan, "1:1"], True), (["", "1:1", "1:0.5 2:0.5"], True)],
+)
+def test_pilots_are_marked_where_their_models_are_chosen_from(weights: list[str], matter: bool) -> None:
+    assert pilots_matter(pd.DataFrame({"session": [1, 2, 3], "weights": weights})) is matter
+
+
+@pytest.mark.parametrize("most", [1, 3, 7, 29])
+def test_counts_have_whole_ticks(most: int) -> None:
+    ax = Figure().add_subplot()
+    ax.plot([0, most])
+    plain(ax)
+    whole(ax)
+    ticks = [tick for tick in ax.get_yticks() if 0 <= tick <= most]
+    assert len(ticks) >= 2
+    assert all(tick == round(tick) for tick in ticks)
+
+
+def test_numbers_as_a_person_says_them() -> None:
+    assert [count_of(number, "device") for number in (0, 1, 1200)] == [
+        "0 devices",
+        "1 device",
+        "1,200 devices",
+    ]
+    assert [duration(seconds) for seconds in (0.05, 1.65, 59.0, 1201.0, 19_800.0)] == [
+        *("0.0500 s", "1.65 s", "59.0 s", "20.0 min", "5.50 h"),
+    ]
+    assert [short(words) for words in ("1.00 min", "20.0 s", "1.50 h", "100 J")] == [
+        "1 min",
+        "20 s",
+        "1.50 h",
+        "100 J",
+    ]

@@ -1,0 +1,122 @@
+"""The list of papers is complete, what it names exists, and numbers are judged by their bands."""
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import edgefl
+from edgefl.analysis.commands.line import main
+from edgefl.analysis.reports import papers as known
+from edgefl.analysis.reports.papers import COLUMNS, OURS, agrees, audit, compared, paper, papers
+from edgefl.analysis.reports.reproduction import PAPERS, Reproduction
+
+ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV"]
+# tables and figures of each paper, counted in the papers themselves
+CONTENTS = {
+    "journal": (ROMAN, 6),
+    "conference": ([str(n) for n in range(1, 17)], 4),
+    "early": ([str(n) for n in range(1, 5)], 4),
+    "flash": ([str(n) for n in range(1, 8)], 9),
+}
+RESULTS = [(one, result) for one in papers() for result in one.results]
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_every_table_and_figure_is_listed(name: str) -> None:
+    tables, figures = CONTENTS[name]
+    expected = [f"table {table}" for table in tables] + [f"figure {n}" for n in range(1, figures + 1)]
+    assert [result.name for result in paper(name).results] == expected
+
+
+@pytest.mark.parametrize(("one", "result"), RESULTS, ids=lambda each: each.name)
+def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> None:
+    """A result that is elsewhere is there; one that ran has numbers or a reason; one that is ready has a command."""
+    if result.state == "same":
+        name, _, rest = result.elsewhere.partition(" ")
+        assert paper(name).result(rest).state != "same"
+        return
+    assert result.state in ("ran", "ready", "closed")
+    assert result.shows
+    assert bool(result.command) == (result.state != "closed")
+    assert result.recorded or result.needs or result.why
+    if result.command:
+        verb, name = result.command.split()[1:]
+        folder = Path(edgefl.__file__).parents[1] / "scenarios"
+        assert (folder / ("studies" if verb == "study" else ".") / f"{name}.yaml").is_file()
+    for name in result.recorded:
+        table = pd.read_csv(OURS / f"{name}.csv", comment="#")
+        assert list(table.columns) == COLUMNS
+        assert set(table["unit"]) <= {"points", "rounds", "seconds", "joules", "ratio"}
+        assert table[["theirs", "ours", "seeds"]].notna().all(axis=None)
+    assert len(compared(result)) == sum(
+        len(pd.read_csv(OURS / f"{n}.csv", comment="#")) for n in result.recorded
+    )
+
+
+def test_every_recorded_file_belongs_to_a_result() -> None:
+    named = [name for _, result in RESULTS for name in result.recorded]
+    assert sorted(named) == sorted(file.stem for file in OURS.glob("*.csv"))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        (("points", 80.0, math.nan, 82.0, math.nan, 1), True),  # two points
+        (("points", 80.0, math.nan, 82.1, math.nan, 1), False),
+        (("points", 80.0, math.nan, 83.0, 3.0, 4), True),  # 2 x 3 / sqrt(4) = 3
+        (("points", 80.0, math.nan, 83.1, 3.0, 4), False),
+        (("points", 80.0, 3.0, 84.8, 3.0, 3), True),  # 2 sqrt(9/3 + 9/3) = 4.90
+        (("points", 80.0, 3.0, 85.0, 3.0, 3), False),
+        (("rounds", 100.0, math.nan, 114.9, math.nan, 1), True),  # 15 %
+        (("rounds", 100.0, math.nan, 115.1, 50.0, 4), False),  # a deviation widens no band but that of points
+        (("seconds", 2.0, math.nan, 1.72, math.nan, 1), True),
+    ],
+)
+def test_bands(numbers: tuple[str, float, float, float, float, int], expected: bool) -> None:
+    assert agrees(*numbers) is expected
+
+
+def test_a_study_is_recorded_beside_the_papers_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known, "OURS", tmp_path)
+    table = pd.DataFrame(
+        {
+            "alpha": ["0.3", "0.3", "0.7"],
+            "variant": ["similarity", "average", "average"],
+            "session": [5, 5, 7],
+            "ours": [83.0, 70.0, math.nan],
+            "ours_std": [0.1, math.nan, math.nan],
+            "paper": [82.0, 75.0, 76.0],
+            "paper_std": [0.3, 0.2, 0.1],
+        }
+    )
+    file = known.record(Reproduction("mine", "A paper, Table I", table, ("alpha",), "session", (1, 2)))
+    assert file.read_text().splitlines()[0] == "# A paper, Table I"
+    result = known.Result("p", "table I", "accuracy", "ran", recorded=("mine",))
+    numbers = compared(result)
+    assert numbers["setting"].tolist() == ["0.3 session 5"] * 2
+    assert numbers["agrees"].tolist() == [True, False]
+    assert "1 of 2 numbers are within the band." in known.sentences(result)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["papers"]) == 0
+    assert "edgefl papers NAME" in capsys.readouterr().out
+    assert main(["papers", "journal"]) == 0
+    assert "table XIV" in capsys.readouterr().out
+    assert main(["papers", "journal", "vii"]) == 0
+    assert "4 of 4 numbers are within the band." in capsys.readouterr().out
+    assert main(["papers", "conference", "5"]) == 0
+    assert "the same as journal table X" in capsys.readouterr().out
+    assert main(["papers", "journal", "XX"]) == 2
+    assert "table XIV" in capsys.readouterr().err
+    assert main(["papers", "nothing"]) == 2
+    assert "flash" in capsys.readouterr().err
+
+
+def test_the_audit_page_is_what_its_command_makes() -> None:
+    shipped = PAPERS.resolve().parents[1] / "docs" / "audit.md"
+    assert shipped.read_text(encoding="utf-8") == audit(papers())

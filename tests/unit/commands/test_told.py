@@ -1,0 +1,89 @@
+"""What commands print for programs: one document, or single lines, and nothing else on standard output."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from edgefl.analysis.page.machine import document
+from edgefl.config import registry
+from tests.tools.called import code_of
+
+KEYS = ["command", "out", "answers", "notes", "table"]
+SCENARIO = """\
+name: radio
+devices: {count: 4}
+sessions: {name: schedule, count: 1, rounds: 2}
+workload: {payload_bits: 1000, flops_per_sample: 1}
+"""
+STUDY = "name: small\nscenario: radio.yaml\nseeds: [1]\nvariants: {a: {}, b: {radio.bandwidth_hz: 20.0e+6}}\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "radio.yaml").write_text(SCENARIO)
+    (tmp_path / "study.yaml").write_text(STUDY)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    code_of(*arguments, "--json")
+    whole = json.loads(capsys.readouterr().out)
+    assert list(whole) == KEYS
+    assert whole["command"] == arguments[0]
+    return whole
+
+
+def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
+    code_of(*arguments, "-q")
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = said(capsys, "run", "radio.yaml", "--out", "runs/a")
+    about = json.loads((folder / "runs" / "a" / "run.json").read_text())
+    rounds = pd.read_csv(folder / "runs" / "a" / "rounds.csv")
+    (row,) = whole["table"]
+    assert whole["out"] == "runs/a"
+    assert row["rounds"] == 2
+    assert row["simulated_s"] == about["simulated_s"]
+    assert row["energy_j"] == pytest.approx(rounds["energy_j"].sum())
+    assert row["accuracy"] is None
+    assert whole["notes"] == about["notes"]
+    assert lines(capsys, "run", "radio.yaml", "--out", "runs/b") == ["runs/b"]
+
+
+@pytest.mark.usefixtures("unrendered")
+def test_a_study_and_its_comparison_say_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = said(capsys, "study", "study.yaml", "--executor", "inline", "--out", "runs/s")
+    assert study["out"] == "runs/s"
+    assert [row["variant"] for row in study["table"]] == ["a", "b"]
+    again = said(capsys, "compare", "runs/s")
+    assert again["table"] == study["table"]
+    assert again["answers"] == study["answers"] == lines(capsys, "compare", "runs/s")
+    assert lines(capsys, "study", "study.yaml", "--executor", "inline", "--out", "runs/s") == ["runs/s"]
+
+
+def test_lists_and_findings(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [row["name"] for row in said(capsys, "list", "codecs")["table"]] == registry.names("codecs")
+    assert lines(capsys, "list") == list(registry.KINDS)
+    findings = said(capsys, "doctor")
+    assert findings["table"][0]["about"] == "edgefl"
+    assert findings["answers"][0] in lines(capsys, "doctor")
+
+
+def test_an_error_leaves_standard_output_empty(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert code_of("run", "radio.yaml", "--set", "devices.count=x", "--json") == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "devices.count" in err
+
+
+def test_numbers_that_json_lacks_are_null() -> None:
+    table = pd.DataFrame({"a": [np.inf], "b": [np.nan], "c": [np.int64(3)], "d": [True]})
+    whole = json.loads(document("x", table=table), parse_constant=lambda name: pytest.fail(name))
+    assert whole["table"] == [{"a": None, "b": None, "c": 3, "d": True}]

@@ -1,0 +1,52 @@
+"""Where models are trained: names of torch devices, on machines with any number of cards."""
+
+import pytest
+import torch
+
+from edgefl.learners.building import torch_device
+from tests.refusals import refused_at
+
+
+@pytest.fixture
+def cards(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    count = request.param
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+
+
+@pytest.mark.usefixtures("cards")
+@pytest.mark.parametrize(
+    ("cards", "name", "device"),
+    [
+        (0, "auto", "cpu"),
+        (0, "cpu", "cpu"),
+        (2, "auto", "cuda"),
+        (2, "cpu", "cpu"),
+        (2, "cuda", "cuda"),
+        (2, "cuda:0", "cuda:0"),
+        (2, "cuda:1", "cuda:1"),
+    ],
+    indirect=["cards"],
+)
+def test_a_name_is_a_device(name: str, device: str) -> None:
+    assert torch_device(name) == torch.device(device)
+
+
+@pytest.mark.usefixtures("cards")
+@pytest.mark.parametrize(
+    ("cards", "name", "says"),
+    [
+        (0, "cuda", "finds no CUDA device here; use --device cpu or auto"),
+        (0, "cuda:1", "finds no CUDA device here"),
+        (1, "cuda:1", "this machine has cuda:0; choose"),
+        (3, "cuda:3", "this machine has cuda:0 to cuda:2"),
+        (1, "mps", "float64, which Apple's GPUs lack; use --device cpu"),
+        (1, "cpu:0", "choose auto, cpu, cuda or cuda:N"),
+        (1, "cuda:", "choose auto, cpu, cuda or cuda:N"),
+        (1, "cuda:x", "choose auto, cpu, cuda or cuda:N"),
+    ],
+    indirect=["cards"],
+)
+def test_a_device_that_is_not_there_is_refused(name: str, says: str) -> None:
+    with refused_at("", f"--device {name}: ", says):
+        torch_device(name)

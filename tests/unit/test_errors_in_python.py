@@ -1,0 +1,103 @@
+"""Errors from Python name arguments where the command line names options."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import edgefl
+from edgefl.errors import OPTION, EdgeflError, in_python
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "name": "small",
+    "devices": {"count": 3},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+    "workload": {"payload_bits": 1000, "flops_per_sample": 1000},
+}
+
+
+@in_python
+def refuse(message: str, out: str | None = None, *, retry: bool = False, keys: tuple[str, ...] = ()) -> None:
+    raise ValueError(message)
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("choose another --out, or delete it", "choose another out=, or delete it"),
+        ("--out x.bmp: no picture", "out=x.bmp: no picture"),
+        ("--retry repeats it", "retry=True repeats it"),
+        ("choose one with --key", "choose one with keys="),
+        ("run `edgefl run a --out b` again", "run `edgefl run a --out b` again"),
+        ("sumo --fcd-output FILE, --osm-files, a --b", "sumo --fcd-output FILE, --osm-files, a --b"),
+    ],
+)
+def test_an_option_becomes_the_argument_of_its_name(said: str, heard: str) -> None:
+    with pytest.raises(EdgeflError) as refusal:
+        refuse(said)
+    assert str(refusal.value) == heard
+
+
+def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    calls = {
+        "out=": lambda: edgefl.simulate(SMALL, tmp_path),
+        "device=gpu": lambda: edgefl.simulate({**SMALL, **LEARNS}, tmp_path / "run", device="gpu"),
+        "overrides=lr": lambda: edgefl.load_scenario(SMALL, ["lr"]),
+        "out=picture.bmp": lambda: edgefl.preview(SMALL, "picture.bmp"),
+    }
+    for argument, call in calls.items():
+        with pytest.raises(EdgeflError, match=re.escape(argument)) as refusal:
+            call()
+        assert "--" not in str(refusal.value)
+    assert (tmp_path / "file").exists()
+
+
+LEARNS = {
+    "workload": None,
+    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"lr": 0.1}},
+}
+
+
+def test_every_option_in_an_error_has_an_argument() -> None:
+    """What errors of the rooms below the commands name as an option is an argument of some public function."""
+    functions = [one for name in edgefl.__all__ if inspect.isfunction(one := getattr(edgefl, name))]
+    arguments = {name for one in (*functions, edgefl.Recording) for name in inspect.signature(one).parameters}
+    only_commands = {"allow_code", "shard", "executor", "address", "jobs", "gpus", "object_store_memory"}
+    foreign = {
+        "proj",
+        "fcd_output",
+        "no_deps",
+        "only_binary",
+        "create_dirs",
+        "pack_destination",
+        "spf",
+        "osm_files",
+    }
+    named = {
+        option["name"].replace("-", "_")
+        for room in ("run", "run_directory", "studies", "scenario", "learners")
+        for file in (ROOT / "edgefl" / room).glob("*.py")
+        for text in _of_errors(file)
+        for part in text.split("`")[::2]
+        for option in OPTION.finditer(part)
+    }
+    assert named
+    known = {"set": "overrides", "key": "keys", "seed": "seeds", "session": "sessions"}
+    assert {known.get(name, name) for name in named} - only_commands - foreign - arguments == set()
+
+
+def _of_errors(file: Path) -> list[str]:
+    """Return the texts in calls of EdgeflError."""
+    calls = [
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "EdgeflError"
+    ]
+    return [
+        "".join(str(part.value) for part in ast.walk(call) if isinstance(part, ast.Constant))
+        for call in calls
+    ]
