@@ -1,4 +1,4 @@
-# make demo   install edgefl, get Fashion-MNIST, run the quickstart study, then a moving network and its report
+# make demo   install edgefl, get Fashion-MNIST, ask what half the band costs, then run a moving network and write its report
 # make test   install the dev extras, then lint, type-check and test, all but the expensive tests, in less than five minutes
 # make nightly the same with all tests (a quarter of an hour)
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
@@ -40,10 +40,18 @@ CHROMIUM := /usr/bin/chromium
 MOVING := scenarios/handover_hexagonal.yaml
 
 demo: $(VENV)/installed $(FASHION)
-	rm -rf runs/demo
-	$(BIN)/edgefl study scenarios/studies/quickstart.yaml
-	$(BIN)/edgefl run $(MOVING) --out runs/demo
-	$(BIN)/edgefl report runs/demo --picture runs/demo/moving.png
+	@rm -rf runs/demo
+	@echo "What does half the band cost, on the street? (6 runs)"
+	@$(BIN)/edgefl study scenarios/studies/half_band.yaml --out runs/half_band
+	@echo
+	@echo "Two minutes in a town: 140 devices move among 21 cells"
+	@$(BIN)/edgefl run $(MOVING) --out runs/demo
+	@$(BIN)/edgefl report runs/demo --picture runs/demo/moving.png
+	@echo
+	@echo "Go on with:"
+	@echo "  $(BIN)/edgefl compare runs/half_band --target 0.8 --explain   another target, and all numbers"
+	@echo "  $(BIN)/edgefl run quickstart --set devices.count=80           a change of your own"
+	@echo "  $(BIN)/edgefl new mine                                        a scenario of your own"
 
 readme: demo
 	rm -rf runs/readme
@@ -161,17 +169,17 @@ golden: $(VENV)/installed-dev
 	$(BIN)/python tests/golden/make.py
 
 $(VENV)/installed: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e .
-	touch $@
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
 
 $(VENV)/installed-dev: pyproject.toml constraints.txt $(VENV)/installed
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
-	touch $@
+	@$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
 
 $(VENV)/installed-docs: pyproject.toml constraints.txt $(VENV)/installed-dev
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev,docs]'
-	touch $@
+	@$(BIN)/pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	@touch $@
 
 # Debian and Ubuntu ship the data as a package; elsewhere edgefl downloads it at the first run.
 $(FASHION):

@@ -8,6 +8,7 @@ from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_s
 from edgefl.analysis.figures.style import INK
 from edgefl.analysis.measures.results import Sweep
 from edgefl.analysis.measures.targets import Target
+from edgefl.analysis.measures.uncertainty import shown_ends
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from edgefl.analysis.page.units import axis_of
 from edgefl.analysis.runs.choices import FIRST_ROUNDS, Layout
@@ -46,7 +47,7 @@ def label_of(cost: str, target: Target | None, unit: str) -> str:
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
-    """Draw metrics against the key, with 95 % intervals as whiskers; open marks are lower bounds (target missed)."""
+    """Draw metrics against the key, with intervals as whiskers; open marks are lower bounds (target missed)."""
     figure, axes = panels(len(sweep.costs), 0.6 + 1.7 * len(sweep.costs), sharex=True)
     key = sweep.keys[0]
     label, size = axis_of(key, sweep.table[key])
@@ -92,11 +93,9 @@ def sweep_figure(sweep: Sweep) -> Figure:
 def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
     """Return how far whiskers extend below and above the means, [2, rows]; 0 if unknown; costs stay positive."""
     if layout.interval and cost != "accuracy_first":
-        down, up = (
-            rows[f"{cost}_mean"] - rows[f"{cost}_low"],
-            rows[f"{cost}_high"] - rows[f"{cost}_mean"],
-        )
-        return np.nan_to_num(np.array([down, up], float), posinf=1e300)
+        means = zip(rows[f"{cost}_mean"], rows[f"{cost}_ci"], rows["seeds"], strict=True)
+        ends = np.array([shown_ends(*one) for one in means], float) - rows[[f"{cost}_mean"]].to_numpy(float)
+        return np.nan_to_num(np.abs(ends).T, posinf=1e300)
     return np.array([rows[f"{cost}_{layout.spread}"].fillna(0)] * 2, float)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.html.words import NO_BREAK, table_html
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
-from edgefl.analysis.measures.uncertainty import ends
+from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
 from edgefl.analysis.page.score_words import said
 from edgefl.analysis.reports.comparison import caption, compare
@@ -65,12 +65,13 @@ def _figure(comparison: Comparison, name: str, units: Units) -> str:
     longest = float(means.max())
     rows = []
     for variant, mean, half, bound in zip(table["variant"], means, table[f"{name}_ci"], missed, strict=True):
-        low, high = (math.nan, math.nan) if bound else ends(mean, half)
+        low, high = (math.nan, math.nan) if bound else shown_ends(mean, half, len(comparison.seeds))
         number = f"{'>' if bound else ''}{amount(mean / size)}{NO_BREAK}{unit}"
         sure = f" ({amount(low / size)} to {amount(high / size)})" if math.isfinite(high) else ""
         rows.append(_row(str(variant), mean / longest, low / longest, high / longest, number, sure, bound))
     title = words_of(name, target)
-    several = ", lines: 95" + NO_BREAK + "% intervals" if len(comparison.seeds) > 1 else ""
+    lines = f"95{NO_BREAK}% intervals" if len(comparison.seeds) >= LEAST else "range of two seeds"
+    several = f", lines: {lines}" if len(comparison.seeds) > 1 else ""
     what = f"{title[0].upper()}{title[1:]} ({unit}{several})"
     return f"<figure><figcaption>{html.escape(what)}</figcaption><dl>{''.join(rows)}</dl></figure>"
 

@@ -1,6 +1,8 @@
-"""A comparison's numbers over seeds: means, deviations, 95 % intervals, and paired tests against the reference."""
+"""Quantities of variants over seeds: means, deviations, 95 % intervals, and paired ratios and differences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -8,11 +10,14 @@ from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.metrics import RUN, SESSION, transitions
 from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.measures.targets import Target
-from edgefl.analysis.measures.uncertainty import Paired, half_width, paired
+from edgefl.analysis.measures.uncertainty import Paired, Ratio, half_width, paired, paired_ratio
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.clock import Clock
 
 FOUND = Paired._fields
+ENDINGS = ("mean", "std", "ci")
+# -> cost of a session that missed the target
+COSTS = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
     *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
@@ -38,6 +43,76 @@ def spread(name: str, values: pd.Series) -> dict[str, float]:
     finite = abs(mean) < float("inf")
     std = values.std(ddof=1) if finite else float("nan")
     return {f"{name}_mean": mean, f"{name}_std": std, f"{name}_ci": half_width(values.to_numpy(float))}
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Quantities of each variant at each point, seed by seed.
+
+    Attributes:
+        by_seed: one row per point, variant and seed.
+        at: the columns that make a point: a setting, a target, a session or a change.
+    """
+
+    by_seed: pd.DataFrame
+    at: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, spells: pd.DataFrame, quantities: Sequence[str], at: Sequence[str] = ()) -> "Costs":
+        """Average the sessions and cells of each point, variant and seed."""
+        return cls(spells.groupby([*at, *RUN])[list(quantities)].mean().reset_index(), tuple(at))
+
+    def table(self, quantities: Iterable[str], variants: Sequence[str]) -> pd.DataFrame:
+        """Average over seeds: one row per point and variant, with seeds, NAME_mean, _std and _ci."""
+        names, rows = list(quantities), []
+        points = self.by_seed.groupby(list(self.at), sort=False) if self.at else [((), self.by_seed)]
+        for point, here in points:
+            for variant in variants:
+                if len(own := here[here["variant"] == variant]):
+                    row = dict(zip(self.at, point, strict=True)) | {"variant": variant, "seeds": len(own)}
+                    rows.append(row | {k: v for name in names for k, v in spread(name, own[name]).items()})
+        columns = [f"{name}_{ending}" for name in names for ending in ENDINGS]
+        return pd.DataFrame(rows, columns=[*self.at, "variant", "seeds", *columns])
+
+    def wide(
+        self, quantities: Mapping[str, str], variants: Sequence[str], endings: Sequence[str] = ENDINGS
+    ) -> pd.DataFrame:
+        """Average over seeds: one row per point, which is the index, with columns VARIANT_NAME_mean and so on.
+
+        Args:
+            quantities: quantity -> NAME; empty: the columns are VARIANT_mean and so on.
+        """
+        table = self.table(quantities, variants).set_index(list(self.at))
+        columns = {
+            "_".join(filter(None, (variant, name, ending))): own[f"{quantity}_{ending}"]
+            for variant in variants
+            for own in [table[table["variant"] == variant]]
+            for quantity, name in quantities.items()
+            for ending in endings
+        }
+        return pd.DataFrame(columns, index=table.index.unique())
+
+    def ratio(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Ratio:
+        """Divide a quantity of one point and variant by that of another, in pairs of the same seed.
+
+        Args:
+            one, base: column -> value, for the columns of the point and the variant.
+        """
+        return paired_ratio(*self._pairs(quantity, one, base))
+
+    def difference(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Paired:
+        """Subtract from a quantity of one point and variant that of another, in pairs of the same seed."""
+        return paired(*self._pairs(quantity, one, base))
+
+    def _pairs(self, quantity: str, *both: Mapping[str, Any]) -> tuple[pd.Series, pd.Series]:
+        found = []
+        for keys in both:
+            rows = self.by_seed
+            for column, value in keys.items():
+                rows = rows[[own == value for own in rows[column]]]
+            found.append(rows.set_index("seed")[quantity].astype(float))
+        one, base = found
+        return one.align(base, join="inner")
 
 
 def with_metrics(
@@ -70,32 +145,34 @@ def with_metrics(
     return detail
 
 
+def bounded(spells: pd.DataFrame) -> pd.DataFrame:
+    """Count the whole length of sessions that missed the target as its cost, a lower bound.
+
+    Returns:
+        the sessions, with further columns `targets` (whether it could reach one) and `missed`.
+    """
+    missed = spells["rounds_to_target"].eq(float("inf"))
+    least = {cost: spells[cost].mask(missed, spells[whole]) for cost, whole in COSTS.items()}
+    return spells.assign(targets=spells["rounds_to_target"].notna(), missed=missed, **least)
+
+
 def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
     """Make a comparison's table: a row per variant."""
     scope = detail[detail["in_scope"]]
-    rows = []
-    for variant in variants:
-        spells, run = scope[scope["variant"] == variant], totals[totals["variant"] == variant]
-        by_seed = spells.groupby(RUN)[PER_SESSION].mean()
-        row: dict[str, object] = {"variant": variant, "seeds": len(run)}
-        for column in PER_SESSION:
-            row |= spread(column, by_seed[column])
-        row |= _reached(spells)
-        for column in PER_RUN:
-            row |= spread(column, run[column])
-        rows.append(row)
-    return pd.DataFrame(rows)
+    adaptation = Costs.of(scope, PER_SESSION).table(PER_SESSION, variants).set_index("variant")
+    reached = pd.DataFrame([_reached(scope[scope["variant"] == name]) for name in variants], index=variants)
+    runs = Costs(totals).table(PER_RUN, variants).set_index("variant")
+    parts = [runs[["seeds"]], adaptation.drop(columns="seeds"), reached, runs.drop(columns="seeds")]
+    return pd.concat(parts, axis=1).reset_index(names="variant")
 
 
 def _reached(spells: pd.DataFrame) -> dict[str, object]:
     """Return how often a target was missed, a lower bound of its cost, and the reference's speed-up."""
-    timed = spells[spells["rounds_to_target"].notna()]
-    missed = timed["rounds_to_target"] == float("inf")
+    timed = bounded(spells[spells["rounds_to_target"].notna()])
     row: dict[str, object] = {"rounds_to_target_median": timed["rounds_to_target"].median()}
-    for unit, length in (("seconds", "session_s"), ("joules", "session_j")):
-        spent = timed[f"{unit}_to_target"].mask(missed, timed[length])
-        row[f"{unit}_to_target_at_least"] = spent.groupby(timed["seed"]).mean().mean()
-    row |= {"not_reached": int(missed.sum()), "targets": len(timed)}
+    for cost in COSTS:
+        row[f"{cost}_at_least"] = timed[cost].groupby(timed["seed"]).mean().mean()
+    row |= {"not_reached": int(timed["missed"].sum()), "targets": len(timed)}
     for unit in metrics.KINDS:  # without a reference there is no speed-up
         row[f"speed_up_{unit}_median"] = spells.get(f"speed_up_{unit}", pd.Series(dtype=float)).median()
     return row
@@ -118,20 +195,17 @@ def to_targets(
         target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf as soon as one session missed it),
         seconds_to_target_at_least, joules_to_target_at_least, not_reached, targets, speed_up_rounds_median, ...
     """
-    rows = []
+    costs = [f"{unit}_to_target" for unit in metrics.KINDS]
+    tables = []
     for target in targets:
         times = metrics.time_to_target(rounds, sessions, reference=reference, target=target)
         if reference is not None:
             times = times.merge(metrics.speed_up(times, reference=reference), on=SESSION, how="left")
-        times = times.merge(scope[SESSION], on=SESSION)
-        for variant in variants:
-            spells = times[times["variant"] == variant]
-            by_seed = spells.groupby("seed")[[f"{unit}_to_target" for unit in metrics.KINDS]].mean()
-            row: dict[str, object] = {"target": target.key, "variant": variant}
-            for column in by_seed:
-                row |= spread(str(column), by_seed[column])
-            rows.append(row | _reached(spells))
-    return pd.DataFrame(rows)
+        times = times.merge(scope[SESSION], on=SESSION).assign(target=target.key)
+        table = Costs.of(times, costs, ["target"]).table(costs, variants).drop(columns="seeds")
+        reached = [_reached(times[times["variant"] == name]) for name in table["variant"]]
+        tables.append(table.join(pd.DataFrame(reached)))
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 
 def tests(
@@ -142,18 +216,14 @@ def tests(
     Returns:
         quantity, variant, and the fields of `uncertainty.Paired` of variant minus reference.
     """
-    if reference is None:
-        return pd.DataFrame(columns=["quantity", "variant", *FOUND])
-    scope = detail[detail["in_scope"]]
     rows = []
+    base = {"variant": reference}
     for quantity, per_session in TESTED.items():
-        source = scope.groupby(RUN)[quantity].mean().reset_index() if per_session else totals
-        by_seed = source.pivot(index="seed", columns="variant", values=quantity)
-        if not by_seed.notna().to_numpy().any():
-            continue
-        for variant in variants:
-            if variant != reference and variant in by_seed:
-                test = paired(by_seed[variant].to_numpy(float), by_seed[reference].to_numpy(float))
+        costs = Costs.of(detail[detail["in_scope"]], [quantity]) if per_session else Costs(totals)
+        some = set(costs.by_seed.dropna(subset=[quantity])["variant"])
+        for variant in variants if reference is not None and some else ():
+            if variant != reference and variant in set(costs.by_seed["variant"]):
+                test = costs.difference(quantity, {"variant": variant}, base)
                 rows.append({"quantity": quantity, "variant": variant} | test._asdict())
     return pd.DataFrame(rows, columns=["quantity", "variant", *FOUND])
 
@@ -184,10 +254,10 @@ def of_sessions(
             "labels": texts[0] if len(texts) == 1 else DIFFER,
             "kind": "pilot" if group["pilot"].any() else again if group["recurring"].any() else "new",
         }
-        for variant in variants:
-            spells = group[group["variant"] == variant]
-            for name in ("accuracy_start", "accuracy_first", "dip", "recovery_rounds"):
-                row |= spread(f"{variant}_{name}", spells.groupby("seed")[name].mean())
         rows.append(row)
     table = pd.DataFrame(rows)
+    at = ["session"] if clock is None else ["session", "cell"]
+    names = ("accuracy_start", "accuracy_first", "dip", "recovery_rounds")
+    means = Costs.of(detail, names, at).wide(dict(zip(names, names, strict=True)), variants)
+    table = table.join(means, on=at)
     return table if clock is None else table.sort_values(["start_s", "cell"], ignore_index=True)

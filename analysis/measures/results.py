@@ -29,7 +29,9 @@ class Comparison(Found):
             `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
             `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is a lower
             bound: the mean if a session that missed counts with its whole length. `targets` is the number of pairs of
-            session and seed, and `not_reached` the number of those that missed the target.
+            session and seed, and `not_reached` the number of those that missed the target. `NAME_ratio`,
+            `_ratio_low`, `_ratio_high` and `_pairs`, of time and energy to the target or of a round, are costs over
+            those of `base`, NaN where either missed the target.
         per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
             devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
             any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy, its
@@ -71,6 +73,11 @@ class Comparison(Found):
     def target(self) -> Target | None:
         """The headline's target."""
         return self.targets[0] if self.targets else None
+
+    @property
+    def base(self) -> str:
+        """The variant that costs are divided by: the reference, or the first one."""
+        return self.reference or str(self.table["variant"].iloc[0])
 
     @property
     def in_scope(self) -> tuple[int, int]:

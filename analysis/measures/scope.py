@@ -49,8 +49,9 @@ def own_notes(info: pd.DataFrame) -> list[str]:
     if some.empty:
         return []
     first = some.iloc[0]
-    which = f"{len(some)} of {len(info)} runs have notes in their run.json"
-    return [f"{which}; the first of {first['path']}: {first['notes'][0]}"]
+    return [
+        f"{len(some)} of {len(info)} runs have notes in run.json, the first in {first['path']}: {first['notes'][0]}"
+    ]
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:

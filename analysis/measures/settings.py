@@ -5,14 +5,9 @@ from collections.abc import Sequence
 import pandas as pd
 
 from edgefl.analysis.measures import metrics
+from edgefl.analysis.measures.averages import PER_RUN, Costs
 from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.runs.load import Runs, Settings
-
-# of `metrics.totals`
-COSTS = (
-    *("latency_s", "latency_mean_s", "round_energy_j", "round_energy_rx_j", "round_energy_tx_j"),
-    *("round_energy_compute_j", "round_energy_tail_j", "energy_j", "simulated_s"),
-)
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
@@ -52,25 +47,17 @@ def accuracies(
         detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
         scope_of(detail, [])
         wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
-    first = metrics.accuracy_first_rounds(rounds, first_rounds)
-    accuracy = metrics.over_seeds(first, ["session", "variant"], "accuracy_first").unstack("variant")
-    columns = {
-        f"{variant}_{kind}": accuracy.get((kind, variant), float("nan"))
-        for variant in variants
-        for kind in ("mean", "std")
-    }
-    table = pd.DataFrame(columns, index=accuracy.index)
+    first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
+    table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
     return table.reindex([int(session) for session in wanted]).reset_index(names="session")
 
 
 def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
     """Average a setting's latency and energy, in one row."""
-    by_seed = metrics.totals(rounds)
-    row: dict[str, float] = {}
-    for variant in variants:
-        for column, values in by_seed.loc[by_seed["variant"] == variant, list(COSTS)].items():
-            row |= {f"{variant}_{column}_mean": values.mean(), f"{variant}_{column}_std": values.std()}
-    return pd.DataFrame([row])
+    all_rounds = Costs(metrics.totals(rounds).assign(session="all"), ("session",))
+    names = [*PER_RUN[2:], *PER_RUN[:2]]
+    table = all_rounds.wide(dict(zip(names, names, strict=True)), variants, ("mean", "std"))
+    return table.reset_index(drop=True)
 
 
 def add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 LEVEL = 0.95
+LEAST = 3  # seeds for an interval; two have only a range
+OF_TWO = 12.706204736174694  # Student's t, 0.975, one degree of freedom: half an interval over half a range
 MOST_FOR_EXACT = 25  # up to this many pairs Wilcoxon's distribution is exact
 
 
@@ -27,6 +29,17 @@ class Paired(NamedTuple):
     half_width: float
     p_t: float
     p_wilcoxon: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The mean's 95 % interval; with two pairs, the two differences."""
+        half = self.half_width / OF_TWO if self.pairs == 2 else self.half_width
+        return self.mean - half, self.mean + half
+
+    @property
+    def decided(self) -> bool:
+        """Whether an interval excludes 0, that is, whether there is a difference."""
+        return self.pairs >= LEAST and abs(self.mean) > self.half_width
 
 
 def half_width(values: Sequence[float] | np.ndarray) -> float:
@@ -81,9 +94,17 @@ class Ratio(NamedTuple):
     high: float
 
     @property
+    def ends(self) -> tuple[float, float]:
+        """The interval; with two pairs, the two ratios."""
+        if self.pairs != 2:
+            return self.low, self.high
+        factor = (self.high / self.mean) ** (1 / OF_TWO)
+        return self.mean / factor, self.mean * factor
+
+    @property
     def decided(self) -> bool:
-        """Whether the interval excludes 1, that is, whether there is a difference."""
-        return self.low > 1 or self.high < 1
+        """Whether an interval excludes 1, that is, whether there is a difference."""
+        return self.pairs >= LEAST and (self.low > 1 or self.high < 1)
 
 
 def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
@@ -95,6 +116,11 @@ def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
     logarithms = np.log(both[:, 0] / both[:, 1])
     middle, half = float(logarithms.mean()), half_width(logarithms)
     return Ratio(len(both), *(math.exp(end) for end in (middle, middle - half, middle + half)))
+
+
+def shown_ends(mean: float, half: float, seeds: int) -> tuple[float, float]:
+    """Return the interval of a positive mean to show, see `ends`; with two seeds, the two numbers."""
+    return (mean - half / OF_TWO, mean + half / OF_TWO) if seeds == 2 else ends(mean, half)
 
 
 def ends(mean: float, half: float) -> tuple[float, float]:

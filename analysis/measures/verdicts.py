@@ -1,23 +1,24 @@
 """Write a comparison's verdicts, a sentence per variant: its time and energy over another's, with intervals."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.measures.results import OF_ROUND
+from edgefl.analysis.measures.averages import COSTS, Costs, bounded
+from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
-from edgefl.analysis.measures.uncertainty import Paired, Ratio, paired, paired_ratio
+from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
-COSTS = {
-    "seconds_to_target": "session_s",
-    "joules_to_target": "session_j",
-}  # -> cost of a session that missed
+RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
 NO_INTERVAL = "one seed, so no interval"
+OVER_FIRST = f"over the first {FIRST_ROUNDS} rounds of a session"
+ALIKE = 0.01  # of accuracy: smaller differences are named together
 LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
 
 
@@ -40,14 +41,15 @@ class Versus:
     def sentence(self) -> str:
         """Return the verdict with its interval, or that the pairs of runs show no clear difference."""
         of = f"the time of {self.base} {self.task}"
+        needs = f"{self.subject} needs {_times(self.time.mean)} {of}"
         if self.time.pairs < 2:
-            return (
-                f"{self.subject} needs {_times(self.time.mean)} {of}, and {_times(self.energy.mean)} the energy"
-                f" ({NO_INTERVAL})."
-            )
+            return f"{needs}, and {_times(self.energy.mean)} the energy ({NO_INTERVAL})."
+        if self.time.pairs < LEAST:
+            energy = f"{_times(self.energy.mean)} the energy ({_interval(self.energy)})"
+            return f"{needs} (2 seeds: {_interval(self.time)}), and {energy}."
         within = f"95 % interval {_interval(self.time)}"
         if self.time.decided:
-            first = f"{self.subject} needs {_times(self.time.mean)} {of} ({self.time.pairs} seeds, {within})"
+            first = f"{needs} ({self.time.pairs} seeds, {within})"
             if self.energy.decided:
                 return f"{first}, and {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
             return f"{first}; in energy the pairs of runs show no clear difference ({_around(self.energy)})."
@@ -60,48 +62,90 @@ class Versus:
         return f"{first}, nor in energy ({_around(self.energy)})."
 
 
+def ratios(
+    detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str], base: str, target: Target | None
+) -> pd.DataFrame:
+    """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
+
+    With a target, these are the costs to reach it; a session that missed it counts with its whole length, so that a
+    ratio is a bound. Without one they are those of a round.
+
+    Returns:
+        indexed by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of both costs, missed and targets.
+    """
+    scope = detail[detail["in_scope"] & detail["rounds_to_target"].notna()]
+    spells = bounded(scope)
+    costs = Costs.of(spells, list(COSTS)) if target else Costs(totals)
+    rows = []
+    for name in variants:
+        own = spells[spells["variant"] == name]
+        row: dict[str, object] = {"missed": int(own["missed"].sum()), "of": len(own)}
+        for cost in TO_TARGET if target else OF_ROUND:
+            found = costs.ratio(cost, {"variant": name}, {"variant": base})
+            row |= ratio_columns(cost, found)
+        rows.append(row)
+    return pd.DataFrame(rows, index=list(variants))
+
+
+def ratio_of(row: Mapping[str, Any] | pd.Series, cost: str) -> Ratio:
+    """Return the ratio of a cost in a row of a table with its columns."""
+    *ratio, pairs = (row[f"{cost}_{ending}"] for ending in RATIO)
+    return Ratio(int(pairs), *ratio)
+
+
+def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
+    """Return the columns of a table that hold the ratio of a cost."""
+    pairs, *ratio = found
+    return {f"{cost}_{ending}": value for ending, value in zip(RATIO, (*ratio, pairs), strict=True)}
+
+
 def verdicts(
     detail: pd.DataFrame,
-    totals: pd.DataFrame,
-    variants: Sequence[str],
-    reference: str | None,
+    found: pd.DataFrame,
+    base: str,
     target: Target | None,
     *,
     by_rounds: bool = True,
 ) -> tuple[str, ...]:
-    """Compare each variant's costs with the reference's, or with the first variant's.
+    """Compare each variant's costs with those of `base`.
 
     With a target, these are the costs to reach it; without training, those of a round; with training and no target,
     accuracies are compared.
 
     Args:
         detail: a row per session with its costs, those in scope marked.
-        totals: a row per run, of `metrics.totals`.
+        found: from `ratios`.
         by_rounds: whether a round means the same in all variants; if not, only a target compares them.
     """
-    base, scope = reference or variants[0], detail[detail["in_scope"]]
-    others = [name for name in variants if name != base]
+    scope = detail[detail["in_scope"]]
+    others = [name for name in found.index if name != base]
+    first = Costs.of(scope, ["accuracy_first"])
+    more = {name: first.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others}
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
-        return alone, *(_to_target(scope, name, base, target) for name in others)
+        most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any is
+        by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
+        alike = [f"Accuracies {OVER_FIRST} differ by {by} points."]
+        sentences = (_to_target(found, name, base, target) for name in others)
+        return alone, *sentences, *alike * bool(others and most < ALIKE and by_rounds)
     if not by_rounds:
         return ()
     if detail["accuracy_start"].notna().any() or detail["accuracy_first"].notna().any():
-        first = scope.groupby(RUN)["accuracy_first"].mean().reset_index()
-        return tuple(_accuracy(_paired(first, "accuracy_first", name, base), name, base) for name in others)
+        return tuple(_accuracy(difference, name, base) for name, difference in more.items())
     said = []
     for name in others:
-        time, energy = (_ratio(totals, cost, name, base) for cost in OF_ROUND)
+        time, energy = (ratio_of(found.loc[name], cost) for cost in OF_ROUND)
         said.append(Versus(name, base, time, energy, "for a round").sentence())
     return tuple(said)
 
 
 def _times(ratio: float) -> str:
     """Write a ratio with two digits: `1.6 times`."""
-    return f"{_number(ratio)} times"
+    return f"{two_digits(ratio)} times"
 
 
-def _number(ratio: float) -> str:
+def two_digits(ratio: float) -> str:
+    """Write a ratio with two digits, and a huge or tiny one as a bound."""
     if math.isnan(ratio):
         return "an unknown number of"
     if ratio > LARGEST:
@@ -112,7 +156,7 @@ def _number(ratio: float) -> str:
 
 
 def _interval(ratio: Ratio) -> str:
-    return f"{_number(ratio.low)} to {_number(ratio.high)}"
+    return " to ".join(map(two_digits, ratio.ends))
 
 
 def _around(ratio: Ratio) -> str:
@@ -134,23 +178,16 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     return f"{name} reaches {target.short}{own} after {' and '.join(words)} ({seeds})."
 
 
-def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str:
+def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
     """Compare two variants' costs to the target; one that missed it counts in full, which gives a bound."""
-    both = scope[scope["variant"].isin([name, base]) & scope["rounds_to_target"].notna()]
-    missed = both["rounds_to_target"].eq(math.inf)
-    bounded = both[RUN].assign(
-        **{cost: both[cost].mask(missed, both[whole]) for cost, whole in COSTS.items()}
-    )
-    by_seed = bounded.groupby(RUN)[list(COSTS)].mean().reset_index()
-    time, energy = (_ratio(by_seed, cost, name, base) for cost in COSTS)
-    count = {one: int((missed & both["variant"].eq(one)).sum()) for one in (name, base)}
-    if not any(count.values()):
+    row, missed = found.loc[name], found["missed"]
+    time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
+    if not (missed[name] or missed[base]):
         return Versus(name, base, time, energy, f"to {target.short}").sentence()
-    sessions = int(both["variant"].eq(name).sum())
-    said = f"{name} misses {target.short} in {count[name]} of {sessions} sessions, {base} in {count[base]}"
-    if all(count.values()) or not time.pairs:
+    said = f"{name} misses {target.short} in {missed[name]} of {row['of']:.0f} sessions, {base} in {missed[base]}"
+    if (missed[name] and missed[base]) or not time.pairs:
         return f"{said}: give a lower target to compare their costs."
-    how = "more" if count[name] else "less"
+    how = "more" if missed[name] else "less"
     ratios = (
         f"{how} than {_times(time.mean)} the time of {base} and {how} than {_times(energy.mean)} the energy"
     )
@@ -159,30 +196,15 @@ def _to_target(scope: pd.DataFrame, name: str, base: str, target: Target) -> str
 
 def _accuracy(found: Paired, name: str, base: str) -> str:
     """Compare two variants' accuracies over the first rounds."""
-    mean, half = 100 * found.mean, 100 * found.half_width
-    what = f"over the first {FIRST_ROUNDS} rounds of a session"
-    if found.pairs < 2:
+    mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
+    what = OVER_FIRST
+    within = f"95 % interval {low:+.1f} to {high:+.1f}"
+    if found.decided or found.pairs < LEAST:
         better = "more" if mean > 0 else "less"
-        return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({NO_INTERVAL})."
-    within = f"95 % interval {mean - half:+.1f} to {mean + half:+.1f}"
-    if abs(mean) > half:
-        better = "more" if mean > 0 else "less"
-        sure = f"{found.pairs} seeds, {within}"
-        return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({sure})."
+        sure = {1: NO_INTERVAL, 2: f"2 seeds: {low:+.1f} to {high:+.1f}"}
+        how = sure.get(found.pairs, f"{found.pairs} seeds, {within}")
+        return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({how})."
     return (
         f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+.1f} "
         f"points, {within})."
     )
-
-
-def _by_seed(by_run: pd.DataFrame, column: str, name: str, base: str) -> tuple[list[float], list[float]]:
-    wide = by_run.pivot(index="seed", columns="variant", values=column).reindex(columns=[name, base])
-    return wide[name].tolist(), wide[base].tolist()
-
-
-def _ratio(by_run: pd.DataFrame, column: str, name: str, base: str) -> Ratio:
-    return paired_ratio(*_by_seed(by_run, column, name, base))
-
-
-def _paired(by_run: pd.DataFrame, column: str, name: str, base: str) -> Paired:
-    return paired(*_by_seed(by_run, column, name, base))

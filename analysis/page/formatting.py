@@ -105,10 +105,10 @@ def spreads(
 
 
 def with_interval(mean: float, low: float, high: float) -> str:
-    """Write `mean (low to high)`, or only the mean if the interval is unknown."""
+    """Write `mean (low–high)`, or only the mean if the interval is unknown."""
     if math.isnan(mean) or math.isnan(low):
         return amount(mean)
-    return f"{amount(mean)} ({amount(low)} to {amount(high)})"
+    return f"{amount(mean)} ({amount(low)}–{amount(high)})"
 
 
 def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:

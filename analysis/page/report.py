@@ -1,7 +1,8 @@
 """Reports of the commands that read runs: all write and print tables, figures and sentences in the same way."""
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from pathlib import Path
@@ -20,7 +21,8 @@ from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 
-GAP, EDGES = 3, 2  # blanks between the columns and around the table, as drawn by rich
+HEADING = 9  # characters of a heading's line at least
+GAP, EDGES = 2, 2  # blanks between the columns and around the table, as drawn by rich
 Asked = ParamSpec("Asked")
 
 
@@ -275,14 +277,22 @@ def noted(notes: Sequence[str]) -> list[str]:
 
 def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) -> None:
     for block in _blocks(frame, console.width):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
         table.add_column("")
         for name in block.columns:
-            style = "bold" if name == emphasised else ""
-            table.add_column(Text(name), justify="right", style=style, header_style="bold")
+            style, heading = (
+                "bold" if name == emphasised else "",
+                Text("\n".join(_heading(name, frame[name]))),
+            )
+            table.add_column(heading, justify="right", style=style, header_style="bold", vertical="bottom")
         for index, row in zip(block.index, block.to_numpy().tolist(), strict=True):
-            table.add_row(Text(index), *map(Text, row))
+            table.add_row(Text(index), *map(Text, row), style="bold" if index == emphasised else "")
         console.print(table)
+
+
+def _heading(name: str, cells: Iterable[str]) -> list[str]:
+    """Break a heading into lines about as wide as its cells, after blanks."""
+    return textwrap.wrap(name, max(HEADING, *map(len, cells)), break_long_words=False) or [""]
 
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
@@ -291,7 +301,7 @@ def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
     taken = first
     names: list[str] = []
     for name in frame.columns:
-        width_of_column = GAP + max(len(name), *map(len, frame[name]))
+        width_of_column = GAP + max(map(len, [*_heading(name, frame[name]), *frame[name]]))
         if names and taken + width_of_column > width:
             yield frame[names]
             taken, names = first, []

@@ -24,7 +24,7 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, usable
-from edgefl.analysis.measures.verdicts import verdicts
+from edgefl.analysis.measures.verdicts import ratios, verdicts
 from edgefl.analysis.page.formatting import (
     did_you_mean,
     named_seeds,
@@ -110,11 +110,17 @@ def compare(
         )
     variants = [name for name in both.variants if name in set(detail["variant"])]
     totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
+    base = reference or variants[0]
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
+    found = ratios(detail, totals, variants, base, goal)
+    shown = found.drop(columns=["missed", "of"])
+    if goal:  # a ratio of bounds is told in words only
+        shown = shown.where((found["missed"] == 0) & (found.loc[base, "missed"] == 0))
+    table = averages.of_variants(detail, totals, variants).join(shown, on="variant")
     return Comparison(
         score=runs.score,
-        table=without_rounds(averages.of_variants(detail, totals, variants), several),
+        table=without_rounds(table, several),
         per_session=averages.of_sessions(detail, variants, again, clock, sessions),
         to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
         tests=averages.tests(detail, totals, variants, reference),
@@ -128,7 +134,7 @@ def compare(
         scope=scope,
         trained=trained,
         clock=clock,
-        verdicts=verdicts(detail, totals, variants, reference, goal, by_rounds=not several),
+        verdicts=verdicts(detail, found, base, goal, by_rounds=not several),
         by_rounds=not several,
         notes=tuple(notes),
         runs=runs,
@@ -166,10 +172,12 @@ def caption(comparison: Comparison) -> str:
     seeds = named_seeds(comparison.seeds, comparison.layout.interval)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
+    goal = comparison.target
+    what = f"Time and energy to {goal.short}" if goal else "Accuracy and cost"
     if comparison.clock is not None:
         many, cells = comparison.in_scope
-        return f"Adaptation, {comparison.scope}, {many} in {cells} cells ({seeds})"
-    return f"Adaptation, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
+        return f"{what}, {comparison.scope}, {many} in {cells} cells ({seeds})"
+    return f"{what}, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
 
 
 def _explanations(comparison: Comparison) -> list[str]:
@@ -187,12 +195,17 @@ def _explanations(comparison: Comparison) -> list[str]:
             lines.append(
                 "A value after > is a lower bound: sessions that missed the target count with their whole length."
             )
-        if comparison.reference is not None and len(comparison.table) > 1:
-            lines.append(
-                f"Time over {comparison.reference}'s: 2× takes twice as long to the target (the speed-up in "
-                f"J). Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over "
-                "the rounds of a session."
-            )
+    if len(comparison.table) > 1:
+        lines.append(
+            f"Ratios: a variant's cost over {comparison.base}'s, in pairs of the same seed (geometric mean), as in"
+            " the sentences above; 2 takes twice as much."
+        )
+    if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
+        lines.append(
+            f"Speed-up: median over sessions of the variant's time over {comparison.reference}'s (J, Table VII). "
+            f"Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over the rounds of a "
+            "session (J, 32)."
+        )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
             "Dip: the last accuracy of the previous session minus the lowest of this one. Recovery: training rounds "
@@ -211,8 +224,9 @@ def report(comparison: Comparison) -> Report:
     """Return the report of a comparison."""
     title, table, further = caption(comparison), tables.headline(comparison), _further_tables(comparison)
     # several requested targets are shown
-    shown = [("", table.T), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
-    hidden = [(title, frame) for title, frame in further.items() if title != TARGETS]
+    shown = [("", tables.brief(comparison)), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
+    hidden = [("All columns", table)] * (not comparison.layout.columns)
+    hidden += [(title, frame) for title, frame in further.items() if title != TARGETS]
     below = [section(title, frame, "") for title, frame in further.items()]
     if comparison.trained:
         sessions = tables.per_session(comparison)

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Iterable
+from functools import partial
+from typing import NamedTuple
 
 import pandas as pd
 
 from edgefl.analysis.measures.results import Comparison
+from edgefl.analysis.measures.verdicts import two_digits
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
@@ -16,7 +19,7 @@ from edgefl.analysis.page.formatting import (
     unit_for,
     with_spread,
 )
-from edgefl.analysis.runs.choices import COLUMNS
+from edgefl.analysis.runs.choices import COLUMNS, FIRST_ROUNDS
 from edgefl.analysis.runs.servers import BY_ROUNDS, METRICS
 
 POINTS = (("points", 0.01),)
@@ -45,7 +48,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
     """Write the headline table, [variants x columns]. The reference has no speed-up or gain."""
     table = comparison.table.set_index("variant")
     columns = _adaptation(comparison, table) if comparison.trained else {}
-    columns |= _costs(table, comparison.layout.spread)
+    columns |= _costs(comparison, table)
     kinds = ("both", "trained" if comparison.trained else "untrained")
     wanted = comparison.layout.columns or [
         name
@@ -53,23 +56,49 @@ def headline(comparison: Comparison) -> pd.DataFrame:
         if kind in kinds and (comparison.by_rounds or name not in BY_ROUNDS)
     ]
     chosen = [columns[name] for name in wanted if name in columns]
-    return pd.DataFrame(dict(chosen), index=table.index)
+    return pd.DataFrame({column.heading: column.cells for column in chosen}, index=table.index)
+
+
+def brief(comparison: Comparison) -> pd.DataFrame:
+    """Write the columns of the headline table that answer, under short headings, [variants x columns].
+
+    They are the costs with their ratios, the accuracy, and the number of missed targets if there is any.
+    """
+    if comparison.layout.columns:
+        return headline(comparison)
+    table = comparison.table.set_index("variant")
+    columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
+    totals = ["total_time", "total_energy"]
+    wanted = (
+        ["latency", "latency_ratio", "round_energy", "round_energy_ratio"] if comparison.by_rounds else totals
+    )
+    if comparison.trained:
+        of_target = ["seconds", "time_ratio", "joules", "energy_ratio"]
+        wanted = [*(of_target if comparison.target else [*totals, "start"]), "first"]
+        wanted += ["missed"] * bool(table["not_reached"].any())
+    chosen = [
+        columns[name]
+        for name in wanted
+        if name in columns and (comparison.by_rounds or name not in BY_ROUNDS)
+    ]
+    return pd.DataFrame({column.short: column.cells for column in chosen}, index=list(table.index))
 
 
 def targets(comparison: Comparison) -> pd.DataFrame:
-    """Write the cost of each target, [targets x (variant, unit)]; empty with a single target."""
+    """Write the cost of each target, [targets and variants x columns]; empty with a single target."""
     if len(comparison.targets) < 2:
         return pd.DataFrame()
-    columns, table = {}, comparison.to_targets
-    units, ending = _units(table), comparison.layout.spread
-    for variant, rows in table.groupby("variant", sort=False):
-        medians = rows["rounds_to_target_median"]
-        if comparison.by_rounds:
-            columns[f"{variant}, rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
-        for kind, (unit, size) in units.items():
-            cells = [_to_target(row, kind, size, ending) for _, row in rows.iterrows()]
-            columns[f"{variant}, {unit}"] = cells
-    return pd.DataFrame(columns, index=[target.short for target in comparison.targets])
+    table = comparison.to_targets
+    shorts = {target.key: target.short for target in comparison.targets}
+    columns = {}
+    if comparison.by_rounds:
+        medians = table["rounds_to_target_median"]
+        columns["rounds"] = [f"{m:g}" if math.isfinite(m) else amount(m) for m in medians]
+    for (kind, (unit, size)), word in zip(_units(table).items(), ("time", "energy"), strict=True):
+        cells = [_to_target(row, kind, size, comparison.layout.spread) for _, row in table.iterrows()]
+        columns[f"{word} ({unit})"] = cells
+    names = [f"{shorts[key]}: {name}" for key, name in zip(table["target"], table["variant"], strict=True)]
+    return pd.DataFrame(columns, index=names)
 
 
 def tests(comparison: Comparison) -> pd.DataFrame:
@@ -111,7 +140,7 @@ def per_session(comparison: Comparison) -> pd.DataFrame:
         "kind": table["kind"],
     }
     for variant in comparison.table["variant"]:
-        columns[variant] = spreads(table, f"{variant}_accuracy_start", ending, decimals=2, scale=100)
+        columns[variant] = spreads(table, f"{variant}_accuracy_start", ending, decimals=1, scale=100)
     return pd.DataFrame(columns, index=table.index)
 
 
@@ -127,53 +156,76 @@ def in_lines(comparison: Comparison, sessions: pd.DataFrame) -> pd.DataFrame:
     return sessions[list(comparison.table["variant"])].set_axis(about)
 
 
-Columns = dict[str, tuple[str, list[str]]]  # name -> heading, cells
+class Column(NamedTuple):
+    """A column of the headline table, with its heading in full and in the terminal."""
+
+    heading: str
+    short: str
+    cells: list[str]
+
+
+Columns = dict[str, Column]  # by name
 
 
 def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
-    ending = comparison.layout.spread
-    columns: Columns = {
-        "start": ("Accuracy at start (%)", spreads(table, "accuracy_start", ending, decimals=2, scale=100)),
-        "first": ("First 10 rounds (%)", spreads(table, "accuracy_first", ending, decimals=2, scale=100)),
-        "dip": ("Dip (points)", spreads(table, "dip", ending, decimals=2, scale=100)),
-        "recovery": ("Recovery (mean, rounds)", spreads(table, "recovery_rounds", ending, decimals=1)),
+    shares = partial(spreads, table, ending=comparison.layout.spread, decimals=1, scale=100)
+    first = f"first {FIRST_ROUNDS} rounds (%)"
+    columns = {
+        "start": Column("Accuracy at start (%)", "at start (%)", shares("accuracy_start")),
+        "first": Column(first.capitalize(), f"accuracy, {first}", shares("accuracy_first")),
+        "dip": Column("Dip (points)", "dip (points)", shares("dip")),
+        "recovery": Column(
+            "Recovery (mean, rounds)",
+            "recovery (rounds)",
+            spreads(table, "recovery_rounds", comparison.layout.spread, decimals=1),
+        ),
     }
     if not comparison.targets:
         return columns
     goal = comparison.targets[0].short
     rows = [row for _, row in table.iterrows()]
     for (kind, (unit, size)), word in zip(_units(table).items(), ("Time", "Energy"), strict=True):
-        cells = [_to_target(row, kind, size, ending) for row in rows]
-        columns[kind] = (f"{word} to {goal} (mean, {unit})", cells)
-    columns |= {
-        "rounds": (f"Rounds to {goal} (median)", [_rounds(row) for row in rows]),
-        "missed": ("Not reached", [f"{row['not_reached']:.0f} of {row['targets']:.0f}" for row in rows]),
-    }
+        cells = [_to_target(row, kind, size, comparison.layout.spread) for row in rows]
+        columns[kind] = Column(f"{word} to {goal} (mean, {unit})", f"{word.lower()} ({unit})", cells)
+        columns[f"{word.lower()}_ratio"] = _ratios(comparison, word, f"{kind}_to_target")
+    missed = [f"{row['not_reached']:.0f} of {row['targets']:.0f}" for row in rows]
+    columns["rounds"] = Column(f"Rounds to {goal} (median)", "rounds", [_rounds(row) for row in rows])
+    columns["missed"] = Column("Not reached", "missed", missed)
     if comparison.reference is None or len(table) == 1:
         return columns
     others = [name != comparison.reference for name in table.index]
-    ratios = [
-        NOTHING if math.isnan(ratio) else f"{amount(ratio)}×".replace("∞×", "∞")
-        for ratio in table["speed_up_seconds_median"]
-    ]
-    gains = spreads(table, "gain", ending, decimals=1, scale=100)
+    medians = table["speed_up_seconds_median"]
     for name, heading, cells in (
-        ("speed_up", f"Time over {comparison.reference}'s (median)", ratios),
-        ("gain", "Accumulated gain (%)", gains),
+        ("speed_up", f"Speed-up of {comparison.reference} (median)", [amount(median) for median in medians]),
+        ("gain", f"Accumulated gain of {comparison.reference} (%)", shares("gain")),
     ):
         shown = [cell if other else NOTHING for cell, other in zip(cells, others, strict=True)]
-        columns[name] = (heading, shown)
+        columns[name] = Column(heading, heading, shown)
     return columns
 
 
-def _costs(table: pd.DataFrame, ending: str) -> Columns:
+def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
+    """Write the ratios of a cost to that of the comparison's base, which has 1."""
+    ratios = zip(comparison.table["variant"], comparison.table[f"{cost}_ratio"], strict=True)
+    cells = [
+        "1" if name == comparison.base else NOTHING if math.isnan(ratio) else two_digits(ratio)
+        for name, ratio in ratios
+    ]
+    return Column(f"{word} over {comparison.base}'s", f"{word.lower()} ratio", cells)
+
+
+def _costs(comparison: Comparison, table: pd.DataFrame) -> Columns:
     """Write the costs of a round and of the whole run."""
     units = {name: unit_for(table[f"{name}_mean"], units) for name, (_, _, units) in COSTS.items()}
     units["latency_mean_s"] = units["latency_s"]
-    return {
-        name: (f"{words} ({units[column][0]})", spreads(table, column, ending, scale=1 / units[column][1]))
-        for column, (name, words, _) in COSTS.items()
-    }
+    columns = {}
+    for column, (name, words, _) in COSTS.items():
+        unit, size = units[column]
+        cells = spreads(table, column, comparison.layout.spread, scale=1 / size)
+        columns[name] = Column(f"{words} ({unit})", f"{words.partition(',')[0].lower()} ({unit})", cells)
+        if f"{column}_ratio" in table:
+            columns[f"{name}_ratio"] = _ratios(comparison, words.partition(",")[0], column)
+    return columns
 
 
 def _rounds(row: pd.Series) -> str:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, styles_of
+from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.drift import PLAIN, SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.scope import SideBySide
@@ -100,19 +100,8 @@ def compare_drift(
 def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
     """Average over the cells of a seed, then over seeds: a row per change and variant, NAME_mean and NAME_std."""
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
-    by_seed = detail.groupby(["change", "variant", "seed"])[values].mean()
-    rows = []
-    for change in sorted(detail["change"].unique()):
-        for variant in variants:
-            if (change, variant) not in by_seed.index.droplevel("seed"):
-                continue
-            runs = by_seed.loc[(change, variant)]
-            row: dict[str, Any] = {"change": int(change), "variant": variant, "seeds": len(runs)}
-            for name in values:
-                row[f"{name}_mean"] = runs[name].mean()
-                row[f"{name}_std"] = runs[name].std() if np.isfinite(runs[name]).all() else math.nan
-            rows.append(row)
-    return pd.DataFrame(rows)
+    table = Costs.of(detail, values, ["change"]).table(values, variants)
+    return table.drop(columns=[name for name in table if name.endswith("_ci")])
 
 
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:

@@ -138,7 +138,7 @@ def _groups(settings: SettingsTable) -> list[_Group]:
             rows = (
                 table[axes].drop_duplicates().merge(table[table["session"] == session], on=axes, how="left")
             )
-            cut.append(_Group(str(session), f"Session {session}", "%", 100, 2, *_columns(rows, settings)))
+            cut.append(_Group(str(session), f"Session {session}", "%", 100, 1, *_columns(rows, settings)))
         return cut
     for quantity, (words, units) in SHOWN_COSTS.items():
         means, stds = _columns(table, settings, f"_{quantity}")
@@ -207,10 +207,10 @@ def _verdicts(settings: SettingsTable) -> list[str]:
     behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
     return [
         f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of "
-        f"setting and session, by {100 * leads.median():.2f} points (median).",
+        f"setting and session, by {100 * leads.median():.1f} points (median).",
         *(
             f"Behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
-            f"{row['best']} leads by {-100 * row['lead']:.2f}."
+            f"{row['best']} leads by {-100 * row['lead']:.1f}."
             for row in behind
         ),
     ]

@@ -15,19 +15,18 @@ from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import reference_of
 from edgefl.analysis.measures.targets import Target, target_of, usable
-from edgefl.analysis.measures.uncertainty import Ratio
-from edgefl.analysis.measures.verdicts import Versus
+from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
+from edgefl.analysis.measures.verdicts import Versus, ratio_of, two_digits
 from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
 from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
 from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Reference, Transpose
-from edgefl.analysis.runs.load import Paths, Settings
+from edgefl.analysis.runs.load import Paths, Settings, named
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
 POSITIVE = frozenset(UNITS) - {"accuracy_first"}
-RATIO = ("pairs", "ratio", "ratio_low", "ratio_high")
 METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a target to reach, and without one
     "seconds": ("seconds_to_target", "latency_s"),
     "joules": ("joules_to_target", "round_energy_j"),
@@ -75,11 +74,12 @@ def sweep(
         refuse_rounds(several_servers(info), metric)
     chosen = _chosen(points, keys)
     goals = usable([goal], list(dict.fromkeys(info["variant"])), reference, notes) if trained else []
-    by_seed = numbers.by_seed(by_setting, goals, reference, notes)
-    table = numbers.table_of(by_seed, points, chosen)
+    measured = numbers.by_seed(by_setting, goals, reference, notes)
+    table = numbers.table_of(measured, points, chosen)
     costs = (TO_TARGET if goals else OF_ROUND) if metric is None else (_column(metric, trained, bool(goals)),)
     if len(chosen) == 1:
-        numbers.add_ratios(table, by_seed, TO_TARGET if goals else OF_ROUND)
+        numbers.add_ratios(table, measured, TO_TARGET if goals else OF_ROUND)
+    table["setting"] = [named(setting, " ") for setting in table["setting"]]
     return Sweep(
         score=by_setting.first.score,
         table=table,
@@ -128,6 +128,7 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
     every = differing(points.values())
     swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
     if not wanted:
+        swept = [key for number, key in enumerate(swept) if not numbers.follows(points, key, swept[:number])]
         if 1 <= len(swept) <= 2:
             return swept
         which = (
@@ -154,43 +155,51 @@ def _is_number(value: Any) -> bool:
 
 
 def headline(sweep: Sweep) -> pd.DataFrame:
-    """Write a row per value, a column per series and cost; the values are the index."""
-    texts: dict[str, list[str]] = {}
-    places = sweep.table[list(sweep.keys)].drop_duplicates().sort_values(list(sweep.keys))
-    labels = [axis_of(key, sweep.table[key]) for key in sweep.keys]
+    """Write a row per series and value, and a column per cost and ratio; the values are the index."""
+    table, texts = sweep.table, dict[str, list[str]]()
+    costs = TO_TARGET if sweep.target else OF_ROUND
+    rows = [row for _, row in table.iterrows()]
     for cost in sweep.costs:
-        unit, size = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
-        for series, rows in sweep.table.groupby("series", sort=False):
-            own = places.merge(rows, on=list(sweep.keys), how="left")
-            lead = "" if series == "all" else f"{series}: "
-            texts[lead + label_of(cost, sweep.target, unit)] = [
-                f"> {amount(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
-                for lower, (_, row) in zip(lower_bounds(own, cost), own.iterrows(), strict=True)
-            ]
-            if f"{cost}_ratio" in own:
-                kind = words_of(cost, sweep.target).partition(" to ")[0]
-                first = written(sweep.keys[0], places[sweep.keys[0]].tolist())[0]
-                texts[f"{lead}{kind}, ratio to {first}"] = [_ratio(row, cost) for _, row in own.iterrows()]
+        unit, size = unit_for(table[f"{cost}_mean"], UNITS[cost])
+        texts[label_of(cost, sweep.target, unit)] = [
+            f"> {amount(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
+            for lower, row in zip(lower_bounds(table, cost), rows, strict=True)
+        ]
+        if f"{cost}_ratio" in table:
+            kind = "time" if cost == costs[0] else "energy"
+            first = written(sweep.keys[0], sorted(table[sweep.keys[0]].unique()))[0]
+            texts[f"{kind} over that at {first}"] = [_ratio(row, cost) for row in rows]
+    labels = [axis_of(key, table[key]) for key in sweep.keys]
+    several = table["series"].nunique() > 1 or table["series"].iloc[0] != "all"
     index = [
-        ", ".join(f"{value / size:g}" for value, (_, size) in zip(row, labels, strict=True))
-        for row in places.to_numpy()
+        ", ".join(
+            [row["series"]] * several
+            + [f"{row[key] / size:g}" for key, (_, size) in zip(sweep.keys, labels, strict=True)]
+        )
+        for row in rows
     ]
-    table = pd.DataFrame(texts, index=index)
-    table.index.name = ", ".join(label for label, _ in labels)
-    return table
+    written_table = pd.DataFrame(texts, index=index)
+    written_table.index.name = ", ".join(["series"] * several + [label for label, _ in labels])
+    return written_table
 
 
 def _mean(row: pd.Series, cost: str, size: float, layout: Layout) -> str:
     """Write a mean with its interval: logarithmic for costs, which are above zero, linear for accuracies."""
-    mean = row[f"{cost}_mean"] / size
+    mean, half = row[f"{cost}_mean"] / size, row[f"{cost}_ci"] / size
     if layout.interval and cost in POSITIVE:
-        return with_interval(mean, row[f"{cost}_low"] / size, row[f"{cost}_high"] / size)
+        return with_interval(mean, *shown_ends(mean, half, row["seeds"]))
     return with_spread(mean, row[f"{cost}_{layout.spread}"] / size)
 
 
 def _ratio(row: pd.Series, cost: str) -> str:
-    found = (row[f"{cost}_ratio"], row[f"{cost}_ratio_low"], row[f"{cost}_ratio_high"])
-    return NOTHING if math.isnan(found[0]) else "1" if found == (1, 1, 1) else with_interval(*found)
+    """Write a ratio with its interval, or with two seeds its range."""
+    found = ratio_of(row, cost)
+    if math.isnan(found.mean):
+        return NOTHING
+    if (found.mean, *found.ends) == (1, 1, 1):
+        return "1"
+    interval = "" if found.pairs < 2 else f" ({'–'.join(map(two_digits, found.ends))})"
+    return two_digits(found.mean) + interval
 
 
 def verdicts(sweep: Sweep) -> list[str]:
@@ -205,7 +214,7 @@ def verdicts(sweep: Sweep) -> list[str]:
             continue
         first, *_, last = written(key, rows[key].tolist())
         row = rows.iloc[-1]
-        of_time, of_energy = (Ratio(*(row[f"{cost}_{name}"] for name in RATIO)) for cost in (time, energy))
+        of_time, of_energy = (ratio_of(row, cost) for cost in (time, energy))
         name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
@@ -220,7 +229,8 @@ def _caption(sweep: Sweep) -> str:
     """Return the caption of the table."""
     seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
     if sweep.layout.interval and several:
-        seeds = f"{len(sweep.seeds)} seeds, mean and 95 % interval"
+        spread = "95 % interval" if len(sweep.seeds) >= LEAST else "range"
+        seeds = f"{len(sweep.seeds)} seeds, mean and {spread}"
     return f"Costs against {' and '.join(sweep.keys)} ({seeds})"
 
 
@@ -240,8 +250,8 @@ def _explanations(sweep: Sweep) -> Iterator[str]:
         )
     if len(sweep.keys) == 1 and len(sweep.seeds) > 1:
         yield (
-            "Intervals are Student's t on a logarithmic scale, ratios paired by seed: the same seed has the same"
-            " devices, movement and channel at each value."
+            "Intervals are Student's t on a logarithmic scale, or the range of two seeds. Ratios are paired by seed:"
+            " the same seed has the same devices, movement and channel at each value."
         )
 
 

@@ -18,10 +18,12 @@ Metric = Literal["seconds", "joules", "rounds", "accuracy"]
 # column of a comparison -> whether runs have it: with training, without, or both
 COLUMNS = {
     **dict.fromkeys(
-        ("start", "first", "rounds", "seconds", "joules", "missed", "speed_up", "gain"), "trained"
+        ("start", "first", "rounds", "seconds", "time_ratio", "joules", "energy_ratio", "missed"), "trained"
     ),
-    **dict.fromkeys(("dip", "recovery"), "asked for"),
-    **dict.fromkeys(("latency", "latency_mean", "round_energy"), "untrained"),
+    **dict.fromkeys(("speed_up", "gain", "dip", "recovery"), "asked for"),
+    **dict.fromkeys(
+        ("latency", "latency_ratio", "latency_mean", "round_energy", "round_energy_ratio"), "untrained"
+    ),
     **dict.fromkeys(("total_energy", "total_time"), "both"),
 }
 

@@ -36,7 +36,7 @@ class Runs:
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
-        left_out: one sentence with the reason for each run directory that was not read.
+        left_out: one sentence for each reason for which run directories were not read, with the first of them.
         remarks: what a reader must know of the others, one sentence each.
     """
 

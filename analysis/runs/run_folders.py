@@ -56,10 +56,13 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     if names and len(names) != len(roots):
         raise ValueError(f"{len(names)} names for {len(roots)} folders: give one name per folder")
     remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
-    rows = []
+    rows, left_out = [], dict[str, list[Path]]()
     for number, root in enumerate(roots):
-        for row in _rows(root, partial, remarks.left_out):
+        for row in _rows(root, partial, left_out):
             rows.append({"folder": number, **row, "place": (0, number, *row["place"])})
+    for reason, paths in left_out.items():
+        several = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        remarks.left_out.append(f"left out {paths[0]}{several}: {reason}")
     if not rows:
         raise ValueError(
             f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one"
@@ -84,7 +87,7 @@ def _beside(roots: Sequence[Path]) -> Path | None:
     return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
-def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]]:
+def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     if not root.is_dir():
         raise ValueError(f"no folder {root}: give the folder of a run or of a study")
     directories = run_directories(root)
@@ -97,7 +100,7 @@ def _rows(root: Path, partial: bool, left_out: list[str]) -> list[dict[str, Any]
         try:
             rows.append(_info(directory, partial, part=directory != root))
         except _NotUsableError as reason:
-            left_out.append(f"left out {directory}: {reason}")
+            left_out.setdefault(str(reason), []).append(directory)
     return rows
 
 

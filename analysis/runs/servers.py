@@ -9,7 +9,10 @@ from edgefl.analysis.runs.scenario_keys import of_points
 
 SERVER, USUAL = "rounds.server", "synchronous"
 # columns of a comparison, and metrics, that count rounds or measure one
-BY_ROUNDS = ("first", "rounds", "gain", "latency", "latency_mean", "round_energy")
+BY_ROUNDS = (
+    *("first", "rounds", "gain", "latency", "latency_ratio", "latency_mean", "round_energy"),
+    "round_energy_ratio",
+)
 METRICS = ("rounds_to_target", "accuracy_first", "latency_s", "latency_mean_s", "round_energy_j")
 
 

@@ -132,7 +132,7 @@ def study(
             with _reported():
                 _print_study(plan, error.path, told, explain=explain)
                 told.finish(error.path)
-        raise
+        raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
         told.answer(f"part {shard} is {done} in {path}; compare when all are")
@@ -162,6 +162,15 @@ def _carry_out(
     except Interrupted as error:
         print("edgefl: interrupted; the same command continues it", file=sys.stderr)
         raise typer.Exit(error.exit_code) from error
+
+
+def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
+    """Return the error that ends the command; errors of runs that were printed at once are not repeated."""
+    if not said:
+        return error
+    first, *_ = str(error).splitlines()
+    runs = [f"  {one if one.earlier else one.label}" for one in error.failures]
+    return EdgeflError("\n".join([first, *runs, "  once the cause is gone, --retry repeats them"]))
 
 
 @contextmanager
@@ -255,7 +264,9 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
             if others:
                 more = ("Settings", "settings.md", ": the variants in each setting")
                 report = replace(report, look=[*report.look, more])
-            show(report)
+            # failed runs have been named at once
+            said = [one for one in report.sentences if ": it failed (" not in one]
+            show(replace(report, sentences=said))
     except ValueError as error:
         raise EdgeflError(f"not compared: {placed(error, path)}") from error
 

@@ -39,6 +39,7 @@ from edgefl.scenario.world import World
 NR_EFFICIENCY = 8 * 948 / 1024
 # of all participations: what happens to fewer changes no result that a reader would look at
 NEGLIGIBLE = 0.02
+MATTERS = 0.1  # share of a cell's devices: fewer out of coverage change no result that a reader would look at
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -66,7 +67,7 @@ def of_run(
         yield from one.named(_warm_start_that_never_acted(one.learning, one.sessions.count, own))
     for one, own in each:
         yield from one.named(_rate_of_zero(one.learning, own))
-    yield from _without_coverage(counts, indoors=any(kind.indoor_share for kind in kinds))
+    yield from _without_coverage(counts, world.count, indoors=any(kind.indoor_share for kind in kinds))
     yield from explosions.notes(counts.extremes, list(world.federations.values()), settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
@@ -252,18 +253,26 @@ def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
         )
 
 
-def _without_coverage(counts: Counts, *, indoors: bool) -> Iterator[str]:
-    """Note devices without a link, and rounds that waited until timers expired; indoors: whether any is indoors."""
+def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterator[str]:
+    """Note a tenth of a cell's devices or more without a link, and rounds that waited until timers expired.
+
+    Args:
+        devices: all of them.
+        indoors: whether any is indoors.
+    """
     rounds, out = counts.rounds.total(), counts.uncovered
+    present = devices / max(1, len(counts.rounds))
     waited = f"{counts.timers:,} of {rounds:,} rounds ({counts.timers / rounds:.1%})" if rounds else ""
-    if any(out) and (counts.timers or sum(out) > NEGLIGIBLE * counts.participants):
+    if any(out) and (counts.timers or sum(out) >= MATTERS * present * len(out)):
         mean = sum(out) / len(out)
         number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
+        ended = (
+            f", and {waited} ended with a timer (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
+        )
         yield (
-            f"out of coverage: on average {number} devices of a cell when a round began, at most "
-            f"{max(out):,}; they were neither selected nor waited for, and {waited or 'no round'} ended "
-            "with a timer (radio.monitoring.t310_s, t311_s); closer sites (layout.isd_m, cell.radius_m)"
-            f"{' or a lower indoor_share' * indoors} reach more devices"
+            f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round began, at "
+            f"most {max(out):,}; they were neither selected nor waited for{ended}; closer sites (layout.isd_m, "
+            f"cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
         )
     elif counts.timers:
         yield (

@@ -13,12 +13,18 @@ from edgefl.studies.planning import StudyPlan
 
 @dataclass(frozen=True)
 class Failed:
-    """A failed run of a study; `trace` is its traceback unless it is a user's error."""
+    """A failed run of a study.
+
+    Attributes:
+        trace: its traceback, unless it is a user's error.
+        earlier: whether it failed before this call.
+    """
 
     label: str
     path: Path
     error: str
     trace: str = ""
+    earlier: bool = False
 
     def __str__(self) -> str:
         return f"{self.label}: {self.error}"

@@ -187,7 +187,7 @@ class RunScheduler:
             IncompleteStudy: names the failed runs.
         """
         earlier = [
-            Failed(run.label, path, f"failed before ({path / status.FILE} says why); --retry repeats it")
+            Failed(run.label, path, f"failed before ({path / status.FILE} says why)", earlier=True)
             for run in self._failed
             for path in [self._directory / run.path]
         ]

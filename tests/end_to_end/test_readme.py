@@ -73,17 +73,23 @@ def check_picture(study: Path) -> None:
     assert detail.loc["similarity", "probe_rounds"].loc[[4, 5, 6]].tolist() == [1, 1, 1]
 
 
-def test_the_picture_is_that_of_the_demo() -> None:
+def test_the_picture_is_that_of_its_study() -> None:
     assert f"({PICTURE.name})" in (ROOT / "docs" / "studies.md").read_text()
     makefile = (ROOT / "Makefile").read_text()
-    demo, readme = (
-        re.search(rf"^{name}: .*\n((\t.*\n)+)", makefile, re.MULTILINE) for name in ("demo", "readme")
-    )
-    assert demo
+    readme = re.search(r"^readme: .*\n((\t.*\n)+)", makefile, re.MULTILINE)
     assert readme
-    assert str(STUDY) in demo[1]
     assert str(STUDY) in readme[1]
     assert f"comparison.png {PICTURE}" in readme[1]
+
+
+def test_the_demo_asks_with_three_seeds_and_prints_no_plumbing() -> None:
+    recipe = re.search(r"^demo: .*\n((\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert recipe
+    lines = recipe[1].splitlines()
+    assert all(line.startswith("\t@") for line in lines)
+    (study,) = re.findall(r"edgefl study (\S+)", recipe[1])
+    assert len(yaml.safe_load((ROOT / study).read_text())["seeds"]) >= 3
+    assert all(re.match(r'\t@echo "  \$\(BIN\)/edgefl \w+ ', line) for line in lines[-3:])
 
 
 def test_no_command_is_forgotten() -> None:

@@ -274,7 +274,7 @@ FAULTS = (
         f"{UNIT}test_comparison.py::test_means_and_deviations_over_seeds",
         "nothing",
         edited(
-            "edgefl.analysis.measures.averages:_reached", "mask(missed, timed[length])", "mask(missed, 0.0)"
+            "edgefl.analysis.measures.averages:bounded", "mask(missed, spells[whole])", "mask(missed, 0.0)"
         ),
     ),
     Fault(

@@ -164,6 +164,6 @@ def test_names_are_given_one_after_another(
     out = ["--out", str(tmp_path / "out"), "--target", "0.5"]
     for arguments in ([a, b, "--names", "old", "new", *out], [*out, "--names", "old", "new", "--", a, b]):
         assert main(["compare", *arguments]) == 0
-        assert re.search("old +new", capsys.readouterr().out)
+        assert re.search(r"^ old .*\n new ", capsys.readouterr().out, re.MULTILINE)
     assert main(["compare", a, b, "--names", "old", *out]) == 2
     assert capsys.readouterr().err == f"error: {a}, {b}: 1 names for 2 folders: give one name per folder\n"

@@ -113,7 +113,7 @@ def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
     rounds, sessions = [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}]
     write_run("quiet", rounds, sessions, notes=[])
     path = write_run("a", rounds, sessions, notes=["no update was ever aggregated", "another"])
-    said = f"1 of 2 runs have notes in their run.json; the first of {path}: no update was ever aggregated"
+    said = f"1 of 2 runs have notes in run.json, the first in {path}: no update was ever aggregated"
     assert said in compare(path.parent).notes
 
 

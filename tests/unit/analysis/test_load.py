@@ -75,6 +75,17 @@ def test_what_is_not_completed_is_left_out_and_named(write_run: Write, about: di
     assert list(runs.info.variant) == ["good"]
 
 
+def test_a_reason_that_several_runs_share_is_said_once(write_run: Write) -> None:
+    root = write_run("a/1", ROUNDS, SESSIONS).parents[1]
+    for seed in (2, 3, 4):
+        write_run(f"b/{seed}", ROUNDS, SESSIONS, seed=seed, status="failed", study="s", error="no device")
+    write_run("c/1", ROUNDS, SESSIONS, status="failed", study="s", error="no file")
+    with pytest.warns(UserWarning, match="it failed"):
+        several, single = load_runs(root).left_out
+    assert several.startswith(f"left out {root / 'b' / '2'} and 2 more: it failed (no device)")
+    assert single.startswith(f"left out {root / 'c' / '1'}: it failed (no file)")
+
+
 def test_a_run_killed_before_its_first_round_is_left_out_whatever_its_tables_are(write_run: Write) -> None:
     path = write_run("killed", ROUNDS, SESSIONS, status="interrupted")
     for table in ("rounds", "devices", "events", "sessions"):
@@ -167,7 +178,7 @@ def test_the_command_prints_the_table_and_the_figure(
     root = write_study(sessions=4, rounds=4, seeds=(1, 2))
     assert main(["compare", str(root)]) == 0
     printed = capsys.readouterr().out
-    assert "Adaptation" in printed
+    assert "to 95 % of peak, recurring sessions: 4" in " ".join(printed.split())
     assert "similarity" in printed
     assert str(root / "comparison.png") in printed.replace("\n", "")
     assert main(["network", str(root)]) == 0

@@ -23,7 +23,7 @@ from edgefl.analysis.measures.results import Comparison
 from edgefl.analysis.page import formatting, markup
 from edgefl.analysis.page.formatting import natural, placed
 from edgefl.analysis.reports.comparison import report
-from edgefl.analysis.reports.comparison_tables import headline
+from edgefl.analysis.reports.comparison_tables import brief
 from tests.tools.figures import leave_figures_empty
 from tests.unit.analysis.conftest import write_study
 
@@ -79,16 +79,31 @@ def test_latex_is_a_booktabs_table_with_escaped_text(six: Comparison) -> None:
 
 
 def test_the_terminal_never_cuts_a_name_or_a_number(six: Comparison) -> None:
-    table = headline(six)
+    table = brief(six)
     for width in (60, 80, 200):
         output = io.StringIO()
         report(six).print(Console(file=output, width=width))
         printed = output.getvalue()
         assert "…" not in printed, width
-        for text in (*table.index, *table.columns, *table.to_numpy().ravel()):
+        headings = [word for name in table.columns for word in name.split()]
+        for text in (*table.index, *headings, *table.to_numpy().ravel()):
             assert text in printed, width
         table_lines = [line for line in printed.splitlines() if not line.startswith(("Figure", "More"))]
         assert max(map(len, table_lines)) <= width
+
+
+def test_six_variants_fit_in_80_columns(write_study: Write) -> None:
+    """In one table: a row for each variant, whose name stands once at a line's begin."""
+    names = ("similarity", "previous", "average", "continuous", "20 MHz, fedprox", "ema")
+    output = io.StringIO()
+    report(compare(write_study(variants=names, sessions=4, rounds=3, seeds=(1, 2)))).print(
+        Console(file=output, width=80)
+    )
+    table = output.getvalue().partition("───")[2]
+    rows = [line for line in table.splitlines() if line.startswith(tuple(f" {name} " for name in names))]
+    assert sorted(line.split("  ")[0].strip() for line in rows) == sorted(names)
+    assert "speed" not in output.getvalue()
+    assert "gain" not in output.getvalue()
 
 
 def pixels_of(image: np.ndarray, colour: str) -> int:

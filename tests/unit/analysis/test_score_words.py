@@ -44,7 +44,7 @@ def test_a_report_says_it_in_texts_and_figures_and_leaves_numbers(
     ).write()
     report.print()
     printed = capsys.readouterr().out
-    for words in ("2 points more R2", "R2 at start (%)", "40 % R2: reached."):
+    for words in ("2 points more R2", "R2 at", "40 % R2: reached."):
         assert words in printed
     assert axes.get_ylabel() == "test R2 (%)"
     assert (tmp_path / "a.md").read_text() == "R2"

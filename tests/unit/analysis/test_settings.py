@@ -54,9 +54,9 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert table["best"].tolist() == ["ours", "other", "ours", "ours"]
     text = (root / "settings.md").read_text()
     assert "ours is ahead of all others in 3 of 4 pairs" in text
-    assert "Behind at alpha 0.3, session 3: other leads by 10.00" in text
-    assert "**70.00 ± 0.00**" in text
-    assert r"\textbf{70.00 $\pm$ 14.14}" in (root / "settings.tex").read_text()
+    assert "Behind at alpha 0.3, session 3: other leads by 10.0" in text
+    assert "**70.0 ± 0.0**" in text
+    assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
     assert (root / "settings.png").stat().st_size > 10_000
     assert len(pd.read_csv(root / "settings.csv")) == 4
     # only the first round: 0.1 below each mean
@@ -91,7 +91,7 @@ def test_a_setting_whose_run_failed(write_run: Write) -> None:
     assert table["other_mean"].tolist() == pytest.approx([0.5, 0.2, math.nan], nan_ok=True)
     assert table["lead"].tolist() == pytest.approx([0.3, math.nan, math.nan], nan_ok=True)
     text = (root / "settings.md").read_text()
-    assert "| 0.7 | — | **20.00** |" in text
+    assert "| 0.7 | — | **20.0** |" in text
     assert "ours is ahead of all others in 1 of 1 pairs" in text
     assert "Note: no completed run of ours in alpha 0.7." in text
     assert "Note: no completed run of other in alpha 0.9." in text

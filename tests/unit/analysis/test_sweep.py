@@ -86,11 +86,25 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     # rounds last 10 s each, by their start and end; ours needs one, slow two
     assert set(table.loc["ours", "seconds_to_target_mean"]) == {10}
     assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
-    assert list(headline(found).index) == ["20", "100", "200"]
-    assert (root / "sweep.tex").read_text().count(r"\\") == 1 + 3
+    names = [f"{series}, {value}" for series in ("ours", "slow") for value in (20, 100, 200)]
+    assert list(headline(found).index) == names
+    assert (root / "sweep.tex").read_text().count(r"\\") == 1 + 6
     for figure in found.figures:
         assert figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
         assert Image.open(figure).width == round(WIDTH_INCH * DPI)
+
+
+def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Write) -> None:
+    """A site's power is given for each hertz, so that it differs wherever the bandwidth does."""
+    root = study(write_run)
+    for file in root.rglob("scenario.yaml"):
+        keys = yaml.safe_load(file.read_text())
+        keys["radio"]["server_power_dbm"] = keys["radio"]["bandwidth_hz"] / 1e7
+        file.write_text(yaml.safe_dump(keys))
+    assert sweep(root, target=0.5).keys == ("learning.local.lr", "radio.bandwidth_hz")
+    found = sweep(root, keys=["bandwidth_hz"], target=0.5)
+    assert found.table["series"].tolist() == ["ours"] * 3 + ["slow"] * 3
+    assert found.table["seconds_to_target_pairs"].tolist() == [2] * 6
 
 
 def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> None:

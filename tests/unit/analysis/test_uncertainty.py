@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paired_ratio, wilcoxon
+from edgefl.analysis.measures.uncertainty import ends, half_width, paired, paired_ratio, shown_ends, wilcoxon
 
 
 def test_the_interval_is_students() -> None:
@@ -72,7 +72,7 @@ def test_the_interval_of_a_ratio_is_students_on_logarithms() -> None:
     assert (found.low, found.high) == pytest.approx((2 * 2**-half, 2 * 2**half), rel=1e-6)
     assert found.low > 0
     assert not found.decided
-    assert paired_ratio([2.0, 4.0], [1.0, 2.0]).decided
+    assert paired_ratio([2.0, 4.0, 6.0], [1.0, 2.0, 3.0]).decided
 
 
 def test_pairs_without_a_ratio_are_left_out() -> None:
@@ -89,3 +89,24 @@ def test_the_ends_of_a_mean_are_positive_and_near_those_of_the_plain_interval() 
     assert 0 < ends(1.0, 50.0)[0] < 1 < ends(1.0, 50.0)[1]
     assert ends(1.0, 1e6) == (0.0, math.inf)
     assert all(map(math.isnan, ends(1.0, math.nan)))
+
+
+def test_two_pairs_show_their_range_and_decide_nothing() -> None:
+    ratio, difference = paired_ratio([2.0, 8.0], [1.0, 1.0]), paired([3.0, 5.0], [1.0, 1.0])
+    assert ratio.ends == pytest.approx((2.0, 8.0))
+    assert difference.ends == pytest.approx((2.0, 4.0))
+    assert shown_ends(4.0, half_width([3.0, 5.0]), 2) == pytest.approx((3.0, 5.0))
+    # equal ratios leave no width at all, and are two pairs still
+    assert not paired_ratio([2.0, 2.0], [1.0, 1.0]).decided
+    assert not paired([3.0, 3.0], [1.0, 1.0]).decided
+
+
+def test_three_pairs_show_their_interval() -> None:
+    ratio, difference = paired_ratio([2.0, 2.2, 2.1], [1.0] * 3), paired([2.0, 2.2, 2.1], [1.0] * 3)
+    assert ratio.ends == (ratio.low, ratio.high)
+    assert difference.ends == (
+        difference.mean - difference.half_width,
+        difference.mean + difference.half_width,
+    )
+    assert ratio.decided
+    assert difference.decided

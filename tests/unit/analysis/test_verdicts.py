@@ -7,11 +7,14 @@ import pytest
 
 from edgefl.analysis import compare
 from edgefl.analysis.page.units import bare, written
+from edgefl.analysis.reports.comparison_tables import brief, headline
 
 Write = Callable[..., Path]
 Rounds = Mapping[
     str, list[tuple[float, float, float]]
 ]  # variant -> per seed: length of a round, its joules, accuracy
+
+LAST: list[Path] = []  # folder of the last comparison
 
 
 def verdicts(
@@ -29,13 +32,14 @@ def verdicts(
                 seed=seed,
                 reference=reference,
             )
+    LAST[:] = [root.parents[1]]
     return compare(root.parents[1], target=target).verdicts
 
 
 def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
     """Twice the time in each of three pairs, with a factor of 1.1 up and down; t(0.975, 2) of log 1.1 over root 3."""
     slow = [(20.0, 5.0, 0.9), (22.0, 5.0, 0.9), (20.0 / 1.1, 5.0, 0.9)]
-    first, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
+    first, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
     assert first == "ours reaches 80 % accuracy after 10.0 s and 5.00 J (the mean of 3 seeds)."
     # 2 x 1.1^(+-2.4841) = 1.58 to 2.53
     assert second == (
@@ -44,18 +48,18 @@ def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
     )
 
 
-def test_what_two_pairs_cannot_show_is_not_said(write_run: Write) -> None:
-    """Ratios 2 and 1/2: middle 1, interval 2^(+-12.7062): 0.00015 to 6,700, of which no more is said than bounds."""
+def test_two_pairs_have_a_range_and_no_interval(write_run: Write) -> None:
+    """Time ratios 2 and 1/2, of middle 1; Student's interval would be 2^(+-12.7062), 0.00015 to 6,700."""
     other = [(20.0, 10.0, 0.9), (5.0, 10.0, 0.9)]
-    _, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 2, "other": other})
+    _, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 2, "other": other})
     assert second == (
-        "other: 2 pairs of runs show no clear difference from ours in time to 80 % accuracy (1.0 times the time, 95 %"
-        " interval under 0.001 to over 1,000); other needs 2.0 times the energy (2.0 to 2.0)."
+        "other needs 1.0 times the time of ours to 80 % accuracy (2 seeds: 0.50 to 2.0), and 2.0 times the energy"
+        " (2.0 to 2.0)."
     )
 
 
 def test_one_seed_has_no_interval(write_run: Write) -> None:
-    _, second = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)], "b": [(15.0, 5.0, 0.9)]})
+    _, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)], "b": [(15.0, 5.0, 0.9)]})
     assert second == (
         "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one seed, so no"
         " interval)."
@@ -80,21 +84,31 @@ def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:
 def test_without_training_a_round_is_compared(write_run: Write) -> None:
     (only,) = verdicts(write_run, {"ours": [(10.0, 5.0, 0.0)] * 2, "wide": [(5.0, 5.0, 0.0)] * 2})
     # rounds have the latency that was given, in both pairs half
-    assert only.startswith(
-        "wide needs 0.50 times the time of ours for a round (2 seeds, 95 % interval 0.50 to 0.50)"
-    )
+    assert only.startswith("wide needs 0.50 times the time of ours for a round (2 seeds: 0.50 to 0.50)")
 
 
 def test_without_a_reference_the_first_one_is_measured_by(write_run: Write) -> None:
-    """A relative target is of no peak then, so accuracies are compared: 10 points in both pairs."""
-    for variant, accuracy in (("a", 0.5), ("b", 0.6)):
+    """A relative target is of no peak then, so accuracies are compared: 9 and 11 points in the two pairs."""
+    for variant, accuracy in (("a", (0.5, 0.5)), ("b", (0.59, 0.61))):
         for seed in (1, 2):
-            row = {"session": 1, "round": 1, "accuracy": accuracy}
+            row = {"session": 1, "round": 1, "accuracy": accuracy[seed - 1]}
             root = write_run(f"{variant}/{seed}", [row], [{"session": 1}], variant=variant, seed=seed)
     assert compare(root.parents[1]).verdicts == (
-        "b has 10.0 points more accuracy than a over the first 10 rounds of a session (2 seeds, 95 % interval +10.0"
-        " to +10.0).",
+        "b has 10.0 points more accuracy than a over the first 10 rounds of a session (2 seeds: +9.0 to +11.0).",
     )
+
+
+def test_sentence_and_table_say_one_ratio(write_run: Write) -> None:
+    """Times 12, 20 and 30 s over 10, 10 and 10: geometric mean 1.93, median 2, ratio of the means 2.07."""
+    slow = [(12.0, 5.0, 0.9), (20.0, 5.0, 0.9), (30.0, 5.0, 0.9)]
+    _, second, alike = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow}, target=0.8)
+    found = compare(LAST[0], target=0.8)
+    assert "(1.9 times the time" in second
+    assert brief(found)["time ratio"].tolist() == ["1", "1.9"]
+    assert headline(found)["Time over ours's"].tolist() == ["1", "1.9"]
+    ratio = found.table["seconds_to_target_ratio"].tolist()
+    assert ratio == pytest.approx([1, (1.2 * 2 * 3) ** (1 / 3)])
+    assert alike == "Accuracies over the first 10 rounds of a session differ by less than 0.1 points."
 
 
 @pytest.mark.parametrize(

@@ -357,8 +357,7 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
     )
     assert re.fullmatch(
         r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; they were neither"
-        r" selected nor waited for, and 0 of 4 rounds \(0.0%\) ended with a timer \(radio.monitoring.t310_s,"
-        r" t311_s\); closer sites .*",
+        r" selected nor waited for; closer sites .*",
         note,
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})
@@ -367,12 +366,25 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
     )
 
 
+def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> None:
+    few, more = (Counts(uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (3, 4))
+    assert list(_without_coverage(few, 40, indoors=True)) == []
+    assert_matches(list(_without_coverage(more, 40, indoors=True)), "out of coverage: on average 4 devices")
+    assert_matches(list(_without_coverage(few, 30, indoors=True)), "out of coverage: on average 3 devices")
+    lost = Counts(uncovered=[1], rounds=Counter({0: 4}), timers=1)
+    (note,) = _without_coverage(lost, 40, indoors=True)
+    assert note.startswith("out of coverage: on average 1 device of a cell")
+    assert "and 1 of 4 rounds (25.0%) ended with a timer" in note
+    in_two = Counts(uncovered=[2] * 4, rounds=Counter({0: 2, 1: 2}))
+    assert_matches(list(_without_coverage(in_two, 40, indoors=True)), "out of coverage: on average 2 devices")
+    many = Counts(uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
+    assert_matches(
+        list(_without_coverage(many, 20_000, indoors=True)), "out of coverage: on average 19,978 devices"
+    )
+
+
 def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
-    few, more = (Counts(participants=1000, uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (2, 3))
-    assert list(_without_coverage(few, indoors=True)) == []
-    assert_matches(list(_without_coverage(more, indoors=True)), "out of coverage: on average 3 devices")
-    many = Counts(participants=1000, uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
-    assert_matches(list(_without_coverage(many, indoors=True)), "out of coverage: on average 19,978 devices")
+    few = Counts(participants=1000)
     near = [SimpleNamespace(clamped=clamped, beyond=0) for clamped in (20, 21)]
     assert list(_of_gains(near[0], few)) == []  # type: ignore[arg-type]
     assert_matches(list(_of_gains(near[1], few)), "21 times a device was closer")  # type: ignore[arg-type]
