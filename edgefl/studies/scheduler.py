@@ -198,6 +198,8 @@ class RunScheduler:
             if self.to_do:
                 others = f"{len(self.to_do)} are under way elsewhere, the others are complete"
             message = f"{len(failures)} of {len(runs)} runs failed, {others}:\n{listed}"
+            if earlier:
+                message += "\n  once the cause is gone, --retry repeats them"
             raise IncompleteStudy(message, self._directory, failures)
 
 

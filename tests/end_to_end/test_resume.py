@@ -14,7 +14,6 @@ from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.journal import FILE, FORMAT
 from edgefl.run_directory.seal import sealed, unsealed
-from edgefl.run_directory.snapshot import Every
 from tests.refusals import refused_at
 from tests.tools.leaving import goes_on, leave
 
@@ -147,7 +146,7 @@ def test_an_error_of_on_round_leaves_nothing_half_written_where_cells_act_at_one
             raise LookupError("mine")
 
     with pytest.raises(LookupError):
-        simulate(scenario, tmp_path / "left", on_round=fail, every=Every(rounds=1))
+        simulate(scenario, tmp_path / "left", on_round=fail, snapshot_rounds=1)
     resume(tmp_path / "left")
     for table in sorted(whole.glob("*.csv")):
         assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes(), table.name

@@ -7,7 +7,6 @@ import pytest
 from edgefl import Results, Scenario, simulate
 from edgefl.engine.records import Round
 from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
 from tests.tools import kill
 
 
@@ -24,7 +23,7 @@ def leave(
             raise error
 
     with pytest.raises(type(error)):
-        simulate(scenario, out, device="cpu", on_round=count, every=Every(rounds=every))
+        simulate(scenario, out, device="cpu", on_round=count, snapshot_rounds=every)
 
 
 def goes_on(

@@ -161,7 +161,7 @@ def test_measurements_of_several_cells_know_heights() -> None:
     assert np.array_equal(one, mixed[[3, 15]])
     # what places keep is kept once
     first, second = classed.gains.large_scales
-    assert first.fields is second.fields
+    assert first.fields._table is second.fields._table
 
 
 # -- indoors ------------------------------------------------------------------------------------------

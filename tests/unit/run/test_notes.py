@@ -428,7 +428,7 @@ def advice_of(scenario: Scenario) -> str:
         *notes._never_aggregated(scenario.rounds, STUCK),
         *notes._churn_that_never_acted(kinds, STUCK, 1.0),
         *notes._movement_that_never_acted(kinds, STUCK, 1.0),
-        *_without_coverage(AWAY, indoors=any(kind.indoor_share for kind in kinds)),
+        *_without_coverage(AWAY, 1, indoors=any(kind.indoor_share for kind in kinds)),
         *explosions.notes(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
         *notes._two_bands_at_once(scenario.radio),

@@ -23,7 +23,6 @@ from edgefl.learning.partitions.natural import Natural
 from edgefl.rng import Streams
 from edgefl.run.resuming import resume
 from edgefl.run_directory.interruption import Interrupted
-from edgefl.run_directory.snapshot import Every
 from tests.refusals import refused_at
 from tests.tools import kill
 
@@ -99,7 +98,7 @@ def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
             raise Interrupted(signal.SIGTERM)
 
     with pytest.raises(Interrupted):
-        simulate(described, tmp_path / "run", device="cpu", on_round=leave, every=Every(rounds=2))
+        simulate(described, tmp_path / "run", device="cpu", on_round=leave, snapshot_rounds=2)
     resume(tmp_path / "run")
     assert kill.differences(tmp_path / "run", undisturbed) == []
 
