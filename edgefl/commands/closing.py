@@ -12,7 +12,7 @@ WIDTH = 80  # columns
 
 
 def closing(path: Path) -> tuple[str, str]:
-    """Return both lines of a completed run: seconds, simulated and of the clock, joules, scores; the next command."""
+    """Return both lines of a completed run: its seconds, joules, scores and epsilon; the next command."""
     about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one per federation
     clocks = f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated in {wall_time(about['wall_s'])} by the clock"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)
@@ -21,7 +21,20 @@ def closing(path: Path) -> tuple[str, str]:
         for run in runs
         if run.accuracy is not None
     ]
-    line = " · ".join([clocks, energy, *scores])
+    spent = _bounds(path)
+    line = " · ".join([clocks, energy, *scores, *spent])
     if len(line) > WIDTH:
-        line = " · ".join([clocks, energy])
+        line = " · ".join([clocks, energy, *spent])
     return line, f"next: edgefl report {shlex.quote(str(path))}"
+
+
+def _bounds(path: Path) -> list[str]:
+    """Return the largest epsilon of all devices as a text; nothing if no device adds noise."""
+    import pandas as pd
+
+    spent = [
+        table.max(axis=None)
+        for file in (path / "devices.csv", *sorted(path.glob("*/devices.csv")))
+        if file.is_file() and len(table := pd.read_csv(file, usecols=lambda name: name == "epsilon").dropna())
+    ]
+    return [f"largest epsilon {max(spent):.3g}"] if spent else []

@@ -51,3 +51,10 @@ def test_federations_have_their_own_scores_where_there_is_room(
     line, _ = closing(whole)
     assert line == f"2.74 h simulated in 67 min by the clock · 1.00 kJ{told}"
     assert len(line) <= WIDTH
+
+
+def test_a_private_run_ends_with_the_largest_epsilon(tmp_path: Path) -> None:
+    path = a_run(tmp_path / "run", [0.5], simulated_s=2.0, wall_s=3.0)
+    devices = pd.DataFrame({"device": [0, 1, 0], "epsilon": [1.25, 0.5, 2.125]})
+    devices.to_csv(path / "devices.csv", index=False)
+    assert closing(path)[0].endswith(" · accuracy 50.0 % · largest epsilon 2.12")
