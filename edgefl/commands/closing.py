@@ -37,4 +37,4 @@ def _bounds(path: Path) -> list[str]:
         for file in (path / "devices.csv", *sorted(path.glob("*/devices.csv")))
         if file.is_file() and len(table := pd.read_csv(file, usecols=lambda name: name == "epsilon").dropna())
     ]
-    return [f"largest epsilon {max(spent):.3g}"] if spent else []
+    return [f"epsilon {max(spent):.3g}"] if spent else []

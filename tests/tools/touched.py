@@ -61,7 +61,7 @@ FEATURES = {
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
         ("learning/privacy", "updates/privacy"),
-        3,
+        4,
     ),
     "drift": Feature(
         r"learning\.drifts|[Dd]rifting|\bdrifted|knows_drift|both_concepts|settings\.drift|[Dd]riftComparison"

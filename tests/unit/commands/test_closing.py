@@ -57,4 +57,4 @@ def test_a_private_run_ends_with_the_largest_epsilon(tmp_path: Path) -> None:
     path = a_run(tmp_path / "run", [0.5], simulated_s=2.0, wall_s=3.0)
     devices = pd.DataFrame({"device": [0, 1, 0], "epsilon": [1.25, 0.5, 2.125]})
     devices.to_csv(path / "devices.csv", index=False)
-    assert closing(path)[0].endswith(" · accuracy 50.0 % · largest epsilon 2.12")
+    assert closing(path)[0].endswith(" · accuracy 50.0 % · epsilon 2.12")
