@@ -251,7 +251,9 @@ FAULTS = (
         "mean of exp(-c / g) over the fading",
         f"{UNIT}test_packet_errors.py::test_the_closed_form_is_the_mean_over_the_fading",
         "1e-9 of the probability",
-        edited("edgefl.channel.packet_errors:WaterfallErrors.arrives", "np.minimum(faded, 1.0)", "np.exp(-c)"),
+        edited(
+            "edgefl.channel.packet_errors:WaterfallErrors.arrives", "np.minimum(faded, 1.0)", "np.exp(-c)"
+        ),
     ),
     Fault(
         "channel.field_law",
