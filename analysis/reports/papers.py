@@ -20,8 +20,8 @@ from edgefl.analysis.reports.reproduction import PAPERS, Reproduction, reproduce
 from edgefl.analysis.runs.reading import EXACT
 
 FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
-# A number agrees with the paper's if it is within these bands, which were fixed before the runs: accuracies within
-# two points or two standard errors of the difference, all other quantities within 15 %.
+# A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
+# the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
 SEEDS_OF_PAPERS = 3  # where a paper prints a standard deviation, over as many seeds
 COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
