@@ -144,7 +144,8 @@ class Report:
         """Build the report of a comparison: CSV files, and a page each of Markdown and LaTeX.
 
         Args:
-            above, below: parts of the page before and after the sentences.
+            above: parts of the page before the sentences.
+            below: parts of the page after the sentences.
             further_numbers: name suffix -> table, for CSV files beside the first one.
             more: see the attributes; notes follow `sentences`.
         """
