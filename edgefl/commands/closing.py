@@ -21,20 +21,25 @@ def closing(path: Path) -> tuple[str, str]:
         for run in runs
         if run.accuracy is not None
     ]
-    spent = _bounds(path)
+    spent = _epsilons(path)
     line = " · ".join([clocks, energy, *scores, *spent])
     if len(line) > WIDTH:
         line = " · ".join([clocks, energy, *spent])
     return line, f"next: edgefl report {shlex.quote(str(path))}"
 
 
-def _bounds(path: Path) -> list[str]:
+def _epsilons(path: Path) -> list[str]:
     """Return the largest epsilon of all devices as a text; nothing if no device adds noise."""
     import pandas as pd
 
-    spent = [
-        table.max(axis=None)
+    column = "epsilon"
+    # most runs have no such column, and their table of devices may be large
+    files = [
+        file
         for file in (path / "devices.csv", *sorted(path.glob("*/devices.csv")))
-        if file.is_file() and len(table := pd.read_csv(file, usecols=lambda name: name == "epsilon").dropna())
+        if file.is_file() and column in pd.read_csv(file, nrows=0)
     ]
-    return [f"epsilon {max(spent):.3g}"] if spent else []
+    spent = pd.Series(
+        [pd.read_csv(file, usecols=[column])[column].max() for file in files], dtype=float
+    ).max()
+    return [f"{column} {spent:.3g}"] if spent == spent else []
