@@ -4,7 +4,7 @@ The facts of each paper are in `analysis/papers/facts`: one file per paper, one 
 numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -159,7 +159,8 @@ def compared(result: Result) -> pd.DataFrame:
     """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
-    return table.assign(agrees=[agrees(*row) for row in _numbers(table)])
+    judged = table[["unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]]
+    return table.assign(agrees=[agrees(*row) for row in judged.itertuples(index=False, name=None)])
 
 
 def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: float, seeds: int) -> bool:
@@ -170,11 +171,6 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
     theirs_error = theirs_std**2 / SEEDS_OF_PAPERS if theirs_std == theirs_std else 0.0
     band = max(POINTS, ERRORS * (ours_error + theirs_error) ** 0.5)
     return abs(ours - theirs) <= band
-
-
-def _numbers(table: pd.DataFrame) -> Iterator[tuple[str, float, float, float, float, int]]:
-    names = ["unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
-    yield from table[names].itertuples(index=False, name=None)
 
 
 # ---- words
