@@ -31,7 +31,7 @@ class RunPlan:
     """A run, built and checked.
 
     model: what run.json says of the model, and of where it is trained. training: None if nothing is trained. notes:
-    what is allowed but probably unintended.
+    what is allowed but probably unintended. threads: as in `simulate`.
     """
 
     prepared: Prepared
@@ -41,6 +41,7 @@ class RunPlan:
     model: Mapping[str, Any]
     training: Training | None
     notes: list[str]
+    threads: int = 1
 
     @cached_property
     def learning_identity(self) -> LearningIdentity | None:
@@ -98,10 +99,12 @@ def prepare(
             name: model_size.of(one, device, load) if sizes_only else None
             for name, one in world.by_federation.items()
         }
-        means = Means(device, threads or available_cores(), load)
+        threads = threads or available_cores()
+        means = Means(device, threads, load)
         learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         checked = check_learners(world, simulation, learners)
         notes = [*of_world, *world.places.noted(), *notes_at_start(training), *checked]
-    return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)
+    prepared = Prepared(scenario, load, learner)
+    return RunPlan(prepared, world, radio, learners, model, training, notes, threads)

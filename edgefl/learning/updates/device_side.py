@@ -18,7 +18,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
 from edgefl.learning.updates.transfers import Transfers
-from edgefl.learning.updates.updates import LocalResult, TrainedRound
+from edgefl.learning.updates.updates import Amounts, LocalResult, TrainedRound
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
@@ -61,6 +61,12 @@ class DeviceSide:
             statistics = self._devices.rows(STATISTICS, ids, statistics)
             models = models.expand(len(ids), -1)
         return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
+
+    @property
+    def _changes_upload(self) -> bool:
+        """Whether devices send something else than their local models."""
+        changes = self._transfers.changes_upload or self._release.changes_upload
+        return changes or self._algorithm.changes_upload()
 
     def task(
         self,
@@ -112,9 +118,8 @@ class DeviceSide:
         The uploads are None if devices send their local models, which needs no memory.
         """
         algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
-        changes = self._transfers.changes_upload or self._release.changes_upload or algorithm.changes_upload()
         remembered = {} if optimiser is None else {OPTIMISER: optimiser}
-        if not positions or not changes:
+        if not positions or not self._changes_upload:
             return None, remembered
         parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
@@ -140,6 +145,19 @@ class DeviceSide:
         bits = [part.bits for part in parts if part.bits is not None]
         memory = remembered | {name: all_of([one[name] for one in memories]) for name in memories[0]}
         return Sent(rows, notes, all_of(bits) if bits else None), memory
+
+    def foretold(self, batches: Batches, received: Received) -> Amounts | None:
+        """Return a round's amounts of work before it trains; None if early stopping or an upload may change them."""
+        count = len(batches.steps)
+        if len(batches.validation) or self._changes_upload:
+            return None
+        return Amounts(
+            steps=batches.steps,
+            samples=batches.processed(batches.steps),
+            tested=np.zeros(count, dtype=np.int64),
+            down_bits=self._transfers.down_bits(received, count),
+            up_bits=self._transfers.up_bits(None, count),
+        )
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray

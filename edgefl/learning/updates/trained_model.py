@@ -1,6 +1,6 @@
 """A model in training, with the state of its algorithm at the server and on the devices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +25,16 @@ from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
-from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
+from edgefl.learning.updates.updates import (
+    Amounts,
+    LocalResult,
+    TrainedRound,
+    Update,
+    joined,
+    parts,
+    rebased,
+    towards,
+)
 from edgefl.rng import Streams
 
 # stale updates count like fresh ones
@@ -131,6 +140,7 @@ class TrainedModel:
         at: tuple[int | str, ...] = (),
         *,
         drops: bool = False,
+        foretell: Callable[[Amounts], None] | None = None,
     ) -> LocalResult:
         """Do the local training of a round; each device's update waits until it is aggregated or trained again.
 
@@ -142,6 +152,7 @@ class TrainedModel:
             stop: early stopping that replaces the algorithm's.
             at: the round's place in the run, for random streams.
             drops: whether the server drops updates that are not finite; their values are then left out.
+            foretell: called before the training with its amounts of work, if they cannot depend on its result.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -155,6 +166,10 @@ class TrainedModel:
         received, meant = self._transfers.down(wanted, ids, chance)
         start = self.side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
+        beside = self.compared(terms) * (1 + algorithm.trains_personal)
+        if foretell is not None and not drops and (amounts := self.side.foretold(batches, received)):
+            tested = receivers.tested + beside * amounts.samples
+            foretell(amounts._replace(tested=tested))
         task = self.side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
         lost = models.not_finite
@@ -169,8 +184,8 @@ class TrainedModel:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
         trained = replace(trained, memory=memory, meant=meant)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
-        beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
-        result = self.side.result(trained, received, sent, receivers.tested + beside)
+        tested = receivers.tested + beside * batches.processed(models.steps)
+        result = self.side.result(trained, received, sent, tested)
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
