@@ -1,24 +1,21 @@
 """Train in a process beside the engine's clock, with the same bytes.
 
-A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child goes on with the
-learners and the journal as they are, the parent with the engine. From then on the parent sends the learners' questions
-through a socket, in the order in which the engine asks them, so that every answer and every line of the journal is
-that of a single process. The child says what a round takes before it trains, if training cannot change that: the
-engine then moves the round's bits while the child trains, and waits where it needs a score.
+A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child goes on with
+the learners and the journal as they are, the parent with the engine. From then on the parent sends the learners'
+questions through a socket, in the order in which the engine asks them, so that every answer and every line of the
+journal is that of a single process. The child says what a round takes before it trains, if training cannot change
+that: the engine then moves the round's bits while the child trains, and waits where it needs a score.
 """
 
 import ctypes
 import gc
 import os
-import pickle
 import select
 import signal
 import socket
-import struct
 import sys
 import threading
 import time
-import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +27,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self
 
 from edgefl.contract import BEGIN, LocalRound, LocalRoundUnderWay, Now, StageFacts
 from edgefl.errors import EdgeflError
+from edgefl.learners import messages
 from edgefl.learning import thread_pool
 from edgefl.run_directory.interruption import Interrupted, held, interrupt
 from edgefl.run_directory.journal import Journal
@@ -42,7 +40,6 @@ FORKS_AFTER_S = 0.5  # the fork, and the copies of memory that follow, take some
 LISTENING = "edgefl listening"  # a thread that only waits for a pipe
 NOT_WAITED_FOR = ("aggregate", "adopt")  # questions without an answer
 Given = ParamSpec("Given")
-_LENGTH = struct.Struct("!Q")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
 
@@ -231,7 +228,7 @@ class TrainingProcess:
         """Send a question to the child, and read meanwhile what it sends: both may have more than a socket holds."""
         assert self._socket is not None
         self._answers.append(answer := _Answer())
-        left = memoryview(_packed(kind, content))
+        left = memoryview(messages.packed(kind, content))
         with held():
             while left:
                 comes, _, _ = select.select([self._socket], [self._socket], [])
@@ -270,7 +267,7 @@ class TrainingProcess:
         """
         assert self._socket is not None
         try:
-            kind, content = _read(self._socket)
+            kind, content = messages.read(self._socket)
         except (EOFError, OSError) as gone:
             raise EdgeflError(
                 f"{self._path}: the process that trains has ended, possibly for lack of memory; continue the run with"
@@ -304,7 +301,7 @@ class TrainingProcess:
                 learner.foretell = self._foretell
             goes_on = os.getppid() == parent
             while goes_on:
-                goes_on = self._obey(*_read(self._socket))
+                goes_on = self._obey(*messages.read(self._socket))
         finally:
             os._exit(0)
 
@@ -326,7 +323,7 @@ class TrainingProcess:
                 self._works = False
         except BaseException as error:
             self._works, self._failure = False, error
-            self._reply("error", _carried(error))
+            self._reply("error", messages.carried(error))
         else:
             self._reply("left" if leaves else "answer", answered)
         return not leaves
@@ -346,41 +343,4 @@ class TrainingProcess:
     def _reply(self, kind: str, content: Any) -> None:
         assert self._socket is not None
         with held():
-            self._socket.sendall(_packed(kind, content))
-
-
-def _packed(kind: str, content: Any) -> bytes:
-    message = pickle.dumps((kind, content), protocol=5)
-    return _LENGTH.pack(len(message)) + message
-
-
-def _read(pipe: socket.socket) -> Any:
-    """Read a message.
-
-    Raises:
-        EOFError: the other end is closed.
-    """
-    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
-    return pickle.loads(_exactly(pipe, length))
-
-
-def _exactly(pipe: socket.socket, length: int) -> bytearray:
-    message = bytearray(length)
-    left = memoryview(message)
-    while left:
-        some = pipe.recv_into(left)
-        if not some:
-            raise EOFError
-        left = left[some:]
-    return message
-
-
-def _carried(error: BaseException) -> BaseException:
-    """Return an error as another process can raise it, with this process's traceback unless it is a user's."""
-    if not isinstance(error, EdgeflError | Interrupted):
-        error.add_note(f"in the process that trains:\n{''.join(traceback.format_exception(error))}")
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:
-        return RuntimeError("".join(traceback.format_exception(error)))
-    return error
+            self._socket.sendall(messages.packed(kind, content))

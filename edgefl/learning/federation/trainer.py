@@ -129,7 +129,7 @@ class Trainer:
             concept: True, all devices train on data after the drift; False, before it; by default, each device trains
                 on the concept that it has at the moment.
             foretell: called with the round before it trains, without scalars, and its number; not called if training
-                may change more than scalars.
+                may change more than scalars, such as which updates are finite.
 
         Raises:
             Divergence: a local model is not finite, and not dropped.
@@ -138,9 +138,13 @@ class Trainer:
         batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)
         local = self.settings.local
         stop = local.stop if local.early_stopping is not None else None
-        told = foretell and (lambda amounts: foretell(self._local_round(ids, amounts), facts.at.round))
+
+        def foretold(amounts: Amounts) -> None:
+            if foretell is not None and not drops:
+                foretell(self._local_round(ids, amounts), facts.at.round)
+
         with self.naming_divergence(model, facts.at):
-            result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops, foretell=told)
+            result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops, foretell=foretold)
         scalars: dict[str, tuple[float | None, ...]] = {
             name: tuple(values.tolist()) for name, values in result.scalars.items()
         }
@@ -148,8 +152,8 @@ class Trainer:
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
-        local = self._local_round(ids, result)
-        return replace(local, scalars=scalars, after=result.after, not_finite=result.not_finite)
+        done = self._local_round(ids, result)
+        return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
 
     def _local_round(self, ids: Sequence[int], of: Amounts | LocalResult) -> LocalRound:
         # a personal model trains on the same mini-batches

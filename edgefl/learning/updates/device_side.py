@@ -23,6 +23,7 @@ from edgefl.learning.updates.updates import Amounts, LocalResult, TrainedRound
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
+Foretell = Callable[[Amounts], None]
 OPTIMISER = "optimiser"  # state of the optimiser, and steps so far
 
 
@@ -146,18 +147,18 @@ class DeviceSide:
         memory = remembered | {name: all_of([one[name] for one in memories]) for name in memories[0]}
         return Sent(rows, notes, all_of(bits) if bits else None), memory
 
-    def foretold(self, batches: Batches, received: Received) -> Amounts | None:
-        """Return a round's amounts of work before it trains; None if early stopping or an upload may change them."""
+    def foretell(
+        self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
+    ) -> None:
+        """Tell a round's amounts of work before it trains, unless early stopping or what is sent may change them.
+
+        Args:
+            tested: as in `LocalResult`.
+        """
         count = len(batches.steps)
-        if len(batches.validation) or self._changes_upload:
-            return None
-        return Amounts(
-            steps=batches.steps,
-            samples=batches.processed(batches.steps),
-            tested=np.zeros(count, dtype=np.int64),
-            down_bits=self._transfers.down_bits(received, count),
-            up_bits=self._transfers.up_bits(None, count),
-        )
+        if tell is not None and not len(batches.validation) and not self._changes_upload:
+            bits = self._transfers.down_bits(received, count), self._transfers.up_bits(None, count)
+            tell(Amounts(batches.steps, batches.processed(batches.steps), tested, *bits))
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray

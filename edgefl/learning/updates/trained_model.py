@@ -1,6 +1,6 @@
 """A model in training, with the state of its algorithm at the server and on the devices."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,7 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide
+from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
@@ -25,16 +25,7 @@ from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
-from edgefl.learning.updates.updates import (
-    Amounts,
-    LocalResult,
-    TrainedRound,
-    Update,
-    joined,
-    parts,
-    rebased,
-    towards,
-)
+from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
 from edgefl.rng import Streams
 
 # stale updates count like fresh ones
@@ -140,19 +131,17 @@ class TrainedModel:
         at: tuple[int | str, ...] = (),
         *,
         drops: bool = False,
-        foretell: Callable[[Amounts], None] | None = None,
+        foretell: Foretell | None = None,
     ) -> LocalResult:
         """Do the local training of a round; each device's update waits until it is aggregated or trained again.
 
         Args:
-            ids: the participants, sorted.
-            batches: mini-batches of the participants.
-            lr: learning rate, which the algorithm may change.
-            terms: further terms of the local loss.
+            ids, batches: the participants, sorted, and their mini-batches.
+            lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
             stop: early stopping that replaces the algorithm's.
             at: the round's place in the run, for random streams.
             drops: whether the server drops updates that are not finite; their values are then left out.
-            foretell: called before the training with its amounts of work, if they cannot depend on its result.
+            foretell: as in `DeviceSide.foretell`.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -167,9 +156,7 @@ class TrainedModel:
         start = self.side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
         beside = self.compared(terms) * (1 + algorithm.trains_personal)
-        if foretell is not None and not drops and (amounts := self.side.foretold(batches, received)):
-            tested = receivers.tested + beside * amounts.samples
-            foretell(amounts._replace(tested=tested))
+        self.side.foretell(foretell, batches, received, receivers.tested + beside * batches.sizes.sum(1))
         task = self.side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
         lost = models.not_finite
