@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self
 from edgefl.contract import BEGIN, LocalRound, LocalRoundUnderWay, Now, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.learners import messages
-from edgefl.learning import thread_pool
 from edgefl.run_directory.interruption import Interrupted, held, interrupt
 from edgefl.run_directory.journal import Journal
 from edgefl.run_directory.questions import Answering, Place
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
 FORKS_AFTER_S = 0.5  # the fork, and the copies of memory that follow, take some hundredths of a second
-LISTENING = "edgefl listening"  # a thread that only waits for a pipe
+OURS = "edgefl "  # begins the names of threads that hold no lock while a round begins
 NOT_WAITED_FOR = ("aggregate", "adopt")  # questions without an answer
 Given = ParamSpec("Given")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
@@ -56,7 +55,7 @@ def _is_safe() -> bool:
     """Return whether no other thread can hold a lock that training needs: the child would wait for it forever."""
     return all(
         thread is threading.current_thread()
-        or thread.name.startswith((thread_pool.NAME, LISTENING))
+        or thread.name.startswith(OURS)
         or type(thread).__module__.startswith("rich.")
         for thread in threading.enumerate()
     )

@@ -8,7 +8,6 @@ from typing import TypeVar
 import torch
 
 Job = TypeVar("Job")
-NAME = "edgefl training"  # of its threads, which are idle between two lists of jobs
 
 
 class ThreadPool:
@@ -38,7 +37,7 @@ class ThreadPool:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._process != os.getpid():
-            self._pool = ThreadPoolExecutor(self.count - 1, NAME, _one_thread_each)
+            self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", _one_thread_each)
             self._process = os.getpid()
         return self._pool
 

@@ -198,7 +198,7 @@ class Journal:
             self.close()
 
     def close(self) -> None:
-        """Close the file, and leave all else as it is: another process goes on."""
+        """Close the file, and leave everything as it is, for another process to continue."""
         with suppress(OSError):  # on a full disk closing fails again
             self._file.close()
 

@@ -65,7 +65,7 @@ class DeviceSide:
 
     @property
     def _changes_upload(self) -> bool:
-        """Whether devices send something else than their local models."""
+        """Whether devices send anything other than their local models."""
         changes = self._transfers.changes_upload or self._release.changes_upload
         return changes or self._algorithm.changes_upload()
 
