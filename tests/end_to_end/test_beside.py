@@ -22,17 +22,16 @@ SHORT = "sessions.count=2; "
 CELLS = (
     "layout={sites: [[0, 0], [60, 0]], federations: all};"
     " radio={preset: journal, bandwidth_hz: 1.0e+6, propagation: {shadowing: spatial}};"
+    " cloud={every: 2, backhaul_bps: 1.0e+7}; learning.warm_start=previous"
 )
+WILD = "learning.local.lr=90; learning.algorithm={name: fedprox, mu: 1.0e+9}"
 # overrides -> whether the radio works while a round trains: training decides on nothing but its scalars
 CASES = {
     "fedprox": ("", True),
     "losses and lengths of updates": ("rounds.selector={name: oort, count: 4}", True),
     "scaffold on the nr radio": ("learning.algorithm=scaffold; radio.preset=nr", True),
     "updates as they arrive": ("rounds.server={name: fedbuff, buffer: 3, concurrency: 5}", True),
-    "a cloud above two cells": (
-        f"{CELLS} cloud={{every: 2, backhaul_bps: 1.0e+7}}; learning.warm_start=previous",
-        True,
-    ),
+    "a cloud above two cells": (CELLS, True),
     "models of devices": ("learning.algorithm=apfl; learning.evaluation.tested_on=devices", True),
     "early stopping": ("learning.local.epochs=3; learning.local.early_stopping=0.02", False),
     "a codec": ("learning.uplink_codec=qsgd", False),
@@ -125,10 +124,7 @@ def test_a_killed_training_process_is_an_error_with_a_remedy(
 def test_an_error_of_training_has_its_place_and_its_last_model(
     digits: Path, tmp_path: Path, forks: list[int]
 ) -> None:
-    scenario, messages = (
-        scenario_of(digits, "learning.local.lr=90; learning.algorithm={name: fedprox, mu: 1.0e+9}"),
-        [],
-    )
+    scenario, messages = scenario_of(digits, WILD), []
     for threads in (1, 2):
         out = tmp_path / f"{threads}"
         with pytest.raises(EdgeflError) as raised:
