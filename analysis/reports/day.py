@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -28,7 +27,7 @@ from edgefl.analysis.measures.targets import BEST, Target, target_of
 from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
-from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference
+from edgefl.analysis.runs.choices import OVERLAP, Names, Out, Overlap, Partial, Reference
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
 from edgefl.analysis.runs.load import Paths, Runs
 
@@ -36,9 +35,10 @@ DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
 def report_day(
-    runs: Paths | Runs,
-    *,
-    out: str | Path | None = None,
+    *runs: Paths | Runs,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     reference: Reference = None,
     cell: Annotated[int, typer.Option(help="Cell to draw.")] = 0,
     overlap: Overlap = OVERLAP,
@@ -50,29 +50,29 @@ def report_day(
     Raises:
         ValueError: no such cell, no accuracy, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    both = SideBySide.of(runs, reference, [])
+    given = Runs.of(runs, names=names, partial=partial)
+    both = SideBySide.of(given, reference, [])
     rounds = both.rounds[both.rounds["cell"] == cell]
     if rounds.empty:
-        known = ", ".join(str(number) for number in sorted(runs.rounds["cell"].unique()))
+        known = ", ".join(str(number) for number in sorted(given.rounds["cell"].unique()))
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn only for runs with training")
     some = set(rounds["variant"])
-    names = [name for name in both.variants if name in some]
-    shown = both.reference or names[0]
+    variants = [name for name in both.variants if name in some]
+    shown = both.reference or variants[0]
     mine = both.sessions[(both.sessions["variant"] == shown) & (both.sessions["cell"] == cell)]
     mine = mine[mine["seed"] == both.seeds[0]].sort_values("session", ignore_index=True)
     members = [frozenset(str(devices).split()) for devices in mine["devices"]]
     pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"]) if pilots_matter(both.sessions) else set()
-    clock = own_clock(runs.info.loc[runs.info["variant"] == shown, "path"].iloc[0])
+    clock = own_clock(given.info.loc[given.info["variant"] == shown, "path"].iloc[0])
     mine = mine.assign(
         count=[len(some) for some in members],
         pilot=mine["session"].isin(pilots),
         note=_notes(members, [of_day(clock.hours(start_s)) for start_s in mine["start_s"]], overlap),
     )
     day = training_rounds(rounds).dropna(subset=["accuracy"])
-    styles = variant_styles(names, both.reference)
+    styles = variant_styles(variants, both.reference)
     spells = both.sessions[both.sessions["cell"] == cell]
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
     figure = _day_figure(day, mine, _opened(spells), styles, clock=clock, cell=cell)
@@ -83,8 +83,8 @@ def report_day(
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     return Report(
-        runs.folder(out),
-        score=runs.score,
+        given.folder(out),
+        score=given.score,
         look=[("Figure", "day.png")],
         figures={"day": figure},
         pdf=False,

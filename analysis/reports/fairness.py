@@ -1,7 +1,5 @@
 """Report how evenly a model serves its devices: quantiles of scores, the worst tenth, gaps by cell and class."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,6 +9,7 @@ from edgefl.analysis.figures.style import PALETTE
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.choices import Names, Out, Partial
 from edgefl.analysis.runs.load import Paths, Runs
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
@@ -18,23 +17,25 @@ MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> kind of
 WORST = 0.1  # share of the devices
 
 
-def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+def report_fairness(
+    *runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None
+) -> Report:
     """Compare devices' scores, and write fairness.csv, fairness_devices.csv, fairness.png and .pdf.
 
     Raises:
         ValueError: no completed run, no run that has recorded devices' scores, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    by_device = _last_scores(runs)
+    given = Runs.of(runs, names=names, partial=partial, as_variants=True)
+    by_device = _last_scores(given)
     by_run = measures(by_device)
     return Report(
-        runs.folder(out),
+        given.folder(out),
         tables=[("", _headline(by_run))],
-        sentences=[*EXPLANATIONS, *noted([*runs.left_out, *runs.remarks])],
+        sentences=[*EXPLANATIONS, *noted([*given.left_out, *given.remarks])],
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
         figures={"fairness": _fairness_figure(by_device)},
-        score=runs.score,
+        score=given.score,
     ).write()
 
 

@@ -40,7 +40,7 @@ def draw_moving(
         ValueError: several runs, no positions, no such cell, or a file that cannot be written.
     """
     out = Path(out)
-    day = moving_run(Runs.of(runs), cell)
+    day = moving_run(Runs.of([runs]), cell)
     drawing = MovingDrawing(day, phone=phone)
     try:
         if out.suffix in FILMS:

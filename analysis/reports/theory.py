@@ -1,7 +1,5 @@
 """Report the journal paper's convergence theory, Theorem 1, with constants estimated along a run."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -11,27 +9,30 @@ from edgefl.analysis.figures.style import INK, PALETTE, SOFT
 from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
+from edgefl.analysis.runs.choices import Names, Out, Partial
 from edgefl.analysis.runs.load import Paths, Runs
 
 TERMS = ["a", "b", "c", "d"]
 MEASURED = "theory_lr"  # the first of the columns that `learning.theory` adds
 
 
-def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+def report_theory(
+    *runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None
+) -> Report:
     """Compute the bound along all runs, and write theory.csv, theory_rounds.csv, theory.png and .pdf.
 
     Raises:
         ValueError: no completed run, no run that has measured gradients, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    by_round, by_run = _along(runs)
-    lengths = training_rounds(runs.rounds).groupby("session")["round"].max()
-    notes = [*runs.left_out, *runs.remarks]
+    given = Runs.of(runs, names=names, partial=partial, as_variants=True)
+    by_round, by_run = _along(given)
+    lengths = training_rounds(given.rounds).groupby("session")["round"].max()
+    notes = [*given.left_out, *given.remarks]
     variants = by_round["variant"].nunique()
     if variants > MOST_PANELS:
         notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
     return Report(
-        runs.folder(out),
+        given.folder(out),
         tables=[("", quantities(by_run, ROWS))],
         sentences=[*EXPLANATIONS, *noted(notes)],
         look=[("Round by round", "theory_rounds.csv"), ("Figure", "theory.png", " and .pdf")],

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -111,9 +112,24 @@ class Runs:
         return read_all(self.info[some], table)
 
     @classmethod
-    def of(cls, runs: "Paths | Runs") -> "Runs":
-        """Read runs from one folder or several, unless they have been read."""
-        return runs if isinstance(runs, Runs) else load_runs(runs)
+    def of(
+        cls,
+        runs: "Sequence[Paths | Runs]",
+        *,
+        names: Sequence[str] = (),
+        partial: bool = False,
+        as_variants: bool = False,
+    ) -> "Runs":
+        """Read the runs that a report is given, as folders, lists of folders, or runs that have been read.
+
+        Args:
+            as_variants: whether settings of a grid become variants, as in `load_as_variants`.
+        """
+        for one in runs:
+            if isinstance(one, Runs):
+                return one
+        load = load_as_variants if as_variants else load_runs
+        return load(folders_of(runs), names=names, partial=partial)
 
     def said(self) -> list[str]:
         """List what a reader must know of the runs: those left out, remarks, and what they did not record."""
@@ -142,9 +158,12 @@ class Settings(dict[Setting, Runs]):
     """The runs of each setting of a study's grid, in order of their folders."""
 
     @classmethod
-    def of(cls, runs: "Paths | Settings") -> "Settings":
-        """Read the runs of one folder or several, unless they have been read."""
-        return runs if isinstance(runs, Settings) else load_settings(runs)
+    def of(cls, runs: "Sequence[Paths | Settings]", *, names: Sequence[str], partial: bool) -> "Settings":
+        """Read the runs that a report is given, as folders, lists of folders, or runs that have been read."""
+        for one in runs:
+            if isinstance(one, Settings):
+                return one
+        return load_settings(folders_of(runs), names=names, partial=partial)
 
     @property
     def first(self) -> Runs:
@@ -219,6 +238,11 @@ def load_settings(path: Paths, *, names: Sequence[str] = (), partial: bool = Fal
         folder = root if len(group) == len(info) else _folder(group)
         by_setting[setting] = _read(group, folder, remarks)
     return by_setting
+
+
+def folders_of(runs: Sequence[Any]) -> list[str | Path]:
+    """List the folders that a call names, one by one or in lists."""
+    return [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
 
 
 def _folder(info: pd.DataFrame) -> Path:
