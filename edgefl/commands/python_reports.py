@@ -1,6 +1,5 @@
 """Reports on runs from Python: `edgefl.compare`, `sweep` and `costs`."""
 
-from edgefl.analysis import compare, sweep
-from edgefl.analysis import report_costs as costs
+from edgefl import analysis
 
-__all__ = ["compare", "costs", "sweep"]
+compare, costs, sweep = analysis.compare, analysis.report_costs, analysis.sweep
