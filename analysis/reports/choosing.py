@@ -8,7 +8,7 @@ import typer
 from edgefl.analysis.measures.metrics import SESSION, VALIDATION, training_rounds
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
-from edgefl.analysis.runs.load import Paths, Settings
+from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings
 
 By = Literal["validation", "test"]
 COLUMN = {"validation": VALIDATION, "test": "accuracy"}
@@ -29,7 +29,7 @@ def report_choice(
     Raises:
         ValueError: no such runs or axis, or runs without validation samples.
     """
-    loaded = Settings.of(runs, names=names, partial=partial)
+    loaded = given_runs(runs, load_settings, names=names, partial=partial)
     axis = _axis(loaded, key)
     values = _scores(loaded, axis)
     if values.empty or values[COLUMN[by]].isna().all():

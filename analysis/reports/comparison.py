@@ -48,7 +48,7 @@ from edgefl.analysis.runs.choices import (
     Transpose,
 )
 from edgefl.analysis.runs.clock import clock_of
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 from edgefl.analysis.runs.servers import (
     BY_ROUNDS,
     refuse_rounds,
@@ -111,7 +111,10 @@ def compare(
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
-    given, layout = Runs.of(runs, names=names, partial=partial), Layout(columns, transposed, interval)
+    given, layout = (
+        given_runs(runs, load_runs, names=names, partial=partial),
+        Layout(columns, transposed, interval),
+    )
     notes = [*given.left_out, *given.remarks, *own_notes(given.info)]
     without = roundless(given)
     if len(without) == len(given.info):
@@ -247,7 +250,12 @@ def _explanations(comparison: Comparison) -> list[str]:
 
 def report(comparison: Comparison) -> Report:
     """Return the report of a comparison."""
-    title, table, further = caption(comparison), tables.headline(comparison), _further_tables(comparison)
+    title, table = caption(comparison), tables.headline(comparison)
+    # with several targets or seeds
+    further = {TARGETS: tables.targets(comparison)}
+    if comparison.reference is not None:
+        further[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
+    further = {words: frame for words, frame in further.items() if len(frame)}
     # several requested targets are shown
     shown = [("", tables.brief(comparison)), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
     hidden = [("All columns", table)] * (not comparison.layout.columns)
@@ -281,14 +289,6 @@ def report(comparison: Comparison) -> Report:
         # the figure carries its numbers, so that a reader can check them against a run
         inside={FIGURE_NUMBERS: csv_text(comparison.table)},
     )
-
-
-def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Write the tables after the headline if there are several targets or seeds: title -> table."""
-    found = {TARGETS: tables.targets(comparison)}
-    if comparison.reference is not None:
-        found[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
-    return {title: table for title, table in found.items() if len(table)}
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:

@@ -31,7 +31,7 @@ from edgefl.analysis.page.formatting import (
 from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, STAGES
 
@@ -43,7 +43,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 
     Of completed runs also costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
     """
-    given = Runs.of(runs, names=names, partial=partial, as_variants=True)
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
     by_class, variants = _by_class(given), variants_of(given.info, None)
     of_runs, stages = breakdown(given, by_class), cost_analysis(given)
     shown = _tables(of_runs, by_class, stages, variants)

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, styles_of
+from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.drift import SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
@@ -30,7 +30,7 @@ from edgefl.analysis.page.formatting import (
 from edgefl.analysis.page.markup import latex_table, section
 from edgefl.analysis.page.report import Found, Report, reporting
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Names, Out, Partial, Recovery, Reference, Weights
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -88,7 +88,7 @@ def compare_drift(
             lack a column, or a folder that cannot be written.
     """
     reading = Reading(by, window, first, last, recovery, smooth, margin)
-    given = Runs.of(runs, names=names, partial=partial)
+    given = given_runs(runs, load_runs, names=names, partial=partial)
     notes = given.said()
     if "drifted" not in given.rounds:
         raise ValueError(f"the runs in {given.path} have no concept drift: give learning.drift")
@@ -106,11 +106,12 @@ def compare_drift(
             f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which lies beyond "
             "their end"
         )
+    values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])
     variants = [name for name in both.variants if name in some]
     return DriftComparison(
         score=given.score,
-        table=_table(detail, variants),
+        table=Costs.of(detail, values, ["change"]).table(values, variants, ("mean", "std")),
         detail=detail,
         out=given.folder(out),
         reference=both.reference,
@@ -119,13 +120,6 @@ def compare_drift(
         notes=tuple(notes),
         rounds=rounds,
     )
-
-
-def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
-    """Average over the cells of a seed, then over seeds: a row per change and variant, NAME_mean and NAME_std."""
-    values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
-    table = Costs.of(detail, values, ["change"]).table(values, variants)
-    return table.drop(columns=[name for name in table if name.endswith("_ci")])
 
 
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
@@ -312,12 +306,5 @@ def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
         if first - last_named < 0.045 * length:
             continue
         last_named = first
-        ax.annotate(
-            f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else ""),
-            (first, 1),
-            xytext=(3, 4),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            fontsize=7.5,
-            color=SOFT,
-        )
+        words = f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else "")
+        note(ax, words, (first, 1), (3, 4), top=True, color=SOFT)

@@ -4,13 +4,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import DASHES, legend, panels
-from edgefl.analysis.figures.style import PALETTE
+from edgefl.analysis.figures.style import DASHES, PALETTE, legend, panels
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
 MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> kind of model
@@ -25,12 +24,14 @@ def report_fairness(
     Raises:
         ValueError: no completed run, no run that has recorded devices' scores, or a folder that cannot be written.
     """
-    given = Runs.of(runs, names=names, partial=partial, as_variants=True)
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
     by_device = _last_scores(given)
     by_run = measures(by_device)
+    several = by_run["model"].nunique() > 1
+    named = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
     return Report(
         given.folder(out),
-        tables=[("", _headline(by_run))],
+        tables=[("", quantities(by_run.assign(variant=named).drop(columns="model"), ROWS))],
         sentences=[*EXPLANATIONS, *noted([*given.left_out, *given.remarks])],
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
@@ -128,15 +129,6 @@ EXPLANATIONS = (
         "averaged over seeds."
     ),
 )
-
-
-def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Write the measures [quantities x runs], or for many runs [quantities x variants]."""
-    several = by_run["model"].nunique() > 1
-    names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
-    return quantities(by_run.assign(variant=names).drop(columns="model"), ROWS)
-
-
 SHARES = np.linspace(0, 1, 101)
 
 

@@ -9,14 +9,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
-from edgefl.analysis.figures.style import SOFT
+from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
 from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.vocabulary import (
     COMPLETED,
     CONDITIONS,
@@ -37,7 +36,7 @@ def report_network(
     *runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None
 ) -> Report:
     """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf."""
-    given = Runs.of(runs, names=names, partial=partial, as_variants=True)
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
     figures, course = handover_figures(given), over_time(given)
     notes = given.said()
     variants = course["variant"].nunique()

@@ -13,8 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from edgefl.analysis.figures.column import SMALL, panels
-from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.figures.style import INK, PALETTE, SMALL, SOFT, panels
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import scope_of
 from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted

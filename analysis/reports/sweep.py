@@ -21,7 +21,7 @@ from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
 from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Names, Out, Partial, Reference, Transpose
-from edgefl.analysis.runs.load import Paths, Settings, named
+from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings, named
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
@@ -81,7 +81,7 @@ def sweep(
             have, or a folder that cannot be written.
     """
     goal = target_of(target)
-    by_setting = Settings.of(runs, names=names, partial=partial)
+    by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     reference = reference_of(info, reference, notes)
     points = of_points(info)

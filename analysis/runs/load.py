@@ -1,11 +1,11 @@
 """Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -13,6 +13,7 @@ from edgefl.analysis.page import score_words
 from edgefl.analysis.runs.reading import forms, read_all, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
+Kind = TypeVar("Kind")
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
 
@@ -111,26 +112,6 @@ class Runs:
             raise ValueError(f"the runs in {self.path} have no {lacking}")
         return read_all(self.info[some], table)
 
-    @classmethod
-    def of(
-        cls,
-        runs: "Sequence[Paths | Runs]",
-        *,
-        names: Sequence[str] = (),
-        partial: bool = False,
-        as_variants: bool = False,
-    ) -> "Runs":
-        """Read the runs that a report is given, as folders, lists of folders, or runs that have been read.
-
-        Args:
-            as_variants: whether settings of a grid become variants, as in `load_as_variants`.
-        """
-        for one in runs:
-            if isinstance(one, Runs):
-                return one
-        load = load_as_variants if as_variants else load_runs
-        return load(folders_of(runs), names=names, partial=partial)
-
     def said(self) -> list[str]:
         """List what a reader must know of the runs: those left out, remarks, and what they did not record."""
         return [*self.left_out, *self.remarks, *self.notes]
@@ -157,14 +138,6 @@ class Runs:
 class Settings(dict[Setting, Runs]):
     """The runs of each setting of a study's grid, in order of their folders."""
 
-    @classmethod
-    def of(cls, runs: "Sequence[Paths | Settings]", *, names: Sequence[str], partial: bool) -> "Settings":
-        """Read the runs that a report is given, as folders, lists of folders, or runs that have been read."""
-        for one in runs:
-            if isinstance(one, Settings):
-                return one
-        return load_settings(folders_of(runs), names=names, partial=partial)
-
     @property
     def first(self) -> Runs:
         """The first setting's runs, for what all settings have in common: the folder of reports, and the score."""
@@ -183,6 +156,14 @@ class Settings(dict[Setting, Runs]):
     def said(self) -> list[str]:
         """List what a reader must know of the runs."""
         return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
+
+
+def given_runs(
+    runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
+) -> Kind:
+    """Return the runs that a report is given, or read them from folders, or lists of folders, by one of the below."""
+    there = [one for one in runs if isinstance(one, Runs | Settings)]
+    return there[0] if there else load(runs, names=names, partial=partial)
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
@@ -238,11 +219,6 @@ def load_settings(path: Paths, *, names: Sequence[str] = (), partial: bool = Fal
         folder = root if len(group) == len(info) else _folder(group)
         by_setting[setting] = _read(group, folder, remarks)
     return by_setting
-
-
-def folders_of(runs: Sequence[Any]) -> list[str | Path]:
-    """List the folders that a call names, one by one or in lists."""
-    return [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]
 
 
 def _folder(info: pd.DataFrame) -> Path:
