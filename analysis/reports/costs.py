@@ -42,6 +42,18 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
     """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
 
     Of completed runs also costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
+
+    Args:
+        runs: folders of studies or runs, or runs that have been read.
+        partial: include incomplete runs.
+        names: replace the folders' names, in their order.
+        out: folder to write; None for the folder of the runs, or `comparison` beside several.
+
+    Returns:
+        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows its tables.
+
+    Raises:
+        ValueError: no run is completed, or the folder cannot be written.
     """
     given = given_runs(runs, load_as_variants, names=names, partial=partial)
     by_class, variants = _by_class(given), variants_of(given.info, None)
