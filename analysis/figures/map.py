@@ -159,7 +159,11 @@ class MapDrawing:
                 if self._numbered:
                     off = tuple((14 if layout["shape"] == "hexagons" or not bearings else 19) * way)
                     weight = "bold" if cell in self._colours else "normal"
-                    about = {"color": self._colours.get(cell, INK), "fontweight": weight, "fontsize": 8}
+                    about: dict[str, Any] = {
+                        "color": self._colours.get(cell, INK),
+                        "fontweight": weight,
+                        "fontsize": 8,
+                    }
                     note(self._axes, str(cell), tuple(site_m), off, va="center", zorder=6, **about, **NAME)
                 cell += 1
 

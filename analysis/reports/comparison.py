@@ -24,11 +24,7 @@ from edgefl.analysis.measures.scope import (
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, usable
 from edgefl.analysis.measures.verdicts import ratios, verdicts
-from edgefl.analysis.page.formatting import (
-    did_you_mean,
-    named_seeds,
-    ranges,
-)
+from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
@@ -49,12 +45,7 @@ from edgefl.analysis.runs.choices import (
 )
 from edgefl.analysis.runs.clock import clock_of
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
-from edgefl.analysis.runs.servers import (
-    BY_ROUNDS,
-    refuse_rounds,
-    several_servers,
-    without_rounds,
-)
+from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 OPENING = "Accuracy (%) of the model that opens each session, before training"

@@ -162,8 +162,8 @@ def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
 ) -> Kind:
     """Return the runs that a report is given, or read them from folders, or lists of folders, by one of the below."""
-    there = [one for one in runs if isinstance(one, Runs | Settings)]
-    return there[0] if there else load(runs, names=names, partial=partial)
+    read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
+    return load(runs, names=names, partial=partial) if read is None else read
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
