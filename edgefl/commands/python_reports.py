@@ -1,5 +1,7 @@
 """Reports on runs from Python: `edgefl.compare`, `sweep` and `costs`."""
 
-from edgefl import analysis
+from edgefl.analysis import compare as compare
+from edgefl.analysis import report_costs
+from edgefl.analysis import sweep as sweep
 
-compare, costs, sweep = analysis.compare, analysis.report_costs, analysis.sweep
+costs = report_costs
