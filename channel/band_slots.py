@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,7 @@ class BandFlow:
     most: float = math.inf  # mean SNR on a resource block that power control allows
     widest: float = 1.0  # part of the band that its radio takes
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
-    powers: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
+    links: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
@@ -86,7 +87,10 @@ class Groups:
 
 @dataclass
 class BandState:
-    """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins."""
+    """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins.
+
+    seen: what the look that ends here has computed about its slots, if the rules keep it.
+    """
 
     slot: int
     sent: float  # slots in use since the beginning, summed over shares
@@ -95,6 +99,7 @@ class BandState:
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
     sent_of: FloatArray  # [groups] like `sent`, but each share counts by its power over the full power
     on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and those slots times the power used
+    seen: Any = None
 
     def with_new(self) -> "BandState":
         """Append a flow that has sent nothing yet."""
@@ -160,6 +165,17 @@ class BandRules:
         sent_of = self._sent_of(state.sent_of, self._of(flows), shares, airtime)
         ended = np.flatnonzero(got >= need).tolist()
         return replace(state, slot=state.slot + last + 1, sent=sent, got=got, sent_of=sent_of), ended
+
+    def within(
+        self,
+        flows: Sequence[BandFlow],
+        state: BandState,
+        look: BandState,
+        stop: int,
+        shares: FloatArray | None,
+    ) -> BandState:
+        """Advance to slot `stop` within a look that `run` has returned, in which no flow ends up to there."""
+        return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: Sequence[BandFlow], state: BandState, rates: FloatArray) -> BandState:
         """Return the state with the average and airtime of new flows, for a scheduler that decides in every slot.

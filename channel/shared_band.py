@@ -163,7 +163,7 @@ class SharedBand:
         flow = self._flows[self._row(id_)]
         flow.snr, flow.most = snr_whole_band, most_snr
         flow.blocks.clear()  # its interference may have changed
-        flow.powers = {}
+        flow.links.clear()
         self._plan = None
 
     def pause(self, slot: int, paused: bool) -> None:
@@ -298,7 +298,8 @@ class SharedBand:
         later = bisect_right(plan.states, slot, key=lambda state: state.slot)
         self._state = plan.states[later - 1]
         if self._state.slot < slot:
-            self._state, _ = self._band.run(self._flows, self._state, slot, plan.shares, self._state.slot)
+            look = plan.states[later]
+            self._state = self._band.within(self._flows, self._state, look, slot, plan.shares)
         plan.states[:later] = [self._state]
         if plan.ended and end == slot:
             self._done = [self._flows[i] for i in plan.ended]
