@@ -1,13 +1,12 @@
 """Slot-by-slot transfer of flows that share a band's resource blocks, see `edgefl.channel.resource_blocks`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_slots import BandFlow, BandRules, BandState
+from edgefl.channel.band_slots import BandFlows, BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
@@ -24,8 +23,8 @@ FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 class _Look:
     """What flows did in the served slots of one look ahead.
 
-    first: number of slots before it that serve the direction. weights: [s]. totals: [n, s] sums of rates. used: [n, s]
-    blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
+    first: number of slots before it that serve the direction. weights: [s]. totals: [n, s] sums of rates.
+    used: [n, s] blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
     """
 
     first: int
@@ -51,17 +50,16 @@ class BlockRules(BandRules):
     control channel's limit on the devices in a slot, outdated reports.
     """
 
-    def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
+    def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
             )
-        snr, most, widest = np.array([(flow.snr, flow.most, flow.widest) for flow in flows]).T
-        mean = self._link(snr, most, np.ones((len(flows), 1)))
-        return self._started(flows, state, self._alone(mean, self._widest(widest))[:, 0]), None
+        mean = self._link(flows.snr, flows.most, np.ones((len(flows), 1)))
+        return self._started(flows, state, self._alone(mean, self._widest(flows.widest))[:, 0]), None
 
     def run(
-        self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
+        self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
         frame = self.carrier.frame
         turn = np.arange(frame.turn(state.slot), frame.turn(stop))
@@ -77,7 +75,7 @@ class BlockRules(BandRules):
         rates, used = self._carried(link, given)
         totals = _summed(state.got, rates * weights)
         seen = _Look(int(turn[0]), weights, totals, used, history)
-        need = np.array([flow.need for flow in flows])
+        need = flows.need
         ended = np.flatnonzero(totals[:, -1] >= need).tolist()
         if ended:
             last = min(int(np.searchsorted(totals[i], need[i])) for i in ended)
@@ -87,7 +85,7 @@ class BlockRules(BandRules):
 
     def within(
         self,
-        flows: Sequence[BandFlow],
+        flows: BandFlows,
         state: BandState,
         look: BandState,
         stop: int,
@@ -97,15 +95,15 @@ class BlockRules(BandRules):
             return replace(state, slot=stop, seen=None)
         return self._after(flows, state, look.seen, stop)
 
-    def _after(self, flows: Sequence[BandFlow], state: BandState, seen: "_Look", stop: int) -> BandState:
+    def _after(self, flows: BandFlows, state: BandState, seen: "_Look", stop: int) -> BandState:
         """Return the state at a slot within a look; at least one slot after the given state serves."""
         turn = self.carrier.frame.turn
         begin, end = turn(state.slot) - seen.first, turn(stop) - seen.first
         used, weights = seen.used[:, begin:end], seen.weights[begin:end]
         busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
         if self.carrier.power == "full":
-            snr, ceiling = np.array([(flow.snr, flow.most) for flow in flows]).T
-            at_power = busy * np.minimum(used * np.minimum(ceiling / (snr * self._blocks), 1.0)[:, None], 1.0)
+            on_block = np.minimum(flows.most / (flows.snr * self._blocks), 1.0)
+            at_power = busy * np.minimum(used * on_block[:, None], 1.0)
             on = _summed(on.T.ravel(), np.concatenate([busy, at_power]))[:, -1].reshape(2, -1).T
         if self.groups is not None:
             parts = (used * weights).sum(axis=1) / self._blocks
@@ -141,26 +139,25 @@ class BlockRules(BandRules):
             snr_on_block = np.minimum(snr, most)[:, None] * power
         return BlockLink(alone, snr_on_block, self._steps and self._steps.efficiency(snr_on_block))
 
-    def _links(self, flows: Sequence[BandFlow], slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
-        """Return the flows' SNR in served slots of one block of MOST_AT_ONCE, and the most blocks that they can use."""
+    def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
+        """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and the most blocks that they can use."""
         block = slot // MOST_AT_ONCE
         new = [flow for flow in flows if block not in flow.links]
         if new:
-            self._draw(new, block)
+            self._draw(BandFlows(new), block)
         first = int(turn[0]) - self.carrier.frame.turn(block * MOST_AT_ONCE)
         slots = slice(first, first + len(turn))
         most, rate, usable_, *alone = np.array([flow.links[block][:, slots] for flow in flows]).swapaxes(0, 1)
         link = BlockLink(alone[0] if alone else None, most, self._steps and rate)
         return link, usable_.astype(np.int64)
 
-    def _draw(self, flows: Sequence[BandFlow], block: int) -> None:
+    def _draw(self, flows: BandFlows, block: int) -> None:
         """Compute what flows reach in a block of MOST_AT_ONCE slots, those of them that serve the direction."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
-        snr, most, widest = np.array([(flow.snr, flow.most, flow.widest) for flow in flows]).T
-        link = self._link(snr, most, power if weights.all() else power[:, weights > 0])
-        usable_ = np.minimum(usable(link, self._steps, self._blocks), self._widest(widest))
+        link = self._link(flows.snr, flows.most, power if weights.all() else power[:, weights > 0])
+        usable_ = np.minimum(usable(link, self._steps, self._blocks), self._widest(flows.widest))
         rate = link.most if link.rate is None else link.rate
         rows = [link.most, rate, usable_, *([] if link.alone is None else [link.alone])]
         for flow, own in zip(flows, np.stack(rows, axis=1), strict=True):
@@ -181,7 +178,7 @@ class BlockRules(BandRules):
         """Return [n, 1] the most blocks that flows' radios take, parts [n] of the band; at least one."""
         return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)[:, None]
 
-    def _quotas(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
+    def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
         """Return each group's rows and its blocks."""
         if self.groups is None:
             return [(slice(None), self._blocks)]
@@ -189,10 +186,12 @@ class BlockRules(BandRules):
         blocks = rounded(np.array([part for _, part in parts]), self._blocks).tolist()
         return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
 
-    def _held(
-        self, flows: Sequence[BandFlow], shares: FloatArray, most: IntArray, turn: IntArray
-    ) -> IntArray:
+    def _held(self, flows: BandFlows, shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
         """Return [n, s] the blocks of flows with held shares of the band."""
+        if (
+            self.groups is None and (shares == shares[0]).all()
+        ):  # nothing is left over that another flow can use
+            return divide(most, self._blocks, turn)
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):
             if np.ptp(shares[rows]) == 0.0:
@@ -208,18 +207,18 @@ class BlockRules(BandRules):
 
     def _by_slot(
         self,
-        flows: Sequence[BandFlow],
+        flows: BandFlows,
         state: BandState,
         link: BlockLink,
         most: IntArray,
         weights: FloatArray,
         turns: IntArray,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the blocks [n, s] that the scheduler gives slot by slot, and airtime and average [s, 2, n] after each.
+        """Return the blocks [n, s] that the scheduler gives slot by slot; airtime and average [s, 2, n] after each.
 
         After the slot in which a flow ends no blocks are given.
         """
-        widest = self._widest(np.array([flow.widest for flow in flows]))
+        widest = self._widest(flows.widest)
         alone = np.ascontiguousarray(self._alone(link, widest).T)  # each flow's rate alone in the band
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
         memory, given, history = (
@@ -229,7 +228,7 @@ class BlockRules(BandRules):
         )
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
-        need, quotas = np.array([flow.need for flow in flows]), self._quotas(flows)
+        need, quotas = flows.need, self._quotas(flows)
         targets = np.minimum(most, self._to_target(flows)[:, None])
         for i, (weight, turn) in enumerate(zip(weights.tolist(), turns.tolist(), strict=True)):
             view.slot, view.efficiency = self.carrier.frame.slot_of(turn), alone[i]
@@ -251,16 +250,14 @@ class BlockRules(BandRules):
                 break
         return given, history
 
-    def _to_target(self, flows: Sequence[BandFlow]) -> IntArray:
+    def _to_target(self, flows: BandFlows) -> IntArray:
         """Return [n] the blocks over which each flow's power reaches the target of power control, at least one.
 
         Without power control, and in the downlink, these are all blocks.
         """
         reached = np.full(len(flows), float(self._blocks))
         if self.carrier.power == "full":
-            reached = np.array(
-                [flow.snr * self._blocks / flow.most if flow.most < np.inf else np.inf for flow in flows]
-            )
+            reached = np.where(flows.most < np.inf, flows.snr * self._blocks / flows.most, np.inf)
         return np.clip(reached, 1, self._blocks).astype(np.int64)
 
 
@@ -268,4 +265,4 @@ def _summed(begin: FloatArray, rows: FloatArray) -> FloatArray:
     """Return [n, s] cumulative sums, in order, so that rounding does not depend on where a run begins."""
     rows = rows.copy()
     rows[:, 0] += begin
-    return np.cumsum(rows, axis=1, out=rows)
+    return np.add.accumulate(rows, axis=1, out=rows)

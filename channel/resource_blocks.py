@@ -76,7 +76,7 @@ class BlockLink:
     block than power control allows.
 
     alone: the SNR with all of the flow's power on one block; None for a transmitter with the same power on every
-    block. most: the SNR with the power that power control allows on a block. rate: that of a table at `most`, if known.
+    block. most: the SNR with the power that power control allows on a block. rate: a table's rate at it, if known.
     """
 
     alone: FloatArray | None
