@@ -17,6 +17,8 @@ IntArray = npt.NDArray[np.int64]
 # latter are a multiple of every look. A scheduler that decides in every slot looks ahead slot by slot, so that a look
 # which a new flow voids costs as much as its slots
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
+# Served slots of a look ahead that are computed first, as most looks end there
+FIRST_SERVED = 8
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,12 @@ class _Look:
     totals: FloatArray
     used: IntArray
     history: FloatArray | None
+
+    def and_then(self, later: "_Look") -> "_Look":
+        """Return this look and the one after it, whose shares are held too."""
+        totals = np.concatenate([self.totals, later.totals], axis=1)
+        used = np.concatenate([self.used, later.used], axis=1)
+        return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
 
 
 @dataclass(frozen=True)
@@ -61,10 +69,27 @@ class BlockRules(BandRules):
     def run(
         self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        frame = self.carrier.frame
+        frame, need = self.carrier.frame, flows.need
         turn = np.arange(frame.turn(state.slot), frame.turn(stop))
         if not len(turn):
             return replace(state, slot=stop, seen=None), []
+        # most looks end soon with a flow
+        soon = len(turn) if shares is None else FIRST_SERVED
+        seen = self._looked(flows, state, turn[:soon], shares)
+        if len(turn) > soon and (seen.totals[:, -1] < need).all():
+            later = self._looked(flows, replace(state, got=seen.totals[:, -1]), turn[soon:], shares)
+            seen = seen.and_then(later)
+        ended = np.flatnonzero(seen.totals[:, -1] >= need)
+        if len(ended):
+            last = int(np.count_nonzero(seen.totals[ended] < need[ended, None], axis=1).min())
+            stop = frame.slot_of(seen.first + last) + 1
+            ended = np.flatnonzero(seen.totals[:, last] >= need)
+        return self._after(flows, state, seen, stop), ended.tolist()
+
+    def _looked(
+        self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
+    ) -> "_Look":
+        """Return what flows do in served slots from the state on, as if none ended."""
         weights = self._weights[turn % len(self._weights)]
         link, most = self._links(flows, state.slot, turn)
         history = None
@@ -73,15 +98,7 @@ class BlockRules(BandRules):
         else:
             given, history = self._by_slot(flows, state, link, most, weights, turn)
         rates, used = self._carried(link, given)
-        totals = _summed(state.got, rates * weights)
-        seen = _Look(int(turn[0]), weights, totals, used, history)
-        need = flows.need
-        ended = np.flatnonzero(totals[:, -1] >= need).tolist()
-        if ended:
-            last = min(int(np.searchsorted(totals[i], need[i])) for i in ended)
-            stop = frame.slot_of(int(turn[last])) + 1
-            ended = np.flatnonzero(totals[:, last] >= need).tolist()
-        return self._after(flows, state, seen, stop), ended
+        return _Look(int(turn[0]), weights, _summed(state.got, rates * weights), used, history)
 
     def within(
         self,
