@@ -4,7 +4,10 @@ The facts of each paper are in `analysis/papers/facts`: one file per paper, one 
 numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
 """
 
-from collections.abc import Sequence
+import io
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -20,11 +23,17 @@ from edgefl.analysis.reports.reproduction import PAPERS, Reproduction, reproduce
 from edgefl.analysis.runs.reading import EXACT
 
 FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
+SCRIPTS = (
+    "edgefl.examples.papers"  # modules that print a result's numbers: columns setting, variant, *MEASURED
+)
+MEASURED = ["ours", "ours_std", "seeds"]
+CHEAP = "cheap"  # results with a script
 # A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
 # the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
 SEEDS_OF_PAPERS = 3  # where a paper prints a standard deviation, over as many seeds
 COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
+JUDGED = COLUMNS[2:]
 State = Literal["ran", "ready", "closed", "same"]
 
 
@@ -40,6 +49,8 @@ class Result:
             same (`elsewhere` has it).
         elsewhere: paper and name of the same result, if another paper has it.
         command: what runs it; empty if nothing does.
+        script: module of examples/papers that computes its numbers; empty if a study or scenario does.
+        minutes: of one core that the command takes; 0 if it takes hours, or is not timed.
         needs: data, time or hardware that a run needs.
         why: the reason for a state or a difference.
         recorded: names of the files in `ours`.
@@ -51,6 +62,8 @@ class Result:
     state: State
     elsewhere: str = ""
     command: str = ""
+    script: str = ""
+    minutes: float = 0
     needs: str = ""
     why: str = ""
     recorded: tuple[str, ...] = ()
@@ -111,8 +124,12 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
     if "same" in entry:
         return Result(paper_name, name, "", "same", elsewhere=entry["same"])
     runs = [
-        f"edgefl {verb} {entry[key]}"
-        for verb, key in (("study", "study"), ("run", "scenario"))
+        f"{verb}{entry[key]}"
+        for verb, key in (
+            ("edgefl study ", "study"),
+            ("edgefl run ", "scenario"),
+            (f"python -m {SCRIPTS}.", "script"),
+        )
         if key in entry
     ]
     return Result(
@@ -121,6 +138,8 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
         entry["shows"],
         entry["state"],  # type: ignore[arg-type]
         command=" ".join(runs),
+        script=entry.get("script", ""),
+        minutes=float(entry.get("minutes", 0)),
         needs=entry.get("needs", ""),
         why=entry.get("why", ""),
         recorded=tuple(entry.get("recorded", ())),
@@ -159,8 +178,8 @@ def compared(result: Result) -> pd.DataFrame:
     """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
-    judged = table[["unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]]
-    return table.assign(agrees=[agrees(*row) for row in judged.itertuples(index=False, name=None)])
+    rows = table[JUDGED].itertuples(index=False, name=None)
+    return table.assign(agrees=[agrees(*row) for row in rows])
 
 
 def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: float, seeds: int) -> bool:
@@ -171,6 +190,48 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
     theirs_error = theirs_std**2 / SEEDS_OF_PAPERS if theirs_std == theirs_std else 0.0
     band = max(POINTS, ERRORS * (ours_error + theirs_error) ** 0.5)
     return abs(ours - theirs) <= band
+
+
+def computed(script: str) -> pd.DataFrame:
+    """Run a script and put its numbers beside the paper's, in the paper's order: the columns of `COLUMNS`.
+
+    Raises:
+        ValueError: the script fails, or a number has no counterpart.
+    """
+    ran = subprocess.run([sys.executable, "-m", f"{SCRIPTS}.{script}"], capture_output=True, text=True)
+    if ran.returncode:
+        raise ValueError(f"{SCRIPTS}.{script} failed: {ran.stderr.strip().splitlines()[-1]}")
+    theirs, keys = pd.read_csv(PAPERS / f"{script}.csv", comment="#", **EXACT), ["setting", "variant"]
+    both = theirs.merge(pd.read_csv(io.StringIO(ran.stdout), **EXACT), how="outer", on=keys, sort=False)
+    if both[["theirs", "ours"]].isna().any(axis=None):
+        lost = both[both[["theirs", "ours"]].isna().any(axis=1)][keys].agg(", ".join, axis=1)
+        raise ValueError(f"{script}: no counterpart of {'; '.join(lost)}: name both sides alike")
+    both = theirs[keys].merge(both, on=keys)
+    return both.assign(theirs_std=both.get("theirs_std", float("nan")))[COLUMNS]
+
+
+def rerun(which: str, keep: bool = False) -> Iterator[str]:
+    """Run the scripts of a paper, or of all, again; yield a line for each result.
+
+    Args:
+        which: a paper's short name, or `cheap` for all.
+        keep: whether to write the numbers to `ours`.
+    """
+    for result in (one for each in (papers() if which == CHEAP else [paper(which)]) for one in each.results):
+        if not result.script:
+            continue
+        numbers, file = computed(result.script), OURS / f"{result.script}.csv"
+        if keep:
+            source = (PAPERS / f"{result.script}.csv").read_text(encoding="utf-8").partition("setting,")[0]
+            text = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+            file.write_text(source + text, encoding="utf-8")
+        recorded = pd.read_csv(file, comment="#", **EXACT)
+        same = (numbers["ours"] - recorded["ours"]).abs() <= 1e-5 * recorded["ours"].abs()
+        within = sum(agrees(*row) for row in numbers[JUDGED].itertuples(index=False, name=None))
+        yield (
+            f"{result.paper}, {result.name}: {within} of {len(numbers)} numbers within the band,"
+            f" {int(same.sum())} as recorded"
+        )
 
 
 # ---- words
@@ -233,6 +294,7 @@ def sentences(result: Result) -> list[str]:
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
     lines += [f"Run it with `{result.command}`."] * bool(result.command)
+    lines += [f"It takes about {result.minutes:g} minutes of one core."] * bool(result.minutes)
     lines += [f"Needs: {result.needs}."] * bool(result.needs)
     lines += [f"Remark: {result.why}."] * bool(result.why)
     numbers = compared(result)
