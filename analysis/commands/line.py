@@ -162,10 +162,11 @@ def papers(
         edgefl papers --run cheap
     """
     from edgefl.analysis.reports import papers as known
+    from edgefl.analysis.reports.paper_scripts import rerun
     from edgefl.analysis.reports.reproduction import page, reproduce
 
     if run:
-        for line in known.rerun(run, record):
+        for line in rerun(run, record):
             print(line, flush=True)
     elif runs and record:
         print("\n".join(known.record_studies(runs)))

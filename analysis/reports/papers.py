@@ -4,10 +4,7 @@ The facts of each paper are in `analysis/papers/facts`: one file per paper, one 
 numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
 """
 
-import io
-import subprocess
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,11 +20,7 @@ from edgefl.analysis.reports.reproduction import PAPERS, Reproduction, reproduce
 from edgefl.analysis.runs.reading import EXACT
 
 FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
-SCRIPTS = (
-    "edgefl.examples.papers"  # modules that print a result's numbers: columns setting, variant, *MEASURED
-)
-MEASURED = ["ours", "ours_std", "seeds"]
-CHEAP = "cheap"  # results with a script
+SCRIPTS = "edgefl.examples.papers"  # modules that print a result's numbers, see `paper_scripts`
 # A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
 # the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
@@ -190,48 +183,6 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
     theirs_error = theirs_std**2 / SEEDS_OF_PAPERS if theirs_std == theirs_std else 0.0
     band = max(POINTS, ERRORS * (ours_error + theirs_error) ** 0.5)
     return abs(ours - theirs) <= band
-
-
-def computed(script: str) -> pd.DataFrame:
-    """Run a script and put its numbers beside the paper's, in the paper's order: the columns of `COLUMNS`.
-
-    Raises:
-        ValueError: the script fails, or a number has no counterpart.
-    """
-    ran = subprocess.run([sys.executable, "-m", f"{SCRIPTS}.{script}"], capture_output=True, text=True)
-    if ran.returncode:
-        raise ValueError(f"{SCRIPTS}.{script} failed: {ran.stderr.strip().splitlines()[-1]}")
-    theirs, keys = pd.read_csv(PAPERS / f"{script}.csv", comment="#", **EXACT), ["setting", "variant"]
-    both = theirs.merge(pd.read_csv(io.StringIO(ran.stdout), **EXACT), how="outer", on=keys, sort=False)
-    if both[["theirs", "ours"]].isna().any(axis=None):
-        lost = both[both[["theirs", "ours"]].isna().any(axis=1)][keys].agg(", ".join, axis=1)
-        raise ValueError(f"{script}: no counterpart of {'; '.join(lost)}: name both sides alike")
-    both = theirs[keys].merge(both, on=keys)
-    return both.assign(theirs_std=both.get("theirs_std", float("nan")))[COLUMNS]
-
-
-def rerun(which: str, keep: bool = False) -> Iterator[str]:
-    """Run the scripts of a paper, or of all, again; yield a line for each result.
-
-    Args:
-        which: a paper's short name, or `cheap` for all.
-        keep: whether to write the numbers to `ours`.
-    """
-    for result in (one for each in (papers() if which == CHEAP else [paper(which)]) for one in each.results):
-        if not result.script:
-            continue
-        numbers, file = computed(result.script), OURS / f"{result.script}.csv"
-        if keep:
-            source = (PAPERS / f"{result.script}.csv").read_text(encoding="utf-8").partition("setting,")[0]
-            text = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-            file.write_text(source + text, encoding="utf-8")
-        recorded = pd.read_csv(file, comment="#", **EXACT)
-        same = (numbers["ours"] - recorded["ours"]).abs() <= 1e-5 * recorded["ours"].abs()
-        within = sum(agrees(*row) for row in numbers[JUDGED].itertuples(index=False, name=None))
-        yield (
-            f"{result.paper}, {result.name}: {within} of {len(numbers)} numbers within the band,"
-            f" {int(same.sum())} as recorded"
-        )
 
 
 # ---- words

@@ -5,7 +5,8 @@ julia-new: data.h5 and setting.h5 (five devices), TrafficGen.jl and Setting.jl (
 seconds and joules of computing and of sending, by the price kappa of a second. The authors' result files have these
 numbers from their closed forms in Julia, and from Ipopt.
 
-A device's SNR is that at 1 W on the whole band; 25,000 nats are sent in 1 MHz, with 0.2 to 1 W and 0.3 GHz at least.
+A device's SNR is that at 1 W on the whole band; 25,000 nats are sent in 1 MHz, with 0.2 to 1 W and 0.3 GHz at
+least.
 """
 
 import numpy as np
