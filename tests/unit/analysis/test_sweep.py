@@ -245,7 +245,7 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
 
 
 def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
-    """Two axes are none, nor are values that are no numbers."""
+    """Two axes are none, nor are values that are not numbers."""
 
     def root(folder: str, grids: list[dict[str, float | str]]) -> Path:
         for number, grid in enumerate(grids):
