@@ -7,7 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained
+from edgefl.learning.algorithms import (
+    RECEIVED_GRADIENT,
+    Algorithm,
+    Notes,
+    Received,
+    Sent,
+    ServerState,
+    Trained,
+)
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.handed import NOTES, OWN, Handed
@@ -82,9 +90,13 @@ class DeviceSide:
         """Return the local training of these devices, which start from one model [M + Q], or one each [k, M + Q]."""
         algorithm = self._algorithm
         like, _ = self._training.layout.split(start.reshape(-1, start.shape[-1])[0])
+        at_start = self._training.gradients(start, batches.samples) if algorithm.whole_gradients else None
 
         def own(positions: Sequence[int]) -> Mapping[str, Tensor]:
-            return self.own([ids[k] for k in positions], like)
+            vectors = self.own([ids[k] for k in positions], like)
+            if at_start is not None:
+                vectors[RECEIVED_GRADIENT] = at_start[list(positions)]
+            return vectors
 
         def kept(name: str) -> Callable[[Sequence[int]], Tensor]:
             def rows(positions: Sequence[int]) -> Tensor:
@@ -130,6 +142,8 @@ class DeviceSide:
             ids = [trained.ids[k] for k in some]
             rng = chance.of_devices("upload", ids)
             view = self.trained(trained, some, parameters[some], rng)
+            if algorithm.whole_gradients:
+                view = replace(view, gradients=self._gradients(trained, some))
             part = algorithm.upload(view, state, self.own(ids, parameters[0]))
             part = replace(part, rows=self._release.limited(part.rows, view.start, ids, chance))
             part, left = self._transfers.up(part, view.start, ids, chance)
@@ -159,6 +173,14 @@ class DeviceSide:
         if tell is not None and not len(batches.validation) and not self._changes_upload:
             bits = self._transfers.down_bits(received, count), self._transfers.up_bits(None, count)
             tell(Amounts(batches.steps, batches.processed(batches.steps), tested, *bits))
+
+    def _gradients(self, trained: TrainedRound, positions: Sequence[int]) -> Tensor:
+        """Return the whole gradients [k, M] of local models; count the passes at the received models as well."""
+        assert trained.batches is not None
+        samples = [trained.batches.samples[k] for k in positions]
+        # two passes forward and backward; a backward pass counts as two forward ones
+        trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
+        return self._training.gradients(trained.rows[positions], samples)
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray

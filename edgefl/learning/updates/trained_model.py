@@ -138,10 +138,8 @@ class TrainedModel:
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
             lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
-            stop: early stopping that replaces the algorithm's.
-            at: the round's place in the run, for random streams.
-            drops: whether the server drops updates that are not finite; their values are then left out.
-            foretell: as in `DeviceSide.foretell`.
+            stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
+            drops, foretell: whether the server drops updates that are not finite; called as in `DeviceSide.foretell`.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -185,6 +183,7 @@ class TrainedModel:
         samples: Mapping[int, int],
         staleness: Staleness = PLAIN,
         at: tuple[int | str, ...] = (),
+        reweighed: Mapping[int, float] | None = None,
     ) -> None:
         """Aggregate the waiting updates of these devices, except those without data.
 
@@ -197,13 +196,13 @@ class TrainedModel:
             samples: id -> number of samples, of all devices of the session.
             staleness: weights of stale updates.
             at: the aggregation's place in the run, for random streams.
+            reweighed: id -> weight on its share of the data of all participants of its round.
 
         Raises:
             Diverged: the new model is not finite.
         """
         layout = self._training.layout
-        taken = [self.waiting.pop(id_) for id_ in sorted(arrived)]
-        taken = [update for update in taken if not update.is_empty]
+        taken = [update for id_ in sorted(arrived) if not (update := self.waiting.pop(id_)).is_empty]
         version, self.version = self.version, self.version + 1
         if not taken:
             return
@@ -211,6 +210,9 @@ class TrainedModel:
         sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
         stale = [version - update.round.version for update in taken]
         weights = staleness.weights(stale, (sizes / sizes.sum()).tolist())
+        if reweighed is not None:
+            part = sizes.sum() / sum(samples[id_] for id_ in round_.ids)
+            weights = [part * reweighed[update.round.ids[update.position]] for update in taken]
         as_they_are = not any(stale) and set(weights) == {1.0} and staleness.base == "received"
         as_they_are = as_they_are or bool(staleness.tiers)
         together = all(update.round is round_ for update in taken)
@@ -345,6 +347,4 @@ class TrainedModel:
         return SessionMembers(self._algorithm, self.devices, samples, parameters)
 
     def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        _, statistics = self._training.layout.split(self.model)
-        whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
-        return self._training.losses(whole, samples)
+        return self._training.losses(self.side.with_statistics(models, (), self.model), samples)
