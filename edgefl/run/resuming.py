@@ -10,11 +10,13 @@ from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners.building import torch_device
 from edgefl.learners.own import Maker
+from edgefl.run.plan import prepare
 from edgefl.run.results import Results
-from edgefl.run.simulation import simulate
+from edgefl.run.simulation import carry_out
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.files import reading
+from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.reading import FILE as RUN
 from edgefl.run_directory.reading import NAMES, about_of
@@ -72,16 +74,9 @@ def resume(
     scenario = left_behind(path)
     _check_learner(path, learner)
     begun = header(path / FILE) or {"device": "auto"}
-    return simulate(
-        scenario,
-        device=begun["device"],
-        threads=threads,
-        on_round=on_round,
-        every=every,
-        on_note=on_note,
-        resume_from=path,
-        learner=learner,
-    )
+    with interruptible():
+        plan = prepare(scenario, device=begun["device"], threads=threads, learner=learner)
+        return carry_out(plan, path, on_round=on_round, every=every, on_note=on_note, resumes=True)
 
 
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
