@@ -7,11 +7,12 @@ import html
 import io
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from edgefl.run.progress import ProgressDisplay
+from edgefl.run.results import Results, StudyResults
 
 if TYPE_CHECKING:
     from edgefl.engine.records import Round
@@ -63,8 +64,8 @@ class Showing:
     def note(self, text: str) -> None:
         """Show a note."""
 
-    def end(self, notes: Sequence[str], line: str) -> None:
-        """Show the notes that have not been shown, and a last line."""
+    def end(self, results: Results | StudyResults) -> None:
+        """Show a run's notes that have not been shown, and a last line."""
 
 
 class InTerminal(Showing):
@@ -106,12 +107,12 @@ class InTerminal(Showing):
         self._noted.add(text)
         self._console.print(f"note: {text}", soft_wrap=True)
 
-    def end(self, notes: Sequence[str], line: str) -> None:
+    def end(self, results: Results | StudyResults) -> None:
         self.__exit__(None, None, None)
-        for note in notes:
+        for note in results.notes:
             if note not in self._noted:
                 self.note(note)
-        self._console.print(line, soft_wrap=True)
+        self._console.print(results.line(), soft_wrap=True)
 
 
 class InNotebook(Showing):
@@ -155,9 +156,9 @@ class InNotebook(Showing):
         self._notes.append(text)
         self._show()
 
-    def end(self, notes: Sequence[str], line: str) -> None:
-        self._notes = list(dict.fromkeys([*self._notes, *notes]))
-        self._line = line
+    def end(self, results: Results | StudyResults) -> None:
+        self._notes = list(dict.fromkeys([*self._notes, *results.notes]))
+        self._line = results.line()
 
     def _show(self) -> None:
         self._shown_s = time.monotonic()

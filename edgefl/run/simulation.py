@@ -18,13 +18,12 @@ from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.keeping import ModelKeeper
-from edgefl.learners.own import Maker
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
 from edgefl.run.composition import compose
 from edgefl.run.counts import Counts
 from edgefl.run.garbage import seldom_while_a_run_goes
-from edgefl.run.plan import RunPlan, prepare
+from edgefl.run.plan import RunPlan
 from edgefl.run.results import Results
 from edgefl.run.study_membership import StudyMembership, TrainingReuse
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
@@ -33,39 +32,10 @@ from edgefl.run_directory.journal import NEVER, Journal
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario.scenario import Scenario, given
 
 ALONE = TrainingReuse()
 ROWS_AT_ONCE = 50_000  # of ledger.csv: texts of 50 MB
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
-
-
-def simulate(
-    scenario: Scenario | str | Path | Mapping[str, Any],
-    out: str | Path | None = None,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    on_round: Callable[[Round], None] | None = None,
-    every: Every = DEFAULT,
-    on_note: Callable[[str], None] = lambda note: None,
-    learner: Maker | Learner | None = None,
-) -> Results:
-    """Prepare a scenario's run and carry it out; the arguments are those of `edgefl.simulate`.
-
-    Args:
-        device: also a certain GPU, `cuda:1`.
-        every: how often a snapshot is taken, from which an interrupted run can resume.
-
-    Raises:
-        EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
-            `failed`.
-        Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
-    """
-    scenario = given(scenario)
-    with interruptible():
-        plan = prepare(scenario, device=device, threads=threads, learner=learner)
-        return carry_out(plan, out, on_round=on_round, every=every, on_note=on_note)
 
 
 def carry_out(
@@ -82,7 +52,8 @@ def carry_out(
     """Run what has been prepared; a plan can be carried out once.
 
     Args:
-        out, on_round, every, on_note: as in `simulate`.
+        out, on_round, on_note: as in `edgefl.simulate`.
+        every: how often a snapshot is taken, from which an interrupted run can resume.
         member: the study this run is part of.
         resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
         sharing: what training is taken from another run, and left for others.
@@ -91,7 +62,7 @@ def carry_out(
         The run directory: a path, with the tables of the run.
 
     Raises:
-        EdgeflError, Interrupted: as in `simulate`.
+        EdgeflError, Interrupted: as in `edgefl.simulate`.
     """
     scenario = plan.world.scenario
     began_s = time.perf_counter() - plan.took_s

@@ -18,7 +18,7 @@ from edgefl.engine.records import Round
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
 from edgefl.rng import Streams
-from edgefl.run.resuming import resume
+from edgefl.run.api import resume
 from edgefl.run_directory.snapshot import Every
 from tests.tools import kill
 

@@ -15,6 +15,7 @@ from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
 from edgefl.rng import Streams
 from edgefl.run import explosions, notes, preflight
+from edgefl.run.api import simulate
 from edgefl.run.explosions import Extremes, _Slowest
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
@@ -23,7 +24,6 @@ from edgefl.run.notes import (
     _of_gains,
     _without_coverage,
 )
-from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
