@@ -22,8 +22,7 @@ from edgefl.run.preflight import check_learners, check_world
 from edgefl.run_directory import parquet
 from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import LearningIdentity
-from edgefl.scenario.prepared import Prepared
+from edgefl.scenario.prepared import LearningIdentity, Prepared
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
