@@ -204,7 +204,7 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
             tmp_path / "left",
             device="cpu",
             on_round=leave,
-            every=Every(rounds=4),
+            snapshot_rounds=4,
         )
     resume(tmp_path / "left")
     assert kill.differences(tmp_path / "left", whole) == []
