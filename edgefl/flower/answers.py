@@ -15,11 +15,7 @@ OF_BYTES = np.dtype(np.uint8)  # a model that is not an array of numbers, for ex
 
 @contextmanager
 def of_strategy(what: str, number: int) -> Iterator[None]:
-    """Turn a strategy's failure into an error that names the round.
-
-    Raises:
-        EdgeflError: the strategy has failed.
-    """
+    """Turn a strategy's failure into an error that names the round."""
     try:
         yield
     except EdgeflError:
@@ -32,11 +28,7 @@ def of_strategy(what: str, number: int) -> Iterator[None]:
 
 
 def whole(given: object, who: str) -> int:
-    """Return a number of samples as an integer.
-
-    Raises:
-        EdgeflError: it is not a number of samples.
-    """
+    """Return a number of samples as an integer."""
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
         raise EdgeflError(

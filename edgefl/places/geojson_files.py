@@ -70,9 +70,6 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Sha
         source: a FeatureCollection, a Feature or a geometry.
         kinds: kinds of geometries, POLYGONS, LINES or POINTS; others are left out.
         nothing: remedy for a file without any.
-
-    Raises:
-        EdgeflError: names the file, the feature and the remedy.
     """
     path, place = source.path, ("geojson", "path")
     with foreign_files.reading(path, *place):

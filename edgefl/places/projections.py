@@ -61,11 +61,7 @@ def _name(crs: Any) -> str | None:
 
 
 def _checked(pairs: Pairs) -> Pairs:
-    """Return places in degrees.
-
-    Raises:
-        EdgeflError: one of them is not on Earth.
-    """
+    """Return places in degrees."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

@@ -54,9 +54,6 @@ def probe(
     Args:
         most_s: the probe stops this long after its first round ended.
         clock: measures this time, and wall times.
-
-    Raises:
-        EdgeflError: the run cannot start.
     """
     rows: list[Round] = []
     walls_s: list[float] = []

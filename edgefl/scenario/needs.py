@@ -28,9 +28,6 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
 
     Args:
         several: whether these are the sections that several federations share: each has its own task, checked apart.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
@@ -72,9 +69,6 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
     Args:
         trained: for each federation that trains, its classes of devices; None for all classes.
-
-    Raises:
-        EdgeflError: names the class and the remedy.
     """
     for name, one in classes.items():
         if one.samples is not None and not any(own is None or name in own for own in trained):
@@ -85,11 +79,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse undefined areas, and radio laws that do not hold, or mean nothing, in this world.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
-    """
+    """Refuse undefined areas, and radio laws that do not hold, or mean nothing, in this world."""
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(

@@ -48,11 +48,7 @@ class _Forecasts:
         return self._checks_s > CHECKS_S
 
     def check(self, run: Run) -> None:
-        """Build a run as at its start, once: for the probe of its case, or only to check it.
-
-        Raises:
-            EdgeflError: the run would fail.
-        """
+        """Build a run as at its start, once: for the probe of its case, or only to check it."""
         if self._known(run) is None:
             self._probe(run)
             return

@@ -35,9 +35,6 @@ def check(
 
     Returns:
         The forecast of the scenario, or of each variant in each setting.
-
-    Raises:
-        EdgeflError: names file, line and remedy.
     """
     return check_builds(cases_of(path, overrides)[0], device, load)
 
@@ -47,9 +44,6 @@ def cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str,
 
     Args:
         overrides: as in `check`.
-
-    Raises:
-        EdgeflError: names file, line and remedy.
     """
     if "scenario" not in Source(path).data:
         return [("", load_scenario(path, overrides))], 1
@@ -68,9 +62,6 @@ def check_builds(
     Args:
         scenarios: label and scenario of each; an error begins with the label.
         device, load: as in `check`.
-
-    Raises:
-        EdgeflError: for the first faulty scenario.
     """
     load = load or Loaded(download=False)
     checks = []
@@ -107,11 +98,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
 
 
 def _tried(scenario: Scenario, device: str) -> Forecast:
-    """Build a run and try its first rounds in a separate process, so that its memory is the run's alone.
-
-    Raises:
-        EdgeflError: the run cannot start.
-    """
+    """Build a run and try its first rounds in a separate process, so that its memory is the run's alone."""
     made, failures = list[Forecast](), list[Failure | None]()
     side_by_side(
         InOrder([(scenario, device)]),
@@ -144,9 +131,6 @@ def look(
     Args:
         plan: whether to yield also what the runs will take; each case is then built and tried in a process of its
             own.
-
-    Raises:
-        EdgeflError: a file is invalid, or a run cannot start.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else cases_of(one, overrides)
     ok = f"{one.name if isinstance(one, Scenario) else one}: ok"

@@ -19,7 +19,6 @@ from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
 from edgefl.rng import Streams
 from edgefl.run.api import resume
-from edgefl.run_directory.snapshot import Every
 from tests.tools import kill
 
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
