@@ -31,8 +31,8 @@ ROW = (
 def showing(wanted: bool) -> "Showing":
     """Return a display of progress for a notebook or a terminal, or one that shows nothing."""
     if wanted and _in_notebook():
-        return InNotebook()
-    return InTerminal() if wanted and sys.stderr is not None and sys.stderr.isatty() else Showing()
+        return _InNotebook()
+    return _InTerminal() if wanted and sys.stderr is not None and sys.stderr.isatty() else Showing()
 
 
 def _in_notebook() -> bool:
@@ -68,7 +68,7 @@ class Showing:
         """Show a run's notes that have not been shown, and a last line."""
 
 
-class InTerminal(Showing):
+class _InTerminal(Showing):
     """Bars in the terminal of stderr, with notes above them."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class InTerminal(Showing):
         self._console.print(results.line(), soft_wrap=True)
 
 
-class InNotebook(Showing):
+class _InNotebook(Showing):
     """Bars, notes and the last line in one output of a notebook's cell, which is replaced as the runs go on."""
 
     def __init__(self) -> None:

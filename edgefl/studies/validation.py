@@ -36,10 +36,10 @@ def check(
     Returns:
         The forecast of the scenario, or of each variant in each setting.
     """
-    return check_builds(cases_of(path, overrides)[0], device, load)
+    return check_builds(_cases_of(path, overrides)[0], device, load)
 
 
-def cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str, Scenario]], int]:
+def _cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str, Scenario]], int]:
     """Return label and scenario of each case of a file, and how many seeds each has; a scenario has an empty label.
 
     Args:
@@ -132,7 +132,7 @@ def look(
         plan: whether to yield also what the runs will take; each case is then built and tried in a process of its
             own.
     """
-    cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else cases_of(one, overrides)
+    cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
     ok = f"{one.name if isinstance(one, Scenario) else one}: ok"
     if not plan:
         yield "\n  ".join([ok, *summary(check_builds(cases, device, load))])
