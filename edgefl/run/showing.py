@@ -44,6 +44,8 @@ def _in_notebook() -> bool:
 class Showing:
     """Show nothing; the base of what shows progress."""
 
+    _bars: ProgressDisplay | None = None
+
     def __enter__(self) -> Self:
         return self
 
@@ -57,9 +59,18 @@ class Showing:
 
     def update(self, label: str, row: "Round | None") -> None:
         """Show that a round has ended; `row` None means that the run is complete."""
+        if self._bars is not None:
+            self._bars.update(label, row)
+            self._show(at_once=False)
 
     def failed(self, label: str) -> None:
         """Show that a run failed."""
+        if self._bars is not None:
+            self._bars.failed(label)
+            self._show()
+
+    def _show(self, *, at_once: bool = True) -> None:
+        """Show what has changed."""
 
     def note(self, text: str) -> None:
         """Show a note."""
@@ -76,7 +87,6 @@ class _InTerminal(Showing):
 
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._waiting = self._console.status(PREPARING)
-        self._bars: ProgressDisplay | None = None
         self._noted: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -95,14 +105,6 @@ class _InTerminal(Showing):
         self._bars = ProgressDisplay(self._console, runs)
         self._bars.start()
 
-    def update(self, label: str, row: "Round | None") -> None:
-        assert self._bars is not None
-        self._bars.update(label, row)
-
-    def failed(self, label: str) -> None:
-        assert self._bars is not None
-        self._bars.failed(label)
-
     def note(self, text: str) -> None:
         self._noted.add(text)
         self._console.print(f"note: {text}", soft_wrap=True)
@@ -119,7 +121,6 @@ class _InNotebook(Showing):
     """Bars, notes and the last line in one output of a notebook's cell, which is replaced as the runs go on."""
 
     def __init__(self) -> None:
-        self._bars: ProgressDisplay | None = None
         self._notes: list[str] = []
         self._line = PREPARING
         self._shown_s = time.monotonic()
@@ -141,17 +142,6 @@ class _InNotebook(Showing):
         self._bars, self._line = ProgressDisplay(_unseen(), runs), ""
         self._show()
 
-    def update(self, label: str, row: "Round | None") -> None:
-        assert self._bars is not None
-        self._bars.update(label, row)
-        if time.monotonic() > self._shown_s + SHORTEST_S:
-            self._show()
-
-    def failed(self, label: str) -> None:
-        assert self._bars is not None
-        self._bars.failed(label)
-        self._show()
-
     def note(self, text: str) -> None:
         self._notes.append(text)
         self._show()
@@ -160,7 +150,9 @@ class _InNotebook(Showing):
         self._notes = list(dict.fromkeys([*self._notes, *results.notes]))
         self._line = results.line()
 
-    def _show(self) -> None:
+    def _show(self, *, at_once: bool = True) -> None:
+        if not at_once and time.monotonic() <= self._shown_s + SHORTEST_S:
+            return
         self._shown_s = time.monotonic()
         self._output.update(_Shown(self._html()))
 
