@@ -32,9 +32,6 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
     Args:
         only: codes of the rows to check; if empty, all.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     asked = _asked(sections)
     for row in ROWS:
