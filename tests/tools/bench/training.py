@@ -269,6 +269,7 @@ class Ours:
         algorithm: Algorithm | None = None,
         torch_device: torch.device = CPU,
         batching: Batching = "sequential",
+        compiled: bool = False,
     ) -> None:
         module = task.model.build(task.shape, CLASSES).to(torch_device)
         split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
@@ -280,6 +281,7 @@ class Ours:
             batching=batching,
             bf16=bf16,
             threads=threads,
+            compiled=compiled,
         )
         states = DeviceStates(task.devices, split.x.device)
         self._track = TrainedModel(training, algorithm or FedAvg(), states, training.layout.flatten(module))
