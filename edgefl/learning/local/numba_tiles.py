@@ -86,23 +86,23 @@ def _sums(code: _Code, rows: int, operands: Any, first: Any) -> list[Any]:
 
 
 def product(rows: int) -> Callable[..., None]:
-    """Make the tile c [rows, 16] = first [16] + a [rows, k] b [k, 16].
+    """Make the tile c [rows, 16] += a [rows, k] b [k, 16].
 
     The function takes: address of a; distance of its rows, columns and panels; panels, and columns of a panel;
-    address of b, whose rows follow each other; address of `first`; address of c.
+    address of b, whose rows follow each other; address of c, whose rows do too.
     """
 
     @intrinsic
-    def tile(context, a, row, column, panel, panels, count, b, first, c):
+    def tile(context, a, row, column, panel, panels, count, b, c):
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            *operands, first, c = arguments
+            *operands, c = arguments
             code = _Code(builder, LANES)
-            totals = _sums(code, rows, operands, lambda i: code.read(code.at(first)))
+            totals = _sums(code, rows, operands, lambda i: code.read(code.at(c, LANES * i)))
             for i, total in enumerate(totals):
                 code.write(builder.load(total), code.at(c, LANES * i))
             return context.get_dummy_value()
 
-        return types.void(*[types.intp] * 9), generate
+        return types.void(*[types.intp] * 8), generate
 
     return tile
 

@@ -14,6 +14,7 @@ from edgefl.learning.local.numba_tiles import LANES, copy, descent, dots, power_
 _five, _five_steps, _four_steps, _five_dots = product(5), descent(5), descent(4), dots(5, 2)
 BYTES = 4  # of a number
 ROW = BYTES * LANES  # of a row of a panel
+AT_ONCE = 16  # panels of a product whose weights stay in the first-level cache
 AHEAD, CACHE_LINE = 3, 64  # samples fetched into the cache before they are read; bytes fetched at a time
 
 # The cache follows this file only: after editing `numba_tiles`, remove this file's entries from __pycache__.
@@ -134,14 +135,15 @@ def _forward(size, distance, dims, table, model, work):
         weights, bias, a, _, c = table[layer]
         rows = ROW * rows_of(dims[layer])
         for panel in range(panels(dims[layer + 1])):
-            w, first = (
-                base + BYTES * (model + weights) + panel * rows,
-                base + BYTES * (model + bias) + panel * ROW,
-            )
             into = base + BYTES * (c + panel * distance)
-            for i in range(0, size, 5):
-                left = base + BYTES * a + i * ROW
-                _five(left, LANES, 1, distance, panels(dims[layer]), LANES, w, first, into + i * ROW)
+            for i in range(size):
+                copy(base + BYTES * (model + bias) + panel * ROW, into + i * ROW)
+            for begin in range(0, panels(dims[layer]), AT_ONCE):
+                w = base + BYTES * (model + weights) + panel * rows + begin * LANES * ROW
+                some = min(AT_ONCE, panels(dims[layer]) - begin)
+                for i in range(0, size, 5):
+                    left = base + BYTES * (a + begin * distance) + i * ROW
+                    _five(left, LANES, 1, distance, some, LANES, w, into + i * ROW)
             hidden = work[c + panel * distance : c + panel * distance + size * LANES]
             for i in range(len(hidden)):
                 hidden[i] = float32(0.0) if hidden[i] <= float32(0.0) else hidden[i]
@@ -154,7 +156,7 @@ def _forward(size, distance, dims, table, model, work):
 
 
 @compiled
-def _behind(layer, size, distance, dims, table, model, zeros, work):
+def _behind(layer, size, distance, dims, table, model, work):
     """Compute the gradients by a hidden layer's activations from those behind the next layer."""
     base, last = work.ctypes.data, len(dims) - 2
     weights, _, a, errors, _ = table[layer]
@@ -162,15 +164,15 @@ def _behind(layer, size, distance, dims, table, model, zeros, work):
     rows = rows_of(dims[layer + 1] if layer == last else dims[layer])
     for panel in range(panels(dims[layer])):
         there = into + panel * distance
+        if layer == last:
+            work[there : there + size * LANES] = float32(0.0)
         for i in range(0, size, 5):
             c = base + BYTES * there + i * ROW
             if layer == last:
                 width = LANES * panels(dims[layer + 1])
-                left, w = (
-                    base + BYTES * (errors + i * width),
-                    base + BYTES * (model + weights) + panel * rows * ROW,
-                )
-                _five(left, width, 1, 0, 1, dims[layer + 1], w, base + BYTES * zeros, c)
+                left = base + BYTES * (errors + i * width)
+                w = base + BYTES * (model + weights) + panel * rows * ROW
+                _five(left, width, 1, 0, 1, dims[layer + 1], w, c)
                 continue
             for j in range(0, LANES, 2):
                 w = base + BYTES * (model + weights) + (panel * LANES + j) * ROW
@@ -234,21 +236,16 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
     momentum, decay, lr = rule
     last = len(dims) - 2
     size_of_model = table[last + 1, 0]
-    received, velocity, model, zeros = (
-        work[:size_of_model],
-        size_of_model,
-        2 * size_of_model,
-        3 * size_of_model,
-    )
+    received, velocity, model, end = work[:size_of_model], size_of_model, 2 * size_of_model, 3 * size_of_model
     distance = LANES * rows_of(samples.shape[2])
     into, z = work[table[0, 2] :], work[table[last, 3] :]
     bias = work[model + table[last, 1] :][: dims[last + 1]]
-    line = work[zeros + LANES :]
+    line = work[end:]
     for place, k in enumerate(positions):
         if place == 0 or len(start) > 1:
             _pack(start[k if len(start) > 1 else 0], dims, table, received)
         work[velocity:model] = float32(0.0)
-        work[model:zeros] = received
+        work[model:end] = received
         for step in range(steps[k]):
             size = sizes[k, step]
             some = samples[k, step, :size]
@@ -257,9 +254,9 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
             _errors(z, LANES * panels(dims[last + 1]), bias, y[some], weights[k, step, :size])
             for layer in range(last, -1, -1):
                 if layer:
-                    _behind(layer, size, distance, dims, table, model, zeros, work)
+                    _behind(layer, size, distance, dims, table, model, work)
                 _descend(layer, size, distance, dims, table, model, velocity, work, momentum, decay, lr)
-        _unpack(work[model:zeros], dims, table, rows[k])
+        _unpack(work[model:end], dims, table, rows[k])
 
 
 def workspace(dims, batch):
@@ -277,8 +274,8 @@ def workspace(dims, batch):
         table[layer, 1] = place
         place += LANES * panels.py_func(dims[layer + 1])
     table[last + 1, 0] = place
-    # the received model, its velocity, the local model; zeros; a sample
-    place = 3 * place + LANES + LANES * panels.py_func(dims[0])
+    # the received model, its velocity, the local model; a sample
+    place = 3 * place + LANES * panels.py_func(dims[0])
     for layer in range(last + 1):
         rows = LANES * rows_of.py_func(batch)
         if not layer:
