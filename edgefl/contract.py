@@ -4,7 +4,7 @@ A session is a sequence of stages, a stage a sequence of rounds: the server loop
 learner yields, and each round calls its stage to train, then to aggregate the updates that arrived.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -222,6 +222,16 @@ class LocalRound:
     after: Mapping[str, str] = field(default_factory=dict)
     averaged: Mapping[str, str] = field(default_factory=dict)
     not_finite: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class LocalRoundUnderWay(LocalRound):
+    """A round that is still being trained beside the clock: all but its scalars is known.
+
+    whole: waits until it is trained, and returns it with its scalars.
+    """
+
+    whole: Callable[[], LocalRound] = field(kw_only=True)
 
 
 @dataclass(frozen=True)

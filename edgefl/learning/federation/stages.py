@@ -25,7 +25,7 @@ from edgefl.learning.drifts import Moment
 from edgefl.learning.federation import theory
 from edgefl.learning.federation.federation import At, Federation, Reports, RoundFacts
 from edgefl.learning.federation.first_losses import compare, losses_received
-from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
+from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Foretell, Trainer
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.updates.trained_model import PLAIN, TrainedModel
 from edgefl.learning.updates.updates import Update
@@ -117,10 +117,11 @@ class _SessionStage:
 class TrainStage(_SessionStage):
     """The stage that trains the global model; in the first P sessions its phase is called pilot.
 
-    watch: called with every evaluation of the global model, or None.
+    watch: called with every evaluation of the global model, or None. foretell: as in `Trainer.train`.
     """
 
     watch: Callable[[Evaluation], None] | None = None
+    foretell: Foretell | None = None
 
     @property
     def facts(self) -> StageFacts:
@@ -222,7 +223,9 @@ class TrainStage(_SessionStage):
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
         drops = self.federation.now.session.drops
-        return self.trainer.train(self.federation.model, ids, facts, lr, self._terms(), drops=drops)
+        return self.trainer.train(
+            self.federation.model, ids, facts, lr, self._terms(), drops=drops, foretell=self.foretell
+        )
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model

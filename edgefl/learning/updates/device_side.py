@@ -26,11 +26,12 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
 from edgefl.learning.updates.transfers import Transfers
-from edgefl.learning.updates.updates import LocalResult, TrainedRound
+from edgefl.learning.updates.updates import Amounts, LocalResult, TrainedRound
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
+Foretell = Callable[[Amounts], None]
 OPTIMISER = "optimiser"  # state of the optimiser, and steps so far
 
 
@@ -69,6 +70,12 @@ class DeviceSide:
             statistics = self._devices.rows(STATISTICS, ids, statistics)
             models = models.expand(len(ids), -1)
         return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
+
+    @property
+    def _changes_upload(self) -> bool:
+        """Whether devices send anything other than their local models."""
+        changes = self._transfers.changes_upload or self._release.changes_upload
+        return changes or self._algorithm.changes_upload()
 
     def task(
         self,
@@ -124,9 +131,8 @@ class DeviceSide:
         The uploads are None if devices send their local models, which needs no memory.
         """
         algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
-        changes = self._transfers.changes_upload or self._release.changes_upload or algorithm.changes_upload()
         remembered = {} if optimiser is None else {OPTIMISER: optimiser}
-        if not positions or not changes:
+        if not positions or not self._changes_upload:
             return None, remembered
         parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
@@ -162,6 +168,19 @@ class DeviceSide:
         # two passes forward and backward; a backward pass counts as two forward ones
         trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
         return self._training.gradients(trained.rows[positions], samples)
+
+    def foretell(
+        self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
+    ) -> None:
+        """Tell a round's amounts of work before it trains, unless early stopping or what is sent may change them.
+
+        Args:
+            tested: as in `LocalResult`.
+        """
+        count = len(batches.steps)
+        if tell is not None and not len(batches.validation) and not self._changes_upload:
+            bits = self._transfers.down_bits(received, count), self._transfers.up_bits(None, count)
+            tell(Amounts(batches.steps, batches.processed(batches.steps), tested, *bits))
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray

@@ -17,7 +17,7 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide
+from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
@@ -131,17 +131,17 @@ class TrainedModel:
         at: tuple[int | str, ...] = (),
         *,
         drops: bool = False,
+        foretell: Foretell | None = None,
     ) -> LocalResult:
         """Do the local training of a round; each device's update waits until it is aggregated or trained again.
 
         Args:
-            ids: the participants, sorted.
-            batches: mini-batches of the participants.
-            lr: learning rate, which the algorithm may change.
-            terms: further terms of the local loss.
+            ids, batches: the participants, sorted, and their mini-batches.
+            lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
             stop: early stopping that replaces the algorithm's.
             at: the round's place in the run, for random streams.
             drops: whether the server drops updates that are not finite; their values are then left out.
+            foretell: as in `DeviceSide.foretell`.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -155,6 +155,8 @@ class TrainedModel:
         received, meant = self._transfers.down(wanted, ids, chance)
         start = self.side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
+        beside = self.compared(terms) * (1 + algorithm.trains_personal)
+        self.side.foretell(foretell, batches, received, receivers.tested + beside * batches.sizes.sum(1))
         task = self.side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
         lost = models.not_finite
@@ -169,8 +171,8 @@ class TrainedModel:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
         trained = replace(trained, memory=memory, meant=meant)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
-        beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
-        result = self.side.result(trained, received, sent, receivers.tested + beside)
+        tested = receivers.tested + beside * batches.processed(models.steps)
+        result = self.side.result(trained, received, sent, tested)
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:

@@ -329,6 +329,11 @@ class Loop:
         """[M] after the rounds so far."""
         return torch.cat([part.flatten() for part in self._global])
 
+    def begin_with(self, model: Tensor) -> None:
+        """Replace the model [M] that the next round begins with."""
+        for part, new in zip(self._global, model.split([part.numel() for part in self._global]), strict=True):
+            part.copy_(new.view_as(part))
+
     def __call__(self) -> float:
         for part in self._total:
             part.zero_()
