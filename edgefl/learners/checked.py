@@ -129,11 +129,7 @@ class CheckedStage:
 
 
 def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, least: float = 0) -> Any:
-    """Return a number as Python's own.
-
-    Raises:
-        EdgeflError: it is not a number, or too small.
-    """
+    """Return a number as Python's own."""
     number = _plain(value)
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
     if not fits or isinstance(number, bool) or number < least:

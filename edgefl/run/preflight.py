@@ -36,9 +36,6 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
 
     Returns:
         Notes: what is allowed but probably unintended.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     for name, one in world.by_federation.items():
         with one.sections.naming_places():
@@ -102,9 +99,6 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
     Returns:
         Notes: what is allowed but probably unintended.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
     for name, own in learners.items():

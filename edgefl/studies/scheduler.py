@@ -61,11 +61,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now, or None if no run waits, or all need training that is not done yet.
-
-        Raises:
-            EdgeflError: the study's folder is gone.
-        """
+        """Return a run to begin now, or None if no run waits, or all need training that is not done yet."""
         _require_there(self._directory)
         run = self._next()
         if run is None:
@@ -224,11 +220,7 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
 
 def _require_there(directory: Path) -> None:
-    """Refuse to continue a study if its folder is gone: a new folder would hold half a study.
-
-    Raises:
-        EdgeflError: the folder was moved, renamed or deleted.
-    """
+    """Refuse to continue a study if its folder is gone: a new folder would hold half a study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"

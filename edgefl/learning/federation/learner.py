@@ -73,7 +73,7 @@ class TorchLearner:
         if flops == "counted":
             flops = float(flops_per_sample(module, training_data.inputs.shape))
         self.flops_per_sample = flops
-        training = local_training(settings.local, training_data, module)
+        training = local_training(settings, training_data, module)
         layout = training.layout
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
@@ -116,7 +116,7 @@ class TorchLearner:
         if settings.algorithm.knows_drift:
             # with separate buffers: both models' updates wait for the server at the same time
             self.stage_of_training = TrainBothStage
-            again = local_training(settings.local, training_data, module)
+            again = local_training(settings, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
 
     @property

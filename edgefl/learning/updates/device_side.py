@@ -161,6 +161,14 @@ class DeviceSide:
         memory = remembered | {name: all_of([one[name] for one in memories]) for name in memories[0]}
         return Sent(rows, notes, all_of(bits) if bits else None), memory
 
+    def _gradients(self, trained: TrainedRound, positions: Sequence[int]) -> Tensor:
+        """Return the whole gradients [k, M] of local models; count the passes at the received models as well."""
+        assert trained.batches is not None
+        samples = [trained.batches.samples[k] for k in positions]
+        # two passes forward and backward; a backward pass counts as two forward ones
+        trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
+        return self._training.gradients(trained.rows[positions], samples)
+
     def foretell(
         self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
     ) -> None:
@@ -173,14 +181,6 @@ class DeviceSide:
         if tell is not None and not len(batches.validation) and not self._changes_upload:
             bits = self._transfers.down_bits(received, count), self._transfers.up_bits(None, count)
             tell(Amounts(batches.steps, batches.processed(batches.steps), tested, *bits))
-
-    def _gradients(self, trained: TrainedRound, positions: Sequence[int]) -> Tensor:
-        """Return the whole gradients [k, M] of local models; count the passes at the received models as well."""
-        assert trained.batches is not None
-        samples = [trained.batches.samples[k] for k in positions]
-        # two passes forward and backward; a backward pass counts as two forward ones
-        trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
-        return self._training.gradients(trained.rows[positions], samples)
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray

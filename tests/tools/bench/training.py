@@ -270,6 +270,7 @@ class Ours:
         torch_device: torch.device = CPU,
         batching: Batching = "sequential",
         memory_bytes: int | None = None,
+        compiled: bool = False,
     ) -> None:
         module = task.model.build(task.shape, CLASSES).to(torch_device)
         split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
@@ -282,6 +283,7 @@ class Ours:
             bf16=bf16,
             threads=threads,
             memory_bytes=memory_bytes,
+            compiled=compiled,
         )
         states = DeviceStates(task.devices, split.x.device)
         self._track = TrainedModel(training, algorithm or FedAvg(), states, training.layout.flatten(module))
