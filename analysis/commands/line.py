@@ -135,11 +135,16 @@ def papers(
         typer.Option(metavar="DIR", help="Folder of a finished study to compare; may be repeated."),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="With --runs: keep the numbers for `papers` and --audit.")
+        bool,
+        typer.Option("--record", help="With --runs or --run: keep the numbers for `papers` and --audit."),
     ] = False,
     audit: Annotated[
         bool, typer.Option("--audit", help="Write the page of all numbers that were compared.")
     ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="PAPER", help="Compute the numbers of a paper again; `cheap`: all quick ones."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write a page. Default: standard output.")] = None,
 ) -> None:
     """List papers and their tables: what was run, what a run needs, their numbers and ours.
@@ -153,11 +158,17 @@ def papers(
         edgefl papers journal XIV
 
         edgefl papers --runs runs/table_x --out comparison.md
+
+        edgefl papers --run cheap
     """
     from edgefl.analysis.reports import papers as known
+    from edgefl.analysis.reports.paper_scripts import rerun
     from edgefl.analysis.reports.reproduction import page, reproduce
 
-    if runs and record:
+    if run:
+        for line in rerun(run, record):
+            print(line, flush=True)
+    elif runs and record:
         print("\n".join(known.record_studies(runs)))
     elif runs or audit:
         text = page([reproduce(folder) for folder in runs]) if runs else known.audit(known.papers())

@@ -62,19 +62,13 @@ def validate(
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
     from edgefl.scenario.scenario import given
-    from edgefl.studies.validation import check, check_build, costs, summary
+    from edgefl.studies.validation import look
 
     failures, lines, load = list[str](), list[str](), Loaded(download=False)
     for one in scenarios:
         try:
-            if isinstance(one, str | Path):
-                one = shipped.find(Path(one), "scenario")
-                name, checks = str(one), check(one, device, load)
-            else:
-                one = given(one)
-                name, checks = one.name, [check_build(one, device, load)]
-            lines += [f"{name}: ok", *(f"  {line}" for line in summary(checks))]
-            lines += costs(one, device) if plan else ()
+            found = shipped.find(Path(one), "scenario") if isinstance(one, str | Path) else given(one)
+            lines += look(found, device, load, plan=plan)
         except EdgeflError as error:
             failures.append(str(error))
     if failures:

@@ -81,7 +81,7 @@ def study(
         )
         with _planned(base, variants, seeds, reference, question) as plan:
             results = studies.run(plan, out, options)
-        shown.end((), results.line())
+        shown.end(results)
     return results
 
 
