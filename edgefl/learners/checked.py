@@ -106,8 +106,11 @@ class CheckedStage:
             columns[name] = tuple(checked_number(self._where, name, value) for value in values)
         return columns
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self._stage.aggregate(tuple(ids))
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        if weights is None:
+            self._stage.aggregate(tuple(ids))
+        else:
+            self._stage.aggregate(tuple(ids), tuple(weights))
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(tuple(present))

@@ -321,7 +321,7 @@ def _checked_degrees(pairs: Pairs) -> Pairs:
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(
-                f"({x:g}, {y:g}) is no longitude and latitude, and the file has no member crs that names its"
+                f"({x:g}, {y:g}) is not a longitude and latitude, and the file has no member crs that names its"
                 f" projection; {EXPORT}"
             )
         if abs(y) > 90.0:

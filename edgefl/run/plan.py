@@ -32,7 +32,7 @@ class RunPlan:
     """A run, built and checked.
 
     model: what run.json says of the model, and of where it is trained. training: None if nothing is trained. notes:
-    what is allowed but probably unintended. took_s: wall time of the preparation.
+    what is allowed but probably unintended. took_s: wall time of the preparation. threads: as in `simulate`.
     """
 
     prepared: Prepared
@@ -43,6 +43,7 @@ class RunPlan:
     training: Training | None
     notes: list[str]
     took_s: float
+    threads: int = 1
 
     @cached_property
     def learning_identity(self) -> LearningIdentity | None:
@@ -125,11 +126,12 @@ def prepare(
             name: model_size.of(one, device, load) if sizes_only else None
             for name, one in world.by_federation.items()
         }
-        means = Means(device, threads or available_cores(), load)
+        threads = threads or available_cores()
+        means = Means(device, threads, load)
         learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         checked = check_learners(world, simulation, learners)
         notes = [*of_world, *world.places.noted(), *notes_at_start(training), *checked]
     prepared, took_s = Prepared(scenario, load, learner), time.perf_counter() - began_s
-    return RunPlan(prepared, world, radio, learners, model, training, notes, took_s)
+    return RunPlan(prepared, world, radio, learners, model, training, notes, took_s, threads)

@@ -193,6 +193,8 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
         yield "the passes in which devices choose a model"
     if learning.local.early_stopping is not None or algorithm.keeps_apart():
         yield "the passes that decide when devices stop"
+    if algorithm.whole_gradients:
+        yield "the passes over all samples for its gradients"
     if type(algorithm).term is not Algorithm.term:
         yield "the passes of the models with which its loss compares"
     if type(start).anchor is not WarmStart.anchor:

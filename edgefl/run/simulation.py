@@ -17,6 +17,7 @@ from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.learners.beside import TrainingProcess, may_fork
 from edgefl.learners.keeping import ModelKeeper
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
@@ -133,11 +134,15 @@ def _journaled(
         **circumstances(run.path / SCENARIO, training.torch_device, plan.prepared.identity.code),
         **training.further,
     }
+    trained = [one for cells in training.cells.values() for one in cells.values()]
+    forks = may_fork(plan.threads, training.torch_device, plan.prepared.identity.code)
+    process = TrainingProcess(run.path, forks=forks and bool(trained), trained=trained)
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
     borrowed = (
         None if identity is None or keeper.follows_rounds else sharing.loan(here, training.state, identity)
     )
 
+    @process.told
     def tell(rounds: int) -> None:
         if rounds:
             run.tell(shared={"from": sharing.name, "rounds": rounds})
@@ -145,7 +150,14 @@ def _journaled(
     if borrowed is not None:
         borrowed.on_end = tell
         learners = {seat: borrowed.borrower(one, seat.cell) for seat, one in learners.items()}
-    with Journal(
+    journal_notes: list[str] = []
+
+    @process.told
+    def noted(note: str) -> None:
+        journal_notes.append(note)
+        on_note(note)
+
+    journal = Journal(
         run.path,
         here,
         borrowed or training.state,
@@ -153,18 +165,23 @@ def _journaled(
         lends=sharing.before(identity.pilot_sessions) if identity else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
         taken=borrowed.line if borrowed else lambda: None,
-        on_note=on_note,
-    ) as journal:
+        on_note=noted,
+    )
+    trains = lambda: not journal.replays() and (borrowed is None or borrowed.over)  # noqa: E731
+    with process.around(journal, trains):
 
+        @process.done
         def keep_models() -> None:
             journal.replays()  # brings learners whose answers were all recorded to their end
             keeper.finish(borrowed)
 
         journaled = {
-            seat: one if isinstance(one, Untrained) else JournaledLearner(one, seat.label, journal)
+            seat: one
+            if isinstance(one, Untrained)
+            else process.learner(JournaledLearner(one, seat.label, journal))
             for seat, one in learners.items()
         }
-        yield journaled, journal.notes, keep_models
+        yield journaled, journal_notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
 

@@ -84,6 +84,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         workers = 1 if options.executor == "inline" else min(len(scheduler.to_do), at_once)
         if workers > 1:
             trains = any(each.scenario.trains for each in plan.runs)
+            scheduler.cores = at_once
             side_by_side(
                 scheduler,
                 work,

@@ -31,7 +31,8 @@ class RunScheduler:
         states: path -> state of a run now.
 
     Attributes:
-        to_do: waiting runs. completed: runs that were complete before this process began. new: runs not yet begun.
+        cores: those that a run uses which begins alone, because all others wait for its training. to_do: waiting
+            runs. completed: runs that were complete before this process began. new: runs not yet begun.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class RunScheduler:
         options: StudyOptions,
     ) -> None:
         self._directory, self._reuse, self._options = directory, reuse, options
+        self.cores = 1
         self._active: set[Path] = set()
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
@@ -67,6 +69,8 @@ class RunScheduler:
         self.to_do.remove(run)
         self._active.add(run.path)
         self._tried.add(run.path)
+        if threads == 1 and len(self._active) == 1 and self._next() is None:
+            threads = self.cores
         sharing = self._reuse[run.path].in_directory(self._directory)
         return RunTask(self._directory, run, self._options.device, sharing, self._options.every, threads)
 

@@ -1,4 +1,4 @@
-"""Notes on what explodes: rounds of absurd length, huge losses, scores that are no numbers."""
+"""Notes on what explodes: rounds of absurd length, huge losses, scores that are not numbers."""
 
 import json
 import math
