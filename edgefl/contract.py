@@ -298,14 +298,12 @@ class Stage(Protocol):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins now."""
 
-    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+    def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived: the latest outstanding one of each of these devices.
 
         A device has at most one update under way, so its id names the update. Never called without ids.
-
-        Args:
-            weights: of each update, with a server that weights them (`synchronous`, `unbiased`): the model moves by
-                the sum of weight x share x change, where shares are of the data of all participants of the round.
+        `synchronous`, `unbiased` passes weights as a second argument: the model moves by the sum of weight x share x
+        change, where shares are of the data of all participants of the round.
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:

@@ -1,5 +1,6 @@
 """Check the answers of an external learner; an error names place and remedy."""
 
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -107,10 +108,12 @@ class CheckedStage:
         return columns
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        if weights is None:
-            self._stage.aggregate(tuple(ids))
-        else:
-            self._stage.aggregate(tuple(ids), tuple(weights))
+        stage: Any = self._stage
+        if weights is not None and "weights" not in inspect.signature(stage.aggregate).parameters:
+            raise self._where.wrong(
+                "rounds.server weights updates: give the stage aggregate(ids, weights), or set unbiased: false"
+            )
+        stage.aggregate(tuple(ids), *(() if weights is None else (tuple(weights),)))
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(tuple(present))

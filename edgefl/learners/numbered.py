@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -79,7 +79,8 @@ class _NumberedStage:
         return cast(AccountingStage, self._stage).uploaded(self._numbers.of(ids))
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        self._stage.aggregate(self._numbers.of(ids), weights)
+        stage: Any = self._stage
+        stage.aggregate(self._numbers.of(ids), *(() if weights is None else (weights,)))
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(self._numbers.of(present))

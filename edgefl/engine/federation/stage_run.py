@@ -3,6 +3,7 @@
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import Any
 
 import simpy
 
@@ -247,10 +248,8 @@ class StageRun:
         ids = self._work.take(ready, server.counts.version)
         arrives = {done.device: done.part.uplink.arrives for done in ready if done.part.uplink is not None}
         weights = self._policy.weights([arrives[id_] for id_ in ids])
-        if weights is None:
-            self._stage.aggregate(ids)
-        else:
-            self._stage.aggregate(ids, weights)
+        stage: Any = self._stage
+        stage.aggregate(ids, *(() if weights is None else (weights,)))
         return True
 
     def _book(self, made: Made) -> None:
