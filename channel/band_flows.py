@@ -61,7 +61,7 @@ class BandFlow:
 
 
 class BandFlows(tuple[BandFlow, ...]):
-    """Flows in the order in which they joined, and their numbers; one whose numbers change needs a new tuple."""
+    """Flows in the order in which they joined, with their numbers as columns; a change makes a new tuple."""
 
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return these flows and another one."""

@@ -16,7 +16,7 @@ from edgefl.channel.units import FloatArray
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
 # Numbers of a flow that has not begun
-_NAN, _NONE = np.array((np.nan,)), np.zeros((1, 2))
+_ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class BandState:
 
     def with_new(self) -> "BandState":
         """Append a flow that has sent nothing yet."""
-        got, average, airtime, on = map(
-            np.concatenate, ((self.got, (0.0,)), (self.average, _NAN), (self.airtime, _NAN), (self.on, _NONE))
-        )
+        got = np.concatenate([self.got, _ZERO])
+        average, airtime = (np.concatenate([of, _NAN]) for of in (self.average, self.airtime))
+        on = np.concatenate([self.on, _NONE])
         return replace(self, got=got, average=average, airtime=airtime, on=on)
 
     def without(self, rows: Sequence[int]) -> "BandState":

@@ -37,7 +37,7 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look and the one after it, whose shares are held too."""
+        """Return this look and the one after it, with shares held through both."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
@@ -172,12 +172,12 @@ class BlockRules(BandRules):
 
     def _link(self, snr: FloatArray, most: FloatArray, power: FloatArray) -> BlockLink:
         """Return the flows' SNR on blocks, from their means [n] and |h|^2 [n, s]."""
-        alone = None
+        alone, steps = None, self._steps
         if self.carrier.power == "full":
             alone, snr_on_block = (snr * self._blocks)[:, None] * power, most[:, None] * power
         else:
             snr_on_block = np.minimum(snr, most)[:, None] * power
-        return BlockLink(alone, snr_on_block, self._steps and self._steps.efficiency(snr_on_block))
+        return BlockLink(alone, snr_on_block, None if steps is None else steps.efficiency(snr_on_block))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and the most blocks that they can use."""
@@ -193,7 +193,7 @@ class BlockRules(BandRules):
         first = int(turn[0]) - self.carrier.frame.turn(block * MOST_AT_ONCE)
         slots = slice(first, first + len(turn))
         most, rate, usable_, *alone = self._tables[block].rows[rows, :, slots].swapaxes(0, 1)
-        link = BlockLink(alone[0] if alone else None, most, self._steps and rate)
+        link = BlockLink(alone[0] if alone else None, most, None if self._steps is None else rate)
         return link, usable_.astype(np.int64)
 
     def _draw(self, flows: BandFlows, block: int) -> IntArray:
