@@ -2,122 +2,21 @@
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from edgefl.channel.band_flows import BandFlows
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, endless
-from edgefl.channel.fading import BLOCK, Fading
-from edgefl.channel.interference import Interfered
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
-# Blocks of fading that a flow caches, so that replanning redraws nothing
-_KEPT_BLOCKS = 3
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
 # Numbers of a flow that has not begun
-_NAN, _NONE = np.array((np.nan,)), np.zeros((1, 2))
-
-
-@dataclass
-class BandFlow:
-    """One transfer in a shared band; its progress is in BandState."""
-
-    id: Hashable
-    payload_bits: float
-    need: float  # sum of bits/s/Hz over slots, on the whole band
-    snr: float  # mean, on the whole band with full power
-    fading: Fading
-    static_power: float | None  # |h|^2 of a link that does not fade
-    background: bool = False  # not a transfer of learning
-    neighbours: float = 0.0  # interference over noise per share that other transmitters use
-    most: float = math.inf  # mean SNR on a resource block that power control allows
-    widest: float = 1.0  # part of the band that its radio takes
-    blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
-    links: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
-
-    def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
-        """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
-
-        Blocks from `now` on stay cached.
-
-        Args:
-            others: factor on the interference over noise that the link's fading returns.
-        """
-        if self.static_power is not None:
-            return np.full(count, self.static_power)
-        block, start = divmod(first_slot, BLOCK)
-        if block not in self.blocks:
-            self.blocks = {at: power for at, power in self.blocks.items() if at >= now // BLOCK}
-            if len(self.blocks) == _KEPT_BLOCKS:
-                del self.blocks[max(self.blocks)]
-            self.blocks[block] = self._block(block * BLOCK)
-        signal, over_noise = self.blocks[block]
-        slots = slice(start, start + count)
-        return signal[slots] if over_noise is None else signal[slots] / (1.0 + others * over_noise[slots])
-
-    def _block(self, first_slot: int) -> tuple[FloatArray, FloatArray | None]:
-        """Return a block of |h|^2, and of interference over noise if there is any."""
-        if isinstance(self.fading, Interfered):
-            return self.fading.parts(first_slot, BLOCK)
-        return self.fading.power(first_slot, BLOCK), None
-
-
-class BandFlows(tuple[BandFlow, ...]):
-    """Flows in the order in which they joined, and their numbers; one whose numbers change needs a new tuple."""
-
-    @cached_property
-    def _columns(self) -> FloatArray:
-        return np.array(
-            [
-                (one.snr, one.most, one.need, one.widest, one.neighbours, one.background, one.static_power)
-                for one in self
-            ],
-            dtype=float,
-        ).T
-
-    @property
-    def snr(self) -> FloatArray:
-        """[n] mean on the whole band with full power."""
-        return self._columns[0]
-
-    @property
-    def most(self) -> FloatArray:
-        """[n] mean SNR on a resource block that power control allows."""
-        return self._columns[1]
-
-    @property
-    def need(self) -> FloatArray:
-        """[n] sum of bits/s/Hz over slots, on the whole band."""
-        return self._columns[2]
-
-    @property
-    def widest(self) -> FloatArray:
-        """[n] part of the band that each radio takes."""
-        return self._columns[3]
-
-    @cached_property
-    def background(self) -> npt.NDArray[np.bool_]:
-        """[n] whether a flow is no transfer of learning."""
-        return self._columns[5] > 0
-
-    @cached_property
-    def static(self) -> npt.NDArray[np.bool_]:
-        """[n] whether a link does not fade."""
-        return ~np.isnan(self._columns[6])
-
-    @cached_property
-    def held_power(self) -> FloatArray:
-        """[n] |h|^2 of a link that does not fade, and 1 of others."""
-        return np.where(self.static, self._columns[6], 1.0)
-
-    def snr_beside(self, in_use: int) -> FloatArray:
-        """Return the SNR [n] on the whole band with full power while `in_use` shares are in use in every cell."""
-        return np.asarray(self.snr / (1.0 + in_use * self._columns[4]))
+_ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 
 @dataclass(frozen=True)
@@ -159,9 +58,9 @@ class BandState:
 
     def with_new(self) -> "BandState":
         """Append a flow that has sent nothing yet."""
-        got, average, airtime, on = map(
-            np.concatenate, ((self.got, (0.0,)), (self.average, _NAN), (self.airtime, _NAN), (self.on, _NONE))
-        )
+        got = np.concatenate([self.got, _ZERO])
+        average, airtime = (np.concatenate([of, _NAN]) for of in (self.average, self.airtime))
+        on = np.concatenate([self.on, _NONE])
         return replace(self, got=got, average=average, airtime=airtime, on=on)
 
     def without(self, rows: Sequence[int]) -> "BandState":

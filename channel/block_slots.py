@@ -6,7 +6,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_slots import BandFlows, BandRules, BandState
+from edgefl.channel.band_flows import BandFlows
+from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
@@ -36,10 +37,28 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look and the one after it, whose shares are held too."""
+        """Return this look and the one after it, with shares held through both."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
+
+
+@dataclass
+class _Table:
+    """What flows reach in the served slots of a block, [rows, numbers, slots]; there is room for rows to come."""
+
+    rows: FloatArray
+    used: int = 0
+
+    def add(self, rows: FloatArray) -> IntArray:
+        """Add rows [n, numbers, slots]; return their places [n]."""
+        begin, self.used = self.used, self.used + len(rows)
+        if self.used > len(self.rows):
+            grown = np.empty((2 * self.used, *rows.shape[1:]))
+            grown[:begin] = self.rows[:begin]
+            self.rows = grown
+        self.rows[begin : self.used] = rows
+        return np.arange(begin, self.used)
 
 
 @dataclass(frozen=True)
@@ -133,6 +152,10 @@ class BlockRules(BandRules):
         return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
 
     @cached_property
+    def _tables(self) -> "dict[int, _Table]":
+        return {}
+
+    @cached_property
     def _weights(self) -> FloatArray:
         """The weights of a period's slots that serve the direction."""
         weights = np.asarray(self.carrier.frame.weights, dtype=float)
@@ -149,27 +172,32 @@ class BlockRules(BandRules):
 
     def _link(self, snr: FloatArray, most: FloatArray, power: FloatArray) -> BlockLink:
         """Return the flows' SNR on blocks, from their means [n] and |h|^2 [n, s]."""
-        alone = None
+        alone, steps = None, self._steps
         if self.carrier.power == "full":
             alone, snr_on_block = (snr * self._blocks)[:, None] * power, most[:, None] * power
         else:
             snr_on_block = np.minimum(snr, most)[:, None] * power
-        return BlockLink(alone, snr_on_block, self._steps and self._steps.efficiency(snr_on_block))
+        return BlockLink(alone, snr_on_block, None if steps is None else steps.efficiency(snr_on_block))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and the most blocks that they can use."""
         block = slot // MOST_AT_ONCE
-        new = [flow for flow in flows if block not in flow.links]
-        if new:
-            self._draw(BandFlows(new), block)
+        rows = flows.rows.setdefault(block, np.full(len(flows), -1))
+        new = np.flatnonzero(rows < 0)
+        if len(new):
+            rows[new] = self._draw(BandFlows(flows[place] for place in new.tolist()), block)
+            # plans look a block ahead, and may be discarded
+            for kept in (flows.rows, self._tables):
+                for past in [at for at in kept if at < block - 1]:
+                    del kept[past]
         first = int(turn[0]) - self.carrier.frame.turn(block * MOST_AT_ONCE)
         slots = slice(first, first + len(turn))
-        most, rate, usable_, *alone = np.array([flow.links[block][:, slots] for flow in flows]).swapaxes(0, 1)
-        link = BlockLink(alone[0] if alone else None, most, self._steps and rate)
+        most, rate, usable_, *alone = self._tables[block].rows[rows, :, slots].swapaxes(0, 1)
+        link = BlockLink(alone[0] if alone else None, most, None if self._steps is None else rate)
         return link, usable_.astype(np.int64)
 
-    def _draw(self, flows: BandFlows, block: int) -> None:
-        """Compute what flows reach in a block of MOST_AT_ONCE slots, those of them that serve the direction."""
+    def _draw(self, flows: BandFlows, block: int) -> IntArray:
+        """Compute what flows reach in the served slots of a block of MOST_AT_ONCE; return their rows in its table."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
@@ -177,11 +205,8 @@ class BlockRules(BandRules):
         usable_ = np.minimum(usable(link, self._steps, self._blocks), self._widest(flows.widest))
         rate = link.most if link.rate is None else link.rate
         rows = [link.most, rate, usable_, *([] if link.alone is None else [link.alone])]
-        for flow, own in zip(flows, np.stack(rows, axis=1), strict=True):
-            # plans look a block ahead, and may be discarded
-            for past in [at for at in flow.links if at < block - 1]:
-                del flow.links[past]
-            flow.links[block] = own
+        table = self._tables.setdefault(block, _Table(np.empty((0, len(rows), link.most.shape[1]))))
+        return table.add(np.stack(rows, axis=1))
 
     def _carried(self, link: BlockLink, given: IntArray) -> tuple[FloatArray, IntArray]:
         rates, used = carried(link, given, self._steps, self.carrier.cap)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from edgefl.channel.band_slots import BandFlow, BandFlows, BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.band_flows import BandFlow, BandFlows
+from edgefl.channel.band_slots import BandRules, BandState, Groups, check_neighbours
 from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
@@ -150,7 +151,7 @@ class SharedBand:
         if need == 0:
             self._done.append(flow)
             return
-        self._flows = BandFlows((*self._flows, flow))
+        self._flows = self._flows.joined_by(flow)
         self._state = self._state.with_new()
         self._plan = None
 
@@ -162,11 +163,11 @@ class SharedBand:
         """
         check_snr(snr_whole_band)
         self._advance(slot)
-        flow = self._flows[self._row(id_)]
+        place = self._row(id_)
+        flow = self._flows[place]
         flow.snr, flow.most = snr_whole_band, most_snr
         flow.blocks.clear()  # its interference may have changed
-        flow.links.clear()
-        self._flows = BandFlows(self._flows)  # with its new numbers
+        self._flows = self._flows.changed(place)
         self._plan = None
 
     def pause(self, slot: int, paused: bool) -> None:
@@ -278,7 +279,7 @@ class SharedBand:
             self._sent |= {
                 self._flows[i].id: self._state.on[i].tolist() for i in rows if not self._flows[i].background
             }
-        self._flows = BandFlows(flow for i, flow in enumerate(self._flows) if i not in rows)
+        self._flows = self._flows.without(rows)
         self._state = self._state.without(rows)
         self._plan = None
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from edgefl.channel import many
 from edgefl.channel.carrier import Carrier
+from edgefl.channel.diversity import PAGE, DiverseFading
 from edgefl.channel.fading import BLOCK, LinkFading, slot_correlation
 from edgefl.channel.many import slots_of_many
 from edgefl.channel.tdd import Pattern
@@ -117,3 +118,37 @@ def test_a_transfer_that_only_fades_is_given_up(monkeypatch: pytest.MonkeyPatch)
     # some 0.86 bits/s/Hz a slot; 1 bit/s/Hz at most, by Jensen
     with refused_at("", "50 slots", kind=ValueError):
         slots_of_many(BAND, 49 * UNIT_BITS, fidelity="slot", **how)
+
+
+@pytest.mark.parametrize("weights", FRAMES)
+def test_only_pages_of_a_transfer_are_drawn(weights: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Links of a wide band have short pages: each is read up to the one in which its transfer ends."""
+    drawn: set[tuple[int, int]] = set()
+    draws = DiverseFading._drawn
+
+    def seen(level: int, places: Any) -> Any:
+        drawn.update((link.key, index) for link, index in places if level == 0)
+        return draws(level, places)
+
+    carrier = Carrier(1e6, 0.5e-3, weights, taps=3)
+    rho = slot_correlation(10.0, carrier_hz=3.5e9, slot_s=0.5e-3)
+    bits, snr, first = [10.0, 1e4, 5e5, 3e6, 0.0], [100.0, 1.0, 3.0, 30.0, 1.0], [PAGE - 1, 700, 5, 0, 9]
+
+    def links_of() -> list[DiverseFading]:
+        return [DiverseFading(KEY + place, rho, 3) for place in range(len(bits))]
+
+    each = zip(links_of(), bits, snr, first, strict=True)
+    expected = [Flow(carrier, s, link, n, fidelity="slot").slots(z) for link, z, s, n in each]
+    monkeypatch.setattr(DiverseFading, "_drawn", staticmethod(seen))
+    slots = slots_of_many(
+        carrier, bits, share=1.0, snr=snr, fading=links_of(), first_slot=first, fidelity="slot"
+    )
+    assert slots.tolist() == expected
+    assert max(expected) > 4 * PAGE
+    needed = {
+        (KEY + place, page)
+        for place, (begin, count) in enumerate(zip(first, expected, strict=True))
+        for page in range(begin // PAGE, -(-(begin + count) // PAGE))
+        if count
+    }
+    assert drawn == needed

@@ -1,0 +1,144 @@
+"""The flows of a shared band: what each transfer is, and the numbers of all of them."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
+
+import numpy as np
+import numpy.typing as npt
+
+from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.interference import Interfered
+from edgefl.channel.units import FloatArray
+
+# Blocks of fading that a flow caches, so that replanning redraws nothing
+_KEPT_BLOCKS = 3
+
+
+@dataclass
+class BandFlow:
+    """One transfer in a shared band; its progress is in BandState."""
+
+    id: Hashable
+    payload_bits: float
+    need: float  # sum of bits/s/Hz over slots, on the whole band
+    snr: float  # mean, on the whole band with full power
+    fading: Fading
+    static_power: float | None  # |h|^2 of a link that does not fade
+    background: bool = False  # not a transfer of learning
+    neighbours: float = 0.0  # interference over noise per share that other transmitters use
+    most: float = math.inf  # mean SNR on a resource block that power control allows
+    widest: float = 1.0  # part of the band that its radio takes
+    blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
+
+    def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
+        """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
+
+        Blocks from `now` on stay cached.
+
+        Args:
+            others: factor on the interference over noise that the link's fading returns.
+        """
+        if self.static_power is not None:
+            return np.full(count, self.static_power)
+        block, start = divmod(first_slot, BLOCK)
+        if block not in self.blocks:
+            self.blocks = {at: power for at, power in self.blocks.items() if at >= now // BLOCK}
+            if len(self.blocks) == _KEPT_BLOCKS:
+                del self.blocks[max(self.blocks)]
+            self.blocks[block] = self._block(block * BLOCK)
+        signal, over_noise = self.blocks[block]
+        slots = slice(start, start + count)
+        return signal[slots] if over_noise is None else signal[slots] / (1.0 + others * over_noise[slots])
+
+    def _block(self, first_slot: int) -> tuple[FloatArray, FloatArray | None]:
+        """Return a block of |h|^2, and of interference over noise if there is any."""
+        if isinstance(self.fading, Interfered):
+            return self.fading.parts(first_slot, BLOCK)
+        return self.fading.power(first_slot, BLOCK), None
+
+
+class BandFlows(tuple[BandFlow, ...]):
+    """Flows in the order in which they joined, with their numbers as columns; a change makes a new tuple."""
+
+    def joined_by(self, flow: BandFlow) -> "BandFlows":
+        """Return these flows and another one."""
+        columns = np.concatenate([self._columns, BandFlows((flow,))._columns], axis=1)
+        rows = {block: np.append(of, -1) for block, of in self.rows.items()}
+        return BandFlows((*self, flow))._known(columns, rows)
+
+    def without(self, gone: Sequence[int]) -> "BandFlows":
+        """Return the flows that stay."""
+        stay = np.ones(len(self), dtype=bool)
+        stay[gone] = False
+        rows = {block: of[stay] for block, of in self.rows.items()}
+        return BandFlows(compress(self, stay.tolist()))._known(self._columns[:, stay], rows)
+
+    def changed(self, place: int) -> "BandFlows":
+        """Return the same flows after the numbers of one have changed."""
+        made = BandFlows(self)
+        for block, of in self.rows.items():
+            made.rows[block] = np.where(np.arange(len(self)) == place, -1, of)
+        return made
+
+    def _known(self, columns: FloatArray, rows: dict[int, npt.NDArray[np.int64]]) -> "BandFlows":
+        self.__dict__ |= {"_columns": columns, "rows": rows}
+        return self
+
+    @cached_property
+    def rows(self) -> dict[int, npt.NDArray[np.int64]]:
+        """Block of slots -> row [n] of each flow in a table of what it reaches there; -1 before it is computed."""
+        return {}
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        if not self:
+            return np.empty((7, 0))
+        return np.array(
+            [
+                (one.snr, one.most, one.need, one.widest, one.neighbours, one.background, one.static_power)
+                for one in self
+            ],
+            dtype=float,
+        ).T
+
+    @property
+    def snr(self) -> FloatArray:
+        """[n] mean on the whole band with full power."""
+        return self._columns[0]
+
+    @property
+    def most(self) -> FloatArray:
+        """[n] mean SNR on a resource block that power control allows."""
+        return self._columns[1]
+
+    @property
+    def need(self) -> FloatArray:
+        """[n] sum of bits/s/Hz over slots, on the whole band."""
+        return self._columns[2]
+
+    @property
+    def widest(self) -> FloatArray:
+        """[n] part of the band that each radio takes."""
+        return self._columns[3]
+
+    @cached_property
+    def background(self) -> npt.NDArray[np.bool_]:
+        """[n] whether a flow is no transfer of learning."""
+        return self._columns[5] > 0
+
+    @cached_property
+    def static(self) -> npt.NDArray[np.bool_]:
+        """[n] whether a link does not fade."""
+        return ~np.isnan(self._columns[6])
+
+    @cached_property
+    def held_power(self) -> FloatArray:
+        """[n] |h|^2 of a link that does not fade, and 1 of others."""
+        return np.where(self.static, self._columns[6], 1.0)
+
+    def snr_beside(self, in_use: int) -> FloatArray:
+        """Return the SNR [n] on the whole band with full power while `in_use` shares are in use in every cell."""
+        return np.asarray(self.snr / (1.0 + in_use * self._columns[4]))
