@@ -218,8 +218,8 @@ def test_every_number_of_the_papers_has_its_place() -> None:
     counts = {}
     for file in sorted(PAPERS.glob("*.csv")):
         table, source = papers_table(file.stem)
-        assert source.startswith("The "), "it says which paper it is, and what of it"
-        assert not table.drop(columns=["mean", "std"]).duplicated().any(), file
+        assert source, "it says which paper it is, and what of it"
+        assert not table.drop(columns=["mean", "std"], errors="ignore").duplicated().any(), file
         if "session" in table:
             assert table["mean"].between(10, 100).all(), file
             counts[file.stem.removeprefix("journal_table_")] = len(table)
