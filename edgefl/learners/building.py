@@ -163,7 +163,9 @@ def _torch_learners(
     from edgefl.learning.federation.cloud_stage import below_a_cloud
     from edgefl.learning.federation.training_data import TrainingData
     from edgefl.learning.local.cost import size
+    from edgefl.learning.local.processor import repeat_on_gpus
 
+    repeat_on_gpus()
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(means.device)
     settings, members = world.sections.learning, members_of(world)

@@ -44,9 +44,6 @@ def of(
         world: of one federation.
         device: as in `simulate`.
         load: reads the data set, by default its own `load`.
-
-    Raises:
-        EdgeflError: as at the start of a run; it names the key.
     """
     settings = world.sections.learning
     if settings is None or not _is_enough(settings, device):

@@ -33,9 +33,6 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
     Args:
         only: codes of the rows to check; if empty, all.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     asked = _asked(sections)
     for row in ROWS:
@@ -269,10 +266,12 @@ ROWS = (
         "as_sent",
         "updates of equal weight at any staleness",
         lambda s: _if(
-            s.own.rounds.overlap and not s.own.rounds.server.learning.as_sent,
+            (s.own.rounds.overlap and not s.own.rounds.server.learning.as_sent)
+            or getattr(s.own.rounds.server, "unbiased", False),
             "rounds.server",
             f"{s.server} weights them",
-            "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
+            "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous),"
+            " or unbiased: false (synchronous)",
         ),
     ),
     Row("mean_of_models", "a model that is the mean of its devices' models", _own_way),

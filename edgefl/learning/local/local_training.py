@@ -17,6 +17,7 @@ from edgefl.learning.local.compiled import DEVICES, CompiledTraining
 from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
+from edgefl.learning.local.whole_gradient import whole_gradient
 from edgefl.learning.models import Model
 from edgefl.learning.modules.module_facts import (
     example,
@@ -139,6 +140,20 @@ class LocalTraining:
             for c, row in enumerate(models if len(indices) else ()):
                 losses[k, c] = worker.kernel.loss(row, worker.reader, rows)
         return losses
+
+    def gradients(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+        """Compute the gradients [K, M] of each device's mean loss on its samples, in evaluation mode.
+
+        Args:
+            models: one model for all [M + Q], or one for each device [K, M + Q]. The gradient is 0 without samples.
+        """
+        found = models.new_zeros(len(samples), self.layout.parameters.size)
+        module = self._module.eval()
+        for row, model, own in zip(found, models.expand(len(samples), -1), samples, strict=True):
+            if len(own):
+                rows = torch.from_numpy(own).to(models.device)
+                row.copy_(whole_gradient(module, self.layout, model, self._train, rows)[1])
+        return found
 
     @property
     def state_size(self) -> int:
