@@ -81,11 +81,12 @@ class Streams:
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
         constant = _FIRST_IN * pow(_NEXT_IN, _POOL**2 + _POOL * (told - _POOL), 1 << 32) & _WORD
-        pool = [np.uint64(word) for word in before]
+        pool = [np.array(word, np.uint64) for word in before]
         for word in (np.asarray(numbers, np.uint64), *(one for part in behind for one in _split(part))):
             for place in range(_POOL):
                 hashed, constant = _hashed(word, constant, _NEXT_IN)
-                pool[place] = _folded(np.uint64(_LEFT) * pool[place] - _RIGHT * hashed & np.uint64(_WORD))
+                mixed: np.ndarray = pool[place] * np.uint64(_LEFT) - hashed * _RIGHT
+                pool[place] = _folded(mixed & np.uint64(_WORD))
         states, constant = np.empty((len(numbers), words), np.uint64), _FIRST_OUT
         for place in range(words):
             low, constant = _hashed(pool[2 * place % _POOL], constant, _NEXT_OUT)
