@@ -105,10 +105,8 @@ def compare(
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
-    given, layout = (
-        given_runs(runs, load_runs, names=names, partial=partial),
-        Layout(columns, transposed, interval),
-    )
+    given = given_runs(runs, load_runs, names=names, partial=partial)
+    layout = Layout(columns, transposed, interval)
     notes = [*given.left_out, *given.remarks, *own_notes(given.info)]
     without = roundless(given)
     if len(without) == len(given.info):

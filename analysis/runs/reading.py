@@ -12,32 +12,35 @@ from pandas.api.types import is_numeric_dtype
 # exact to the last digit: pandas 3 does so by default, and no longer accepts the option
 EXACT = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
-# table -> columns that identify a row and are never empty, and others that metrics and figures need; columns beyond
-# these are kept unchanged
-COLUMNS = {
-    "rounds": (
-        ["session", "round", "start_s", "end_s", "energy_j"],
-        [
-            *("phase", "latency_s", "latency_mean_s", "accuracy"),
-            *("energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j"),
-        ],
-    ),
-    "devices": (
-        ["session", "round", "device"],
-        ["phase", "energy_j", "outcome", "downlink_bits", "uplink_bits"],
-    ),
-    "events": (["time_s"], ["event", "device", "session", "detail"]),
-    "sessions": (["session", "start_s"], ["labels", "accuracy_start"]),
-    "ledger": (
-        ["device", "total_j"],
-        ["receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "wasted_j"],
-    ),
-    "positions": (["time_s", "device"], ["x_m", "y_m", "cell", "gain_db"]),
-    "evaluation": (["session", "round", "device"], ["cell", "end_s", "samples", "accuracy", "loss"]),
+# columns that metrics and figures need; others are kept unchanged
+REQUIRED_COLUMNS = {
+    "rounds": [
+        *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
+        *("energy_j", "energy_rx_j", "energy_tx_j", "energy_compute_j", "energy_tail_j", "accuracy"),
+    ],
+    "devices": [
+        *("session", "round", "phase", "device", "energy_j", "outcome"),
+        *("downlink_bits", "uplink_bits"),
+    ],
+    "events": ["time_s", "event", "device", "session", "detail"],
+    "sessions": ["session", "start_s", "labels", "accuracy_start"],
+    "ledger": [
+        *("device", "receive_j", "transmit_j", "compute_j", "tail_j"),
+        *("energy_j", "idle_j", "total_j", "wasted_j"),
+    ],
+    "positions": ["time_s", "device", "x_m", "y_m", "cell", "gain_db"],
+    "evaluation": ["session", "round", "cell", "end_s", "device", "samples", "accuracy", "loss"],
 }
 # columns of words or of lists: "3" in them is a list of one, not a number
-TEXTS = {"phase", "outcome", "class", "event", "detail"}
-TEXTS |= {"reason", "devices", "labels", "warm_start", "weights"}
+TEXT_COLUMNS = {
+    "rounds": {"phase"},
+    "devices": {"phase", "outcome", "class"},
+    "events": {"event", "detail"},
+    "sessions": {"reason", "devices", "labels", "warm_start", "weights"},
+    "ledger": {"class"},
+    "positions": set(),
+    "evaluation": {"phase"},
+}
 # empty in runs without training, but still numbers
 FLOAT_COLUMNS = {"accuracy", "loss", "accuracy_start", "loss_start", "gain_db", "sinr_db"}
 FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
@@ -45,6 +48,17 @@ FLOAT_COLUMNS |= {"accuracy_personal", "loss_personal"}
 
 # a column with such an ending is a number
 UNITS = ("_s", "_j", "_bits", "_m", "_db")
+# columns that identify a row
+NEVER_EMPTY = {
+    "rounds": ["session", "round", "start_s", "end_s", "energy_j"],
+    "devices": ["session", "round", "device"],
+    "events": ["time_s"],
+    "sessions": ["session", "start_s"],
+    "ledger": ["device", "total_j"],
+    "positions": ["time_s", "device"],
+    "evaluation": ["session", "round", "device"],
+}
+
 ACCURACY = "accuracy"
 
 
@@ -122,7 +136,7 @@ def _read_alike(files: list[_File], table: str, score: str) -> list[pd.DataFrame
         if all(body == b"" or body.endswith(b"\n") for body in bodies):
             counts = [body.count(b"\n") for body in bodies]
             try:
-                frame = _parsed(header + b"".join(bodies), score)
+                frame = _parsed(header + b"".join(bodies), table, score)
             except ValueError:
                 frame = pd.DataFrame()  # the faulty file is found below
             if len(frame) == sum(counts) > 0 and not _fault(frame, table):
@@ -133,9 +147,9 @@ def _read_alike(files: list[_File], table: str, score: str) -> list[pd.DataFrame
     return [_completed(frame, table, [file.key] * len(frame)) for frame, file in both]
 
 
-def _parsed(text: bytes, score: str) -> pd.DataFrame:
+def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
     columns = _header(text).decode("utf-8").strip().split(",")
-    texts = [column for column in columns if column in TEXTS]
+    texts = [column for column in columns if column in TEXT_COLUMNS[table]]
     numbers = [column for column in columns if _as_accuracy(column, score) in FLOAT_COLUMNS]
     frame = pd.read_csv(
         io.BytesIO(text),
@@ -159,14 +173,13 @@ def _as_accuracy(column: str, score: str) -> str:
 
 def _fault(frame: pd.DataFrame, table: str) -> str:
     """Describe the fault of a table, a missing column or number; empty without one."""
-    never_empty, others = COLUMNS[table]
-    required = [*never_empty, *others]
+    required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
     if missing := [column for column in required if column not in frame]:
         return f"lacks the column {', '.join(missing)}: repeat the run with this release"
-    numbers = [name for name in frame if (name in required or name.endswith(UNITS)) and name not in TEXTS]
+    numbers = [name for name in frame if (name in required or name.endswith(UNITS)) and name not in texts]
     if words := [column for column in numbers if len(frame) and not is_numeric_dtype(frame[column])]:
         return f"is damaged: its column {words[0]} holds words; repeat the run"
-    for column in never_empty:
+    for column in NEVER_EMPTY[table]:
         if not np.isfinite(frame[column].to_numpy(float)).all():
             return f"is damaged: its column {column} has a cell that is not a number; repeat the run"
     return ""
@@ -176,7 +189,7 @@ def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]
     """Fill in optional columns of a table, and add variant and seed."""
     if "cell" not in frame and table != "ledger":  # a device's joules belong to no cell
         frame["cell"] = 0
-    texts = [column for column in frame if column in TEXTS]
+    texts = [column for column in frame if column in TEXT_COLUMNS[table]]
     for column in texts:
         frame[column] = frame[column].fillna("")
     # without a row pandas has no type, but empty sums and means are numbers
@@ -191,7 +204,7 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
     path = next(iter(forms(directory, table)), directory / f"{table}.csv")
     try:
         whole = path.suffix == ".parquet"
-        frame = _with_accuracy(_parquet(path), score) if whole else _parsed(_whole_lines(path), score)
+        frame = _with_accuracy(_parquet(path), score) if whole else _parsed(_whole_lines(path), table, score)
     except ImportError as error:
         raise ValueError(f"{path} needs the package pyarrow: pip install 'edgefl-cosim[parquet]'") from error
     except pd.errors.EmptyDataError as error:

@@ -138,10 +138,8 @@ class TrainedModel:
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
             lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
-            stop: early stopping that replaces the algorithm's.
-            at: the round's place in the run, for random streams.
-            drops: whether the server drops updates that are not finite; their values are then left out.
-            foretell: as in `DeviceSide.foretell`.
+            stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
+            drops, foretell: whether the server drops updates that are not finite; called as in `DeviceSide.foretell`.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.

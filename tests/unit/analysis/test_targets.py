@@ -53,7 +53,7 @@ def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
     assert of_b["rounds_to_target_mean"].to_dict() == {"50%": 2, "0.5": 3, "50% of b": 1, "50% of best": 2}
     assert of_b["seconds_to_target_mean"].tolist() == [20, 30, 10, 20]
     assert of_b["joules_to_target_mean"].tolist() == [10, 15, 5, 10]
-    assert (root / "comparison_targets.csv").exists()
+    assert (comparison.out / "comparison_targets.csv").exists()
     # the headline's is the first
     assert comparison.table.set_index("variant").loc["b", "rounds_to_target_mean"] == 2
 
