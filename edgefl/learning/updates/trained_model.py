@@ -337,14 +337,12 @@ class TrainedModel:
     def _receivers(
         self, ids: Sequence[int], samples: Sequence[np.ndarray], rng: Chance = NO_CHANCE
     ) -> RoundReceivers:
-        parameters, _ = self._training.layout.split(self.model)
-        return RoundReceivers(
-            self._algorithm, ids, self.starting, self.devices, samples, self._losses, parameters, rng
-        )
+        def losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+            return self._training.losses(self.side.with_statistics(models, (), self.model), samples)
+
+        like, _ = self._training.layout.split(self.model)
+        return RoundReceivers(self._algorithm, ids, self.starting, self.devices, samples, losses, like, rng)
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
         return SessionMembers(self._algorithm, self.devices, samples, parameters)
-
-    def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        return self._training.losses(self.side.with_statistics(models, (), self.model), samples)
