@@ -5,7 +5,7 @@ swapping the algorithm therefore changes nothing else, and all variants of a stu
 """
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -17,6 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
+_FROM = 8  # numbers for which it is faster to compute their states together
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -43,16 +44,22 @@ class Streams:
 
     def low_keys(self, path: tuple[str | int, ...], count: int) -> np.ndarray:
         """Return the lower 64 bits [count] of `key(*path, number)` for numbers from 0, vectorised."""
-        return self._states(path, count, 1)[:, 0]
+        return self._states(path, range(count), (), 1)[:, 0]
 
-    def in_turn(self, path: tuple[str | int, ...], count: int) -> Iterator[np.random.Generator]:
-        """Yield the streams `(*path, number)` for numbers from 0; use each one before taking the next.
+    def in_turn(
+        self, path: tuple[str | int, ...], numbers: Sequence[int], *behind: str | int
+    ) -> Iterator[np.random.Generator]:
+        """Yield the streams `(*path, number, *behind)` for some numbers; use each one before taking the next.
 
-        One generator is reset to the start of each stream, which takes a fifth of the time of making new ones.
+        Many numbers, below 2^32, share one generator that is reset to the start of each stream, which takes a fifth
+        of the time of making new ones.
         """
+        if len(numbers) < _FROM:
+            yield from (self(*path, number, *behind) for number in numbers)
+            return
         bits = np.random.PCG64(0)
         generator = np.random.Generator(bits)
-        for words in self._states(path, count, 4).tolist():
+        for words in self._states(path, numbers, behind, 4).tolist():
             first, increment = words[0] << 64 | words[1], (words[2] << 65 | words[3] << 1 | 1) & _PCG_STATE
             state = ((increment + first) * _PCG_FACTOR + increment) & _PCG_STATE
             bits.state = {
@@ -63,20 +70,24 @@ class Streams:
             }
             yield generator
 
-    def _states(self, path: tuple[str | int, ...], count: int, words: int) -> np.ndarray:
-        """Return the output [count, words] of the sequences of `(*path, number)`, 64 bits each.
+    def _states(
+        self, path: tuple[str | int, ...], numbers: Sequence[int], behind: tuple[str | int, ...], words: int
+    ) -> np.ndarray:
+        """Return the output [numbers, words] of the sequences of `(*path, number, *behind)`, 64 bits each.
 
-        Only the last number differs: the pool that SeedSequence mixes from the seed and the path is the same for all,
-        and the last word is mixed into it for all numbers at once (Melissa O'Neill's `seed_seq`).
+        The pool that SeedSequence mixes from the seed and the path is the same for all; the words from the number on
+        are mixed into it for all numbers at once (Melissa O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))
         constant = _FIRST_IN * pow(_NEXT_IN, _POOL**2 + _POOL * (told - _POOL), 1 << 32) & _WORD
-        number, pool = np.arange(count, dtype=np.uint64), []
-        for word in before:
-            hashed, constant = _hashed(number, constant, _NEXT_IN)
-            pool.append(_folded(np.uint64(_LEFT * word & _WORD) - _RIGHT * hashed & np.uint64(_WORD)))
-        states, constant = np.empty((count, words), np.uint64), _FIRST_OUT
+        pool = [np.array(word, np.uint64) for word in before]
+        for word in (np.asarray(numbers, np.uint64), *(one for part in behind for one in _split(part))):
+            for place in range(_POOL):
+                hashed, constant = _hashed(word, constant, _NEXT_IN)
+                mixed: np.ndarray = pool[place] * np.uint64(_LEFT) - hashed * _RIGHT
+                pool[place] = _folded(mixed & np.uint64(_WORD))
+        states, constant = np.empty((len(numbers), words), np.uint64), _FIRST_OUT
         for place in range(words):
             low, constant = _hashed(pool[2 * place % _POOL], constant, _NEXT_OUT)
             high, constant = _hashed(pool[(2 * place + 1) % _POOL], constant, _NEXT_OUT)
@@ -92,6 +103,12 @@ class Streams:
 def _words(part: str | int) -> int:
     """Return the number of 32-bit words that SeedSequence makes of a part of a name."""
     return 1 if isinstance(part, str) else max(1, -(-part.bit_length() // 32))
+
+
+def _split(part: str | int) -> list[np.ndarray]:
+    """Return the 32-bit words that SeedSequence makes of a part of a name."""
+    number = zlib.crc32(part.encode()) if isinstance(part, str) else int(part)
+    return [np.array(number >> 32 * i & _WORD, np.uint64) for i in range(_words(number))]
 
 
 def _hashed(values: np.ndarray, constant: int, factor: int) -> tuple[np.ndarray, int]:

@@ -1,6 +1,6 @@
 """Random shifts and mirroring of images in local training."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
 import numpy as np
@@ -38,7 +38,7 @@ class Augmentation:
                 ("learning", "local", "augmentation"),
             )
 
-    def draw(self, sizes: np.ndarray, widest: int, generators: Sequence[np.random.Generator]) -> np.ndarray:
+    def draw(self, sizes: np.ndarray, widest: int, generators: Iterable[np.random.Generator]) -> np.ndarray:
         """Draw the view of each sample of a round [K, steps, B], for each device from its own stream.
 
         Args:

@@ -34,7 +34,7 @@ LEARNING = [
     ["algorithms", "warm_starts", "tasks", "drifts"],
     ["settings"],
     ["objective"],
-    ["data"],
+    ["data", "kernels"],
     ["scores", "local"],
     ["updates"],
     ["federation"],

@@ -60,5 +60,10 @@ def test_keys_of_many_numbers_are_those_that_seed_sequence_gives_one_by_one(
     for streams in (Streams(seed), Streams(seed).below("cell", 3)):
         one_by_one = [streams.key(*path, number) % 2**64 for number in range(300)]
         assert streams.low_keys(path, 300).tolist() == one_by_one
-        for number, stream in enumerate(streams.in_turn(path, 300)):
+        for number, stream in enumerate(streams.in_turn(path, range(300))):
             assert stream.random() == streams(*path, number).random()
+        some = [7, 0, 2**32 - 1, *range(20, 30)]
+        for behind in ((5,), ("round", 0, 2**40)):
+            for many in (some, some[:2]):
+                found = [stream.random() for stream in streams.in_turn(path, many, *behind)]
+                assert found == [streams(*path, number, *behind).random() for number in many]

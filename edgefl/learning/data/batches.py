@@ -1,6 +1,6 @@
 """Mini-batches of a round: drawn on the CPU, from each device's own random stream."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,7 +43,7 @@ def draw_batches(
     samples: Sequence[np.ndarray],
     steps: Sequence[int],
     batch: int,
-    generators: Sequence[np.random.Generator],
+    generators: Iterable[np.random.Generator],
     smallest: int = 1,
     validation: Sequence[np.ndarray] = (),
 ) -> Batches:
@@ -57,7 +57,7 @@ def draw_batches(
         samples: per device, indices of its training samples.
         steps: per device, local iterations e.
         batch: B.
-        generators: per device, its stream for this round.
+        generators: per device, its stream for this round; each is used before the next is taken.
         smallest: smallest size of a batch: 2 for batch norm, which cannot train on one sample. A smaller last batch
             of an epoch is left out; a device with a single sample uses it twice.
         validation: passed on, see `Batches`.
@@ -77,20 +77,20 @@ def draw_batches(
     rows = np.zeros((count, longest, widest), dtype=np.int64)
     sizes = np.zeros((count, longest), dtype=np.int64)
     seeds = np.zeros(count, dtype=np.int64)
-    done = np.array([wanted if len(indices) else 0 for indices, wanted in zip(samples, steps, strict=True)])
-    for k, (indices, rng) in enumerate(zip(samples, generators, strict=True)):
+    done = [int(wanted) if len(indices) else 0 for indices, wanted in zip(samples, steps, strict=True)]
+    for k, (indices, end, rng) in enumerate(zip(samples, done, generators, strict=True)):
         step = 0
-        while step < done[k]:
+        while step < end:
             epoch = rng.permutation(indices)
             if len(epoch) < smallest:
                 epoch = np.resize(epoch, smallest)
             full, rest = divmod(len(epoch), batch)
-            full = min(full, done[k] - step)
+            full = min(full, end - step)
             if full:
                 rows[k, step : step + full, :batch] = epoch[: full * batch].reshape(full, batch)
                 sizes[k, step : step + full] = batch
                 step += full
-            if rest >= smallest and step < done[k]:
+            if rest >= smallest and step < end:
                 rows[k, step, :rest] = epoch[-rest:]
                 sizes[k, step] = rest
                 step += 1
@@ -98,7 +98,9 @@ def draw_batches(
     present = np.arange(widest) < sizes[:, :, None]
     weights = present / np.maximum(sizes, 1)[:, :, None]
     per_epoch = np.array([steps_per_epoch(len(indices), batch, smallest) for indices in samples])
-    return Batches(rows, weights.astype(np.float32), sizes, done, seeds, per_epoch, samples, validation)
+    return Batches(
+        rows, weights.astype(np.float32), sizes, np.array(done), seeds, per_epoch, samples, validation
+    )
 
 
 def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:

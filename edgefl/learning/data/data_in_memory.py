@@ -135,7 +135,7 @@ class SampleReader:
         self.scaling = split.scaling
         self.numbers = split.x[0].numel()  # of a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
-        self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
+        self._floats = self._gathered.float()  # of float32 the same memory
         self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
@@ -149,10 +149,10 @@ class SampleReader:
         x = self._split.x
         rows_of_x = rows.remainder(len(x)) if len(x) < len(self._split.y) else rows
         torch.index_select(x, 0, rows_of_x.reshape(-1), out=self._part)
-        if views is None or self._split.augmentation is None:
-            self._float_part.copy_(self._part)
-        else:
+        if views is not None and self._split.augmentation is not None:
             self._float_part.copy_(self._split.augmentation.seen(self._part, views.reshape(-1)))
+        elif self._part.dtype != torch.float32:  # otherwise gathered where they are read
+            self._float_part.copy_(self._part)
         return self._gathered_floats
 
     def raw_between(self, first: int, end: int) -> Tensor:
@@ -176,6 +176,6 @@ class SampleReader:
         count, shape, self._asked = asked.numel(), self._gathered.shape[1:], asked
         if len(self._gathered) < count:
             self._gathered = self._gathered.new_empty((count, *shape))
-            self._floats = torch.empty_like(self._gathered, dtype=torch.float32)
+            self._floats = self._gathered.float()
         self._part, self._float_part = self._gathered[:count], self._floats[:count]
         self._gathered_floats = self._float_part.view(*asked, *shape)

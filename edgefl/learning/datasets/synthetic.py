@@ -82,7 +82,7 @@ class _Groups:
 
     def __init__(self, dataset: Synthetic) -> None:
         self._dataset = dataset
-        streams = Streams(dataset.data_seed).in_turn(("synthetic",), dataset.groups)
+        streams = Streams(dataset.data_seed).in_turn(("synthetic",), range(dataset.groups))
         sizes = np.fromiter((_size(rng) for rng in streams), np.int64, dataset.groups)
         self.sizes = sizes - sizes // TEST_SHARE
 

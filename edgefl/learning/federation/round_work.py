@@ -43,11 +43,11 @@ class RoundWork:
             ]
             samples, apart = [train for train, _ in splits], [watched for _, watched in splits]
         steps = self._steps(ids, facts, [len(indices) for indices in samples])
-        generators = [streams("batches", id_, *facts.at) for id_ in ids]
+        generators = streams.in_turn(("batches",), ids, *facts.at)
         batches = draw_batches(samples, steps, local.batch, generators, self.smallest, apart)
         if not local.augmentation:
             return batches
-        generators = [streams("augmentation", id_, *facts.at) for id_ in ids]
+        generators = streams.in_turn(("augmentation",), ids, *facts.at)
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:

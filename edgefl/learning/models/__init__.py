@@ -142,7 +142,7 @@ class Model(Component):
         return None
 
     def hidden_widths(self) -> tuple[int, ...] | None:
-        """Return the widths of the hidden layers of a network of fully connected layers with ReLU, else None."""
+        """Return the widths of the hidden layers if the model is fully connected with ReLU; None for other models."""
         return None
 
     def gradients(

@@ -300,7 +300,7 @@ class Ours:
     def __call__(self) -> float:
         self._rounds += 1
         ids, steps = list(self._held), [self._task.steps] * self._task.devices
-        generators = [self._streams("batches", id_, self._rounds) for id_ in ids]
+        generators = self._streams.in_turn(("batches",), ids, self._rounds)
         self._track.train(ids, draw_batches(self._own, steps, self._task.batch, generators), LR, [])
         self._track.aggregate(ids, self._held)
         finish(self.model.device)
