@@ -61,7 +61,7 @@ def simulate(
     Args:
         scenario: from `load_scenario`, or what that takes: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
-        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`.
+        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
         on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
             in rounds.csv is written once the tails are over.
