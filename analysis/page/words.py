@@ -1,6 +1,8 @@
 """A console for sentences."""
 
+import re
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -17,11 +19,24 @@ class Words(Console):
         super().__init__(highlight=False, markup=False, emoji=False, **how)
 
     def print(self, *objects: Any, soft_wrap: bool | None = None, **how: Any) -> None:
-        """Print objects; `soft_wrap` as in rich, but in a terminal lines break between words."""
+        """Print objects; `soft_wrap` as in rich, but in a terminal sentences break between words."""
         if soft_wrap and self.is_terminal:
-            super().print(*objects, overflow="ignore", crop=False, **how)
-        else:
-            super().print(*objects, soft_wrap=soft_wrap, **how)
+            objects = tuple(line for each in objects for line in _broken(each, self.width))
+            how["sep"] = "\n"
+        super().print(*objects, soft_wrap=soft_wrap, **how)
+
+
+def _broken(sentence: str | Text, width: int) -> Iterator[Text]:
+    """Yield the lines of a sentence, each as wide as whole words allow."""
+    for line in (Text(sentence) if isinstance(sentence, str) else sentence).split("\n", allow_blank=True):
+        at, breaks = 0, []
+        for word in re.finditer(r"\s*(\S+)", line.plain if not line.no_wrap else ""):
+            if word.end() - at > width and word.start(1) > at:
+                at = word.start(1)
+                breaks.append(at)
+        for part in line.divide(breaks):
+            part.rstrip()
+            yield part
 
 
 def complain(text: str) -> None:

@@ -71,9 +71,9 @@ class InTerminal(Showing):
     """Bars in the terminal of stderr, with notes above them."""
 
     def __init__(self) -> None:
-        from edgefl.analysis.page.words import Words
+        from rich.console import Console
 
-        self._console = Words(stderr=True)
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._waiting = self._console.status(PREPARING)
         self._bars: ProgressDisplay | None = None
         self._noted: set[str] = set()
