@@ -8,6 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+COLUMN = re.compile(r".{1,22}? {2,}")  # a name, and blanks up to the start of its text
+
 
 class Words(Console):
     """A console that breaks long lines between words in a terminal, and leaves them whole in a pipe or file.
@@ -27,16 +29,19 @@ class Words(Console):
 
 
 def _broken(sentence: str | Text, width: int) -> Iterator[Text]:
-    """Yield the lines of a sentence, each as wide as whole words allow."""
+    """Yield the lines of a sentence, each as wide as whole words allow; below a column, the text after it."""
     for line in (Text(sentence) if isinstance(sentence, str) else sentence).split("\n", allow_blank=True):
-        at, breaks = 0, []
+        column = COLUMN.match(line.plain)
+        below = column.end() if column else 0
+        begin, breaks = 0, []
         for word in re.finditer(r"\s*(\S+)", line.plain if not line.no_wrap else ""):
-            if word.end() - at > width and word.start(1) > at:
-                at = word.start(1)
-                breaks.append(at)
-        for part in line.divide(breaks):
+            start = word.start(1)
+            if word.end() - begin > width and start > max(begin, below):
+                begin = start - below
+                breaks.append(start)
+        for number, part in enumerate(line.divide(breaks)):
             part.rstrip()
-            yield part
+            yield Text(" " * below if number else "") + part
 
 
 def complain(text: str) -> None:

@@ -32,3 +32,7 @@ def test_a_command_that_one_can_copy_stays_whole() -> None:
     assert printed(Text("next: edgefl report runs/quickstart", no_wrap=True), terminal=True) == [
         "next: edgefl report runs/quickstart"
     ]
+
+
+def test_a_text_stays_in_its_column() -> None:
+    assert printed("a round   0.2 s and 23 J", terminal=True) == ["a round   0.2 s and", "          23 J"]
