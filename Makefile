@@ -15,7 +15,7 @@
 # make cluster  get Ray, and test studies on a cluster of two nodes on this machine; wants a quiet one
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
-# make bench  measure speed beside named rivals: BENCH=radio, network, deciders, training, memory or "run SCENARIO"
+# make bench  measure speed beside named rivals: BENCH=whole, radio, network, deciders, training, memory, "run SCENARIO"
 # make shots  photograph terminal, notebook, report and site in Chromium, wide and narrow, light and dark, into runs/shots
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
 # make fuzz   try thousands of changed scenarios with validate and run; `make nightly` tries some of them
@@ -130,7 +130,7 @@ gpu: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.gpu
 
 bench: $(VENV)/installed-dev
-	$(BIN)/python -m tests.tools.bench $(or $(BENCH),training --short)
+	$(BIN)/python -m tests.tools.bench $(or $(BENCH),whole --rounds 20 --repeats 3)
 
 shots: $(VENV)/installed-docs $(CHROMIUM)
 	$(BIN)/mkdocs build -q

@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +19,8 @@ from edgefl.channel.units import FloatArray
 _KEPT_BLOCKS = 3
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
+# Numbers of a flow that has not begun
+_NAN, _NONE = np.array((np.nan,)), np.zeros((1, 2))
 
 
 @dataclass
@@ -34,7 +38,7 @@ class BandFlow:
     most: float = math.inf  # mean SNR on a resource block that power control allows
     widest: float = 1.0  # part of the band that its radio takes
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
-    powers: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
+    links: dict[int, FloatArray] = field(default_factory=dict)  # on resource blocks, by block of slots
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
@@ -63,6 +67,59 @@ class BandFlow:
         return self.fading.power(first_slot, BLOCK), None
 
 
+class BandFlows(tuple[BandFlow, ...]):
+    """Flows in the order in which they joined, and their numbers; one whose numbers change needs a new tuple."""
+
+    @cached_property
+    def _columns(self) -> FloatArray:
+        return np.array(
+            [
+                (one.snr, one.most, one.need, one.widest, one.neighbours, one.background, one.static_power)
+                for one in self
+            ],
+            dtype=float,
+        ).T
+
+    @property
+    def snr(self) -> FloatArray:
+        """[n] mean on the whole band with full power."""
+        return self._columns[0]
+
+    @property
+    def most(self) -> FloatArray:
+        """[n] mean SNR on a resource block that power control allows."""
+        return self._columns[1]
+
+    @property
+    def need(self) -> FloatArray:
+        """[n] sum of bits/s/Hz over slots, on the whole band."""
+        return self._columns[2]
+
+    @property
+    def widest(self) -> FloatArray:
+        """[n] part of the band that each radio takes."""
+        return self._columns[3]
+
+    @cached_property
+    def background(self) -> npt.NDArray[np.bool_]:
+        """[n] whether a flow is no transfer of learning."""
+        return self._columns[5] > 0
+
+    @cached_property
+    def static(self) -> npt.NDArray[np.bool_]:
+        """[n] whether a link does not fade."""
+        return ~np.isnan(self._columns[6])
+
+    @cached_property
+    def held_power(self) -> FloatArray:
+        """[n] |h|^2 of a link that does not fade, and 1 of others."""
+        return np.where(self.static, self._columns[6], 1.0)
+
+    def snr_beside(self, in_use: int) -> FloatArray:
+        """Return the SNR [n] on the whole band with full power while `in_use` shares are in use in every cell."""
+        return np.asarray(self.snr / (1.0 + in_use * self._columns[4]))
+
+
 @dataclass(frozen=True)
 class Groups:
     """Groups of flows that divide the band by their weights; a group without flows gets nothing.
@@ -86,7 +143,10 @@ class Groups:
 
 @dataclass
 class BandState:
-    """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins."""
+    """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins.
+
+    seen: what the look that ends here has computed about its slots, if the rules keep it.
+    """
 
     slot: int
     sent: float  # slots in use since the beginning, summed over shares
@@ -95,17 +155,21 @@ class BandState:
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
     sent_of: FloatArray  # [groups] like `sent`, but each share counts by its power over the full power
     on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and those slots times the power used
+    seen: Any = None
 
     def with_new(self) -> "BandState":
         """Append a flow that has sent nothing yet."""
-        got, average = np.append(self.got, 0.0), np.append(self.average, np.nan)
-        on = np.concatenate([self.on, np.zeros((1, 2))])
-        return replace(self, got=got, average=average, airtime=np.append(self.airtime, np.nan), on=on)
+        got, average, airtime, on = map(
+            np.concatenate, ((self.got, (0.0,)), (self.average, _NAN), (self.airtime, _NAN), (self.on, _NONE))
+        )
+        return replace(self, got=got, average=average, airtime=airtime, on=on)
 
     def without(self, rows: Sequence[int]) -> "BandState":
         """Remove flows."""
-        got, average, on = (np.delete(of, rows, axis=0) for of in (self.got, self.average, self.on))
-        return replace(self, got=got, average=average, airtime=np.delete(self.airtime, rows), on=on)
+        stay = np.ones(len(self.got), dtype=bool)
+        stay[rows] = False
+        got, average, airtime, on = (of[stay] for of in (self.got, self.average, self.airtime, self.on))
+        return replace(self, got=got, average=average, airtime=airtime, on=on)
 
 
 @dataclass(frozen=True)
@@ -116,7 +180,7 @@ class BandRules:
     carrier: Carrier
     groups: Groups | None = None
 
-    def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
+    def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         """Start new flows; return the state, and the shares if the scheduler keeps them constant.
 
         Raises:
@@ -137,21 +201,21 @@ class BandRules:
         return state, shares
 
     def run(
-        self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
+        self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
         """Advance to slot `stop`, in state.slot's block, or to the first flow's end; return state and ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))
         power = self._power(flows, state.slot, stop - state.slot, now, in_use)
-        snr = self.carrier.share_snr(shares, _snr(flows, in_use))
+        snr = self.carrier.share_snr(shares, flows.snr_beside(in_use))
         rates = shares[:, None] * self.carrier.efficiency(snr[:, None] * power)
         if not self.carrier.frame.plain:
             rates *= self.carrier.frame.weights_from(state.slot, power.shape[1])
         # summed in order, so that rounding does not depend on where a run begins
         rates[:, 0] += state.got
         totals = np.cumsum(rates, axis=1)
-        need = _need(flows)
+        need = flows.need
         complete = np.flatnonzero(totals[:, -1] >= need)
         last = min((int(np.searchsorted(totals[i], need[i])) for i in complete), default=power.shape[1] - 1)
         got = totals[:, last].copy()
@@ -161,7 +225,18 @@ class BandRules:
         ended = np.flatnonzero(got >= need).tolist()
         return replace(state, slot=state.slot + last + 1, sent=sent, got=got, sent_of=sent_of), ended
 
-    def _started(self, flows: Sequence[BandFlow], state: BandState, rates: FloatArray) -> BandState:
+    def within(
+        self,
+        flows: BandFlows,
+        state: BandState,
+        look: BandState,
+        stop: int,
+        shares: FloatArray | None,
+    ) -> BandState:
+        """Advance to slot `stop` within a look that `run` has returned, in which no flow ends up to there."""
+        return self.run(flows, state, stop, shares, state.slot)[0]
+
+    def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:
         """Return the state with the average and airtime of new flows, for a scheduler that decides in every slot.
 
         Args:
@@ -179,13 +254,13 @@ class BandRules:
             average = np.where(new, rates / others, average)
         return replace(state, average=average, airtime=airtime)
 
-    def _of(self, flows: Sequence[BandFlow]) -> npt.NDArray[np.intp]:
+    def _of(self, flows: BandFlows) -> npt.NDArray[np.intp]:
         """Return the group [n] of each flow; 0 without groups."""
         if self.groups is None:
             return np.zeros(len(flows), dtype=np.intp)
         return np.array([self.groups.of(flow.id) for flow in flows], dtype=np.intp)
 
-    def _parts(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp], float]]:
+    def _parts(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp], float]]:
         """Return each group's rows and its part of the band."""
         if self.groups is None:
             return [(np.arange(len(flows)), 1.0)]
@@ -209,22 +284,20 @@ class BandRules:
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
         return sent_of + airtime * np.bincount(of, by_power, minlength=len(sent_of))
 
-    def _power(
-        self, flows: Sequence[BandFlow], first_slot: int, count: int, now: int, in_use: int
-    ) -> FloatArray:
+    def _power(self, flows: BandFlows, first_slot: int, count: int, now: int, in_use: int) -> FloatArray:
         """Return the power [n, count] of flows while `in_use` shares are in use in every cell."""
         # full power on one of n shares: interference on that share is n times as strong
         others = in_use if self.carrier.power == "full" else 1
         return np.stack([flow.power(first_slot, count, now, others) for flow in flows])
 
     def _run_by_slot(
-        self, flows: Sequence[BandFlow], state: BandState, stop: int, now: int
+        self, flows: BandFlows, state: BandState, stop: int, now: int
     ) -> tuple[BandState, list[int]]:
         """Implement `run` for a scheduler that decides in every slot."""
         power = self._power(flows, state.slot, stop - state.slot, now, 1)
-        snr = _snr(flows, 1)[:, None] * power
+        snr = flows.snr_beside(1)[:, None] * power
         efficiency = np.ascontiguousarray(self.carrier.efficiency(snr).T)
-        need, memory, unit_bits = _need(flows), self.scheduler.memory, self.carrier.unit_bits
+        need, memory, unit_bits = flows.need, self.scheduler.memory, self.carrier.unit_bits
         sent, got, average, airtime = state.sent, state.got.copy(), state.average.copy(), state.airtime.copy()
         sent_of, parts, of = state.sent_of, self._parts(flows), self._of(flows)
         view = self._view(flows, state)
@@ -248,7 +321,7 @@ class BandRules:
                 shared = power[:, i]
                 if self.carrier.power == "full":  # interference grows with the shares in use
                     shared = self._power(flows, view.slot, 1, now, in_use)[:, 0]
-                rate = self.carrier.share_rate(shares, _snr(flows, in_use) * shared)
+                rate = self.carrier.share_rate(shares, flows.snr_beside(in_use) * shared)
                 sent += weight * in_use
             if self.groups is not None:
                 sent_of = self._sent_of(sent_of, of, shares, weight)
@@ -274,18 +347,17 @@ class BandRules:
             raise ValueError(f"{self.scheduler} must give shares that sum to at most 1, got {shares.sum()}")
         return shares
 
-    def _view(self, flows: Sequence[BandFlow], state: BandState) -> Flows:
+    def _view(self, flows: BandFlows, state: BandState) -> Flows:
         """Return the scheduler's view of the flows at a slot boundary."""
-        static_power = [flow.static_power for flow in flows]
         # a scheduler that decides in every slot rates each flow alone; others assume a share per flow
         in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,
-            snr=_snr(flows, in_use) * [1.0 if power is None else power for power in static_power],
-            remaining_bits=(_need(flows) - state.got) * self.carrier.unit_bits,
-            static=np.array([power is not None for power in static_power]),
+            snr=flows.snr_beside(in_use) * flows.held_power,
+            remaining_bits=(flows.need - state.got) * self.carrier.unit_bits,
+            static=flows.static,
             slot=state.slot,
-            background=np.array([flow.background for flow in flows]),
+            background=flows.background,
         )
 
 
@@ -301,12 +373,3 @@ def check_neighbours(neighbours: float, carrier: Carrier) -> None:
         raise ValueError(
             f"with power {carrier.power} put interference into snr, not neighbours, got {neighbours}"
         )
-
-
-def _snr(flows: Sequence[BandFlow], in_use: int) -> FloatArray:
-    """Return the SNR [n] on the whole band with full power while `in_use` shares are in use in every cell."""
-    return np.array([flow.snr / (1.0 + in_use * flow.neighbours) for flow in flows])
-
-
-def _need(flows: Sequence[BandFlow]) -> FloatArray:
-    return np.array([flow.need for flow in flows])

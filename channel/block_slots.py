@@ -1,12 +1,12 @@
 """Slot-by-slot transfer of flows that share a band's resource blocks, see `edgefl.channel.resource_blocks`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_slots import BandFlow, BandRules, BandState
+from edgefl.channel.band_slots import BandFlows, BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
@@ -17,6 +17,29 @@ IntArray = npt.NDArray[np.int64]
 # latter are a multiple of every look. A scheduler that decides in every slot looks ahead slot by slot, so that a look
 # which a new flow voids costs as much as its slots
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
+# Served slots of a look ahead that are computed first, as most looks end there
+FIRST_SERVED = 8
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What flows did in the served slots of one look ahead.
+
+    first: number of slots before it that serve the direction. weights: [s]. totals: [n, s] sums of rates.
+    used: [n, s] blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
+    """
+
+    first: int
+    weights: FloatArray
+    totals: FloatArray
+    used: IntArray
+    history: FloatArray | None
+
+    def and_then(self, later: "_Look") -> "_Look":
+        """Return this look and the one after it, whose shares are held too."""
+        totals = np.concatenate([self.totals, later.totals], axis=1)
+        used = np.concatenate([self.used, later.used], axis=1)
+        return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
 
 
 @dataclass(frozen=True)
@@ -35,56 +58,85 @@ class BlockRules(BandRules):
     control channel's limit on the devices in a slot, outdated reports.
     """
 
-    def begin(self, flows: Sequence[BandFlow], state: BandState) -> tuple[BandState, FloatArray | None]:
+    def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
             )
-        snr, most, widest = np.array([(flow.snr, flow.most, flow.widest) for flow in flows]).T
-        mean = self._link(snr, most, np.ones((len(flows), 1)))
-        return self._started(flows, state, self._alone(mean, self._widest(widest))[:, 0]), None
+        mean = self._link(flows.snr, flows.most, np.ones((len(flows), 1)))
+        return self._started(flows, state, self._alone(mean, self._widest(flows.widest))[:, 0]), None
 
     def run(
-        self, flows: Sequence[BandFlow], state: BandState, stop: int, shares: FloatArray | None, now: int
+        self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        frame = self.carrier.frame
-        weights = frame.weights_from(state.slot, stop - state.slot)
-        served = np.flatnonzero(weights)
-        if not len(served):
-            return replace(state, slot=stop), []
-        weights = weights[served]
-        snr, ceiling, need, widest = np.array(
-            [(flow.snr, flow.most, flow.need, flow.widest) for flow in flows]
-        ).T
-        power = _powers(flows, state.slot, stop - state.slot)
-        link = self._link(snr, ceiling, power if len(served) == power.shape[1] else power[:, served])
-        most = np.minimum(usable(link, self._steps, self._blocks), self._widest(widest))
-        airtime, average = state.airtime, state.average
+        frame, need = self.carrier.frame, flows.need
+        turn = np.arange(frame.turn(state.slot), frame.turn(stop))
+        if not len(turn):
+            return replace(state, slot=stop, seen=None), []
+        # most looks end soon with a flow
+        soon = len(turn) if shares is None else FIRST_SERVED
+        seen = self._looked(flows, state, turn[:soon], shares)
+        if len(turn) > soon and (seen.totals[:, -1] < need).all():
+            later = self._looked(flows, replace(state, got=seen.totals[:, -1]), turn[soon:], shares)
+            seen = seen.and_then(later)
+        ended = np.flatnonzero(seen.totals[:, -1] >= need)
+        if len(ended):
+            last = int(np.count_nonzero(seen.totals[ended] < need[ended, None], axis=1).min())
+            stop = frame.slot_of(seen.first + last) + 1
+            ended = np.flatnonzero(seen.totals[:, last] >= need)
+        return self._after(flows, state, seen, stop), ended.tolist()
+
+    def _looked(
+        self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
+    ) -> "_Look":
+        """Return what flows do in served slots from the state on, as if none ended."""
+        weights = self._weights[turn % len(self._weights)]
+        link, most = self._links(flows, state.slot, turn)
+        history = None
         if shares is not None:
-            given = self._held(flows, shares, most, frame.turns(state.slot + served))
+            given = self._held(flows, shares, most, turn)
         else:
-            alone = self._alone(link, self._widest(widest))
-            given, airtime, average = self._by_slot(
-                flows, state, link, alone, most, weights, state.slot + served
-            )
+            given, history = self._by_slot(flows, state, link, most, weights, turn)
         rates, used = self._carried(link, given)
-        totals = _summed(state.got, rates * weights)
-        ended = np.flatnonzero(totals[:, -1] >= need).tolist()
-        last = min((int(np.searchsorted(totals[i], need[i])) for i in ended), default=len(served) - 1)
-        got, used, weights = totals[:, last].copy(), used[:, : last + 1], weights[: last + 1]
+        return _Look(int(turn[0]), weights, _summed(state.got, rates * weights), used, history)
+
+    def within(
+        self,
+        flows: BandFlows,
+        state: BandState,
+        look: BandState,
+        stop: int,
+        shares: FloatArray | None,
+    ) -> BandState:
+        if self.carrier.frame.turn(state.slot) == self.carrier.frame.turn(stop):
+            return replace(state, slot=stop, seen=None)
+        return self._after(flows, state, look.seen, stop)
+
+    def _after(self, flows: BandFlows, state: BandState, seen: "_Look", stop: int) -> BandState:
+        """Return the state at a slot within a look; at least one slot after the given state serves."""
+        turn = self.carrier.frame.turn
+        begin, end = turn(state.slot) - seen.first, turn(stop) - seen.first
+        used, weights = seen.used[:, begin:end], seen.weights[begin:end]
         busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
         if self.carrier.power == "full":
-            at_power = busy * np.minimum(used * np.minimum(ceiling / (snr * self._blocks), 1.0)[:, None], 1.0)
+            on_block = np.minimum(flows.most / (flows.snr * self._blocks), 1.0)
+            at_power = busy * np.minimum(used * on_block[:, None], 1.0)
             on = _summed(on.T.ravel(), np.concatenate([busy, at_power]))[:, -1].reshape(2, -1).T
         if self.groups is not None:
             parts = (used * weights).sum(axis=1) / self._blocks
             sent_of = sent_of + np.bincount(self._of(flows), parts, minlength=len(sent_of))
-        slot = state.slot + int(served[last]) + 1 if ended else stop
+        airtime, average = state.airtime, state.average
+        if seen.history is not None:
+            airtime, average = seen.history[end - 1].copy()
         sent = state.sent + float(np.add.reduce(busy, axis=None))
-        return (
-            BandState(slot, sent, got, average, airtime, sent_of, on),
-            np.flatnonzero(got >= need).tolist() if ended else [],
-        )
+        got = seen.totals[:, end - 1].copy()
+        return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """The weights of a period's slots that serve the direction."""
+        weights = np.asarray(self.carrier.frame.weights, dtype=float)
+        return weights[weights > 0]
 
     @property
     def _blocks(self) -> int:
@@ -97,9 +149,39 @@ class BlockRules(BandRules):
 
     def _link(self, snr: FloatArray, most: FloatArray, power: FloatArray) -> BlockLink:
         """Return the flows' SNR on blocks, from their means [n] and |h|^2 [n, s]."""
+        alone = None
         if self.carrier.power == "full":
-            return BlockLink((snr * self._blocks)[:, None] * power, most[:, None] * power)
-        return BlockLink(None, np.minimum(snr, most)[:, None] * power)
+            alone, snr_on_block = (snr * self._blocks)[:, None] * power, most[:, None] * power
+        else:
+            snr_on_block = np.minimum(snr, most)[:, None] * power
+        return BlockLink(alone, snr_on_block, self._steps and self._steps.efficiency(snr_on_block))
+
+    def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
+        """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and the most blocks that they can use."""
+        block = slot // MOST_AT_ONCE
+        new = [flow for flow in flows if block not in flow.links]
+        if new:
+            self._draw(BandFlows(new), block)
+        first = int(turn[0]) - self.carrier.frame.turn(block * MOST_AT_ONCE)
+        slots = slice(first, first + len(turn))
+        most, rate, usable_, *alone = np.array([flow.links[block][:, slots] for flow in flows]).swapaxes(0, 1)
+        link = BlockLink(alone[0] if alone else None, most, self._steps and rate)
+        return link, usable_.astype(np.int64)
+
+    def _draw(self, flows: BandFlows, block: int) -> None:
+        """Compute what flows reach in a block of MOST_AT_ONCE slots, those of them that serve the direction."""
+        first_slot = block * MOST_AT_ONCE
+        power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
+        weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
+        link = self._link(flows.snr, flows.most, power if weights.all() else power[:, weights > 0])
+        usable_ = np.minimum(usable(link, self._steps, self._blocks), self._widest(flows.widest))
+        rate = link.most if link.rate is None else link.rate
+        rows = [link.most, rate, usable_, *([] if link.alone is None else [link.alone])]
+        for flow, own in zip(flows, np.stack(rows, axis=1), strict=True):
+            # plans look a block ahead, and may be discarded
+            for past in [at for at in flow.links if at < block - 1]:
+                del flow.links[past]
+            flow.links[block] = own
 
     def _carried(self, link: BlockLink, given: IntArray) -> tuple[FloatArray, IntArray]:
         rates, used = carried(link, given, self._steps, self.carrier.cap)
@@ -113,7 +195,7 @@ class BlockRules(BandRules):
         """Return [n, 1] the most blocks that flows' radios take, parts [n] of the band; at least one."""
         return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)[:, None]
 
-    def _quotas(self, flows: Sequence[BandFlow]) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
+    def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
         """Return each group's rows and its blocks."""
         if self.groups is None:
             return [(slice(None), self._blocks)]
@@ -121,10 +203,12 @@ class BlockRules(BandRules):
         blocks = rounded(np.array([part for _, part in parts]), self._blocks).tolist()
         return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
 
-    def _held(
-        self, flows: Sequence[BandFlow], shares: FloatArray, most: IntArray, turn: IntArray
-    ) -> IntArray:
+    def _held(self, flows: BandFlows, shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
         """Return [n, s] the blocks of flows with held shares of the band."""
+        if (
+            self.groups is None and (shares == shares[0]).all()
+        ):  # nothing is left over that another flow can use
+            return divide(most, self._blocks, turn)
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):
             if np.ptp(shares[rows]) == 0.0:
@@ -140,32 +224,36 @@ class BlockRules(BandRules):
 
     def _by_slot(
         self,
-        flows: Sequence[BandFlow],
+        flows: BandFlows,
         state: BandState,
         link: BlockLink,
-        alone: FloatArray,
         most: IntArray,
         weights: FloatArray,
-        slots: IntArray,
-    ) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Return the blocks [n, s] that the scheduler gives slot by slot, and airtime and average [n] after them.
+        turns: IntArray,
+    ) -> tuple[IntArray, FloatArray]:
+        """Return the blocks [n, s] that the scheduler gives slot by slot; airtime and average [s, 2, n] after each.
 
-        `alone` [n, s] is each flow's rate alone in the band. After the slot in which a flow ends no blocks are given.
+        After the slot in which a flow ends no blocks are given.
         """
-        turn = self.carrier.frame.turns(slots)
+        widest = self._widest(flows.widest)
+        alone = np.ascontiguousarray(self._alone(link, widest).T)  # each flow's rate alone in the band
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
-        memory, given = self.scheduler.memory, np.zeros_like(most)
+        memory, given, history = (
+            self.scheduler.memory,
+            np.zeros_like(most),
+            np.empty((len(turns), 2, len(flows))),
+        )
         view = self._view(flows, state)
-        view.average, view.airtime, alone = average, airtime, np.ascontiguousarray(alone.T)
-        need, quotas = np.array([flow.need for flow in flows]), self._quotas(flows)
+        view.average, view.airtime = average, airtime
+        need, quotas = flows.need, self._quotas(flows)
         targets = np.minimum(most, self._to_target(flows)[:, None])
-        for i, weight in enumerate(weights.tolist()):
-            view.slot, view.efficiency = int(slots[i]), alone[i]
+        for i, (weight, turn) in enumerate(zip(weights.tolist(), turns.tolist(), strict=True)):
+            view.slot, view.efficiency = self.carrier.frame.slot_of(turn), alone[i]
             for rows, quota in quotas:
                 some = view if isinstance(rows, slice) else view.some(rows, quota / self._blocks)
                 given[rows, i] = in_order(self.scheduler.order(some), targets[rows, i], quota)
             now = slice(i, i + 1)
-            given[:, now] = self._all_given(given[:, now], most[:, now], turn[now])
+            given[:, now] = self._all_given(given[:, now], most[:, now], turns[now])
             rate = self._carried(link.at(now), given[:, now])[0][:, 0]
             got += weight * rate
             airtime += weight * given[:, i] / self._blocks
@@ -174,38 +262,24 @@ class BlockRules(BandRules):
                 decay = memory**weight  # a special slot counts by its length
                 average *= decay
                 average += (1.0 - decay) * rate
+            history[i] = airtime, average
             if (got >= need).any():
                 break
-        return given, airtime, average
+        return given, history
 
-    def _to_target(self, flows: Sequence[BandFlow]) -> IntArray:
+    def _to_target(self, flows: BandFlows) -> IntArray:
         """Return [n] the blocks over which each flow's power reaches the target of power control, at least one.
 
         Without power control, and in the downlink, these are all blocks.
         """
         reached = np.full(len(flows), float(self._blocks))
         if self.carrier.power == "full":
-            reached = np.array(
-                [flow.snr * self._blocks / flow.most if flow.most < np.inf else np.inf for flow in flows]
-            )
+            reached = np.where(flows.most < np.inf, flows.snr * self._blocks / flows.most, np.inf)
         return np.clip(reached, 1, self._blocks).astype(np.int64)
-
-
-def _powers(flows: Sequence[BandFlow], first_slot: int, count: int) -> FloatArray:
-    """Return [n, count] |h|^2 over noise and interference of flows in slots of one block of MOST_AT_ONCE."""
-    block, start = divmod(first_slot, MOST_AT_ONCE)
-    new = [flow for flow in flows if block not in flow.powers]
-    if new:
-        links = [flow.fading for flow in new]
-        drawn = power_of_all(links, block * MOST_AT_ONCE, MOST_AT_ONCE)
-        for flow, power in zip(new, drawn, strict=True):
-            # plans look a block ahead, and may be discarded
-            flow.powers = {at: of for at, of in flow.powers.items() if at >= block - 1} | {block: power}
-    return np.array([flow.powers[block][start : start + count] for flow in flows])
 
 
 def _summed(begin: FloatArray, rows: FloatArray) -> FloatArray:
     """Return [n, s] cumulative sums, in order, so that rounding does not depend on where a run begins."""
     rows = rows.copy()
     rows[:, 0] += begin
-    return np.cumsum(rows, axis=1, out=rows)
+    return np.add.accumulate(rows, axis=1, out=rows)

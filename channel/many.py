@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
+from edgefl.channel.fading_pages import PagedFading
 from edgefl.channel.many_links import power_of_many
 from edgefl.channel.rates import rate_moments
 from edgefl.channel.tdd import Direction
@@ -28,6 +29,8 @@ IntArray = npt.NDArray[np.int64]
 _LARGEST_CHUNK = 2**20
 # Slots read beyond the expected rest of the transfers at first; doubled each time
 _MORE_SLOTS = 8
+# Part of the expected rest that is read at once if only whole pages are read
+_SURE = 0.7
 # Rounding differs between one number and an array by far less than this, relative.
 _CLOSE = 1e-9
 
@@ -122,27 +125,53 @@ def _drawn(
 ) -> IntArray:
     """Return [n] the `Flow.slots_exact` of transfers with something to send over links that fade."""
     slots, got = np.zeros(len(need), np.int64), np.zeros(len(need))
-    left, done, more = np.arange(len(need)), 0, _MORE_SLOTS
+    left, done, more = np.arange(len(need)), np.zeros_like(slots), _MORE_SLOTS
+    page = _short_page(links)
+    if page * len(need) > _LARGEST_CHUNK:
+        page = 1
     while left.size:
         # the rest have all been read equally far
         rest = (need[left] - got[left]) / mean[left]
-        enough = int(min(rest.max(), 2.0 * rest.mean())) + more
-        largest = min(_LARGEST_CHUNK // len(left), CHUNK_BLOCKS * BLOCK, MAX_SLOTS - done)
-        count = max(1, min(enough, largest))
-        at = first[left] + done
-        power = power_of_many(links, at, count)
-        rates = carrier.efficiency(snr[left, None] * power)
+        at = first[left] + done[left]
+        if page > 1:  # of each link only the pages that it needs
+            before, count = (
+                at % page,
+                page * max(1, int(_SURE * min(rest.min(), CHUNK_BLOCKS * BLOCK) / page)),
+            )
+        else:
+            enough = int(min(rest.max(), 2.0 * rest.mean())) + more
+            before, count = np.zeros_like(at), max(1, enough)
+        count = min(count, max(page, _LARGEST_CHUNK // len(left) // page * page), CHUNK_BLOCKS * BLOCK)
+        rates = carrier.efficiency(snr[left, None] * power_of_many(links, at - before, count))
         if not carrier.frame.plain:
-            rates *= carrier.frame.weights_at(at[:, None] + np.arange(count))
+            rates *= _weights(carrier, at - before, count)
+        if before.any():
+            rates[np.arange(count) < before[:, None]] = 0.0
         # summed in order, so that rounding does not depend on the number read at once
         rates[:, 0] += got[left]
         totals = np.cumsum(rates, axis=1)
         got[left] = totals[:, -1]
         ended = totals[:, -1] >= need[left]
         some = left[ended]
-        slots[some] = done + 1 + np.count_nonzero(totals[ended] < need[some, None], axis=1)
-        left, done, more = left[~ended], done + count, 2 * more
+        short = np.count_nonzero(totals[ended] < need[some, None], axis=1)
+        slots[some] = done[some] - before[ended] + 1 + short
+        done[left] += count - before
+        left, more = left[~ended], 2 * more
         links = [link for link, over in zip(links, ended.tolist(), strict=True) if not over]
-        if left.size and done == MAX_SLOTS:
+        if done[left].max(initial=0) >= MAX_SLOTS or slots.max(initial=0) > MAX_SLOTS:
             raise ValueError(endless(f"its {MAX_SLOTS} slots carried too little", MAX_SLOTS))
     return slots
+
+
+def _short_page(links: Sequence[Fading]) -> int:
+    """Return the slots of a page of these links' fading, or 1 if they differ or a page is long."""
+    sizes = {link.slots if isinstance(link, PagedFading) and not link.static else 1 for link in links}
+    size = sizes.pop() if len(sizes) == 1 else 1
+    return size if size < BLOCK else 1
+
+
+def _weights(carrier: Carrier, first_slots: IntArray, count: int) -> FloatArray:
+    """Return the frame's weights [transfers, count] from each first slot on."""
+    frame = carrier.frame
+    phases = np.stack([frame.weights_from(phase, count) for phase in range(frame.period)])
+    return phases[first_slots % frame.period]

@@ -25,13 +25,14 @@ class PacketErrors(ABC):
             snr: [...] mean on the band of each packet, above 0. static: [...] True for a link that does not fade.
         """
 
-    def hit(self, fading: Fading, snr: float, end_slot: int) -> bool:
-        """Draw whether a packet that ends at a slot is lost: a function of link and slot, independent of other draws.
+    def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
+        """Return the probability that a packet arrives, and whether it is lost: drawn by link and end slot alone.
 
         Args:
             snr: mean on the packet's band; for a static link it includes |h|^2.
         """
-        return bool(fading.generator(end_slot, STREAM).random() >= self.arrives(snr, fading.static))
+        arrives = float(self.arrives(snr, fading.static))
+        return arrives, bool(fading.generator(end_slot, STREAM).random() >= arrives)
 
 
 @dataclass(frozen=True)

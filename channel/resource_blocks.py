@@ -76,15 +76,17 @@ class BlockLink:
     block than power control allows.
 
     alone: the SNR with all of the flow's power on one block; None for a transmitter with the same power on every
-    block. most: the SNR with the power that power control allows on a block.
+    block. most: the SNR with the power that power control allows on a block. rate: a table's rate at it, if known.
     """
 
     alone: FloatArray | None
     most: FloatArray
+    rate: FloatArray | None = None
 
     def at(self, slots: slice) -> "BlockLink":
         """Return some of the slots."""
-        return BlockLink(None if self.alone is None else self.alone[:, slots], self.most[:, slots])
+        some = [of if of is None else of[:, slots] for of in (self.alone, self.rate)]
+        return BlockLink(some[0], self.most[:, slots], some[1])
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
@@ -123,7 +125,7 @@ def carried(
             snr = np.minimum(link.alone / np.maximum(given, 1), link.most)
         rate = np.log1p(snr) / np.log(2.0)
         return given * (rate if cap is None else np.minimum(rate, cap)), given
-    used, rates = given, given * steps.efficiency(link.most)
+    used, rates = given, given * (steps.efficiency(link.most) if link.rate is None else link.rate)
     if link.alone is None:
         return rates, given
     with np.errstate(invalid="ignore"):  # without power control, 0 blocks times infinity

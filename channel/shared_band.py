@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgefl.channel.band_slots import BandFlow, BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.band_slots import BandFlow, BandFlows, BandRules, BandState, Groups, check_neighbours
 from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
@@ -60,8 +60,9 @@ class SharedBand:
             groups: groups of flows that get parts of the band by weight, each shared by the scheduler, or None.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
-        self._flows: list[BandFlow] = []
+        self._flows = BandFlows()
         self._done: list[BandFlow] = []
+        self._ids: set[Hashable] = set()  # of all these flows
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
@@ -124,7 +125,7 @@ class SharedBand:
             ValueError: an argument is out of range, the slot is past, a flow that ends before it has not been
                 returned by `settle`, or the transfer would not end even if alone.
         """
-        if any(flow.id == id_ for flow in (*self._flows, *self._done)):
+        if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")
         carrier = self._band.carrier
         check_snr(snr_whole_band)
@@ -145,10 +146,11 @@ class SharedBand:
             most_snr,
             widest,
         )
+        self._ids.add(id_)
         if need == 0:
             self._done.append(flow)
             return
-        self._flows.append(flow)
+        self._flows = BandFlows((*self._flows, flow))
         self._state = self._state.with_new()
         self._plan = None
 
@@ -163,7 +165,8 @@ class SharedBand:
         flow = self._flows[self._row(id_)]
         flow.snr, flow.most = snr_whole_band, most_snr
         flow.blocks.clear()  # its interference may have changed
-        flow.powers = {}
+        flow.links.clear()
+        self._flows = BandFlows(self._flows)  # with its new numbers
         self._plan = None
 
     def pause(self, slot: int, paused: bool) -> None:
@@ -222,8 +225,9 @@ class SharedBand:
             ValueError: the slot is past, or flows end before it.
         """
         self._advance(slot)
-        done, self._done = self._done, []
-        return [flow.id for flow in done]
+        done, self._done = [flow.id for flow in self._done], []
+        self._ids.difference_update(done)
+        return done
 
     def moved_bits(self, id_: Hashable) -> float:
         """Return the bits that a flow has moved up to the settled slot.
@@ -260,6 +264,7 @@ class SharedBand:
             self._done = [flow for flow in self._done if flow.id != id_]
         else:
             self._drop([self._row(id_)])
+        self._ids.remove(id_)
         return bits
 
     def _row(self, id_: Hashable) -> int:
@@ -273,7 +278,7 @@ class SharedBand:
             self._sent |= {
                 self._flows[i].id: self._state.on[i].tolist() for i in rows if not self._flows[i].background
             }
-        self._flows = [flow for i, flow in enumerate(self._flows) if i not in rows]
+        self._flows = BandFlows(flow for i, flow in enumerate(self._flows) if i not in rows)
         self._state = self._state.without(rows)
         self._plan = None
 
@@ -298,7 +303,8 @@ class SharedBand:
         later = bisect_right(plan.states, slot, key=lambda state: state.slot)
         self._state = plan.states[later - 1]
         if self._state.slot < slot:
-            self._state, _ = self._band.run(self._flows, self._state, slot, plan.shares, self._state.slot)
+            look = plan.states[later]
+            self._state = self._band.within(self._flows, self._state, look, slot, plan.shares)
         plan.states[:later] = [self._state]
         if plan.ended and end == slot:
             self._done = [self._flows[i] for i in plan.ended]

@@ -113,6 +113,7 @@ class Frame:
         # airtime before slots 0, 1, ..., period
         self._before = list(accumulate(weights, initial=0.0))
         self._airtime = self._before[-1]
+        self._served = [slot for slot, weight in enumerate(weights) if weight > 0]
         self._tiled = np.empty(0)  # weights from slot 0 on, as far as requested
         self.mean = self._airtime / self.period
 
@@ -133,12 +134,15 @@ class Frame:
         periods, rest = divmod(first_slot % self.period + slots, self.period)
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
-    def turns(self, slots: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return how many slots before each of these serve the direction at all; same shape."""
-        serves = np.asarray(self.weights) > 0
-        before: npt.NDArray[np.int64] = np.cumsum(serves) - serves
-        periods, rest = np.divmod(slots, self.period)
-        return np.asarray(periods * np.count_nonzero(serves) + before[rest])
+    def turn(self, slot: int) -> int:
+        """Return how many slots before this one serve the direction at all."""
+        periods, rest = divmod(slot, self.period)
+        return periods * len(self._served) + bisect_left(self._served, rest)
+
+    def slot_of(self, turn: int) -> int:
+        """Return the slot that serves the direction after `turn` others."""
+        periods, rest = divmod(turn, len(self._served))
+        return periods * self.period + self._served[rest]
 
     def slots(self, first_slot: int, airtime: float) -> int:
         """Return the smallest number of slots from first_slot on that have at least this airtime, up to rounding."""

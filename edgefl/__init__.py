@@ -18,8 +18,9 @@ from edgefl.errors import EdgeflError, in_python
 from edgefl.version import __version__
 
 if TYPE_CHECKING:
-    from edgefl.commands.python_look import costs, describe, preview, report, sweep, validate
-    from edgefl.commands.python_study import compare, study
+    from edgefl.commands.python_look import describe, preview, report, validate
+    from edgefl.commands.python_reports import compare, costs, sweep
+    from edgefl.commands.python_study import study
     from edgefl.run.api import resume, simulate
     from edgefl.run.results import Results, StudyResults
     from edgefl.run.trained_models import TrainedModule, load_model
@@ -52,13 +53,14 @@ __all__ = [
 
 # Imported on first use: `edgefl --help` need not wait for PyTorch.
 _LAZY = {
-    "commands.python_look": ("costs", "describe", "preview", "report", "sweep", "validate"),
+    "commands.python_look": ("describe", "preview", "report", "validate"),
     "run.api": ("resume", "simulate"),
     "run.results": ("Results", "StudyResults"),
     "run.trained_models": ("TrainedModule", "load_model"),
     "run.world_record": ("Recording", "record"),
     "scenario.scenario": ("Scenario", "load_scenario"),
-    "commands.python_study": ("compare", "study"),
+    "commands.python_reports": ("compare", "costs", "sweep"),
+    "commands.python_study": ("study",),
 }
 
 

@@ -4,7 +4,7 @@ A session is a sequence of stages, a stage a sequence of rounds: the server loop
 learner yields, and each round calls its stage to train, then to aggregate the updates that arrived.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -225,6 +225,16 @@ class LocalRound:
 
 
 @dataclass(frozen=True)
+class LocalRoundUnderWay(LocalRound):
+    """A round that is still being trained beside the clock: all but its scalars is known.
+
+    whole: waits until it is trained, and returns it with its scalars.
+    """
+
+    whole: Callable[[], LocalRound] = field(kw_only=True)
+
+
+@dataclass(frozen=True)
 class Expected:
     """The work that devices would do in a round of a stage, one entry each, known before they are chosen.
 
@@ -288,10 +298,14 @@ class Stage(Protocol):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins now."""
 
-    def aggregate(self, ids: Sequence[int]) -> None:
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         """Aggregate the updates that arrived: the latest outstanding one of each of these devices.
 
         A device has at most one update under way, so its id names the update. Never called without ids.
+
+        Args:
+            weights: of each update, with a server that weights them (`synchronous`, `unbiased`): the model moves by
+                the sum of weight x share x change, where shares are of the data of all participants of the round.
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:

@@ -113,6 +113,7 @@ def in_python(function: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
         except ValueError as error:
             raise EdgeflError(_with_arguments(str(error), function)) from error
 
+    call.__doc__ = (function.__doc__ or "").replace("        ValueError: ", "        EdgeflError: ")
     return call
 
 

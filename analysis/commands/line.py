@@ -34,7 +34,7 @@ def compare() -> None:
     """
 
 
-@app.command(cls=command_for("sweep.sweep", "load_settings", explains=True))
+@app.command(cls=command_for("sweep.sweep", explains=True))
 def sweep() -> None:
     """Draw the cost of a target against the swept key, maps of two keys, and time against energy.
 
@@ -48,7 +48,7 @@ def sweep() -> None:
     """
 
 
-@app.command(cls=command_for("settings.compare_settings", "load_settings", explains=True))
+@app.command(cls=command_for("settings.compare_settings", explains=True))
 def settings() -> None:
     """Compare the variants in every setting of a study's grid.
 
@@ -68,7 +68,7 @@ def drift() -> None:
     """
 
 
-@app.command(cls=command_for("network.report_network", "load_as_variants"))
+@app.command(cls=command_for("network.report_network"))
 def network() -> None:
     """Count handovers, ping-pong, interruptions, wasted bits and joules.
 
@@ -78,7 +78,7 @@ def network() -> None:
     """
 
 
-@app.command(cls=command_for("choosing.report_choice", "load_settings"))
+@app.command(cls=command_for("choosing.report_choice"))
 def choose() -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
 
@@ -90,7 +90,7 @@ def choose() -> None:
     """
 
 
-@app.command(cls=command_for("fairness.report_fairness", "load_as_variants"))
+@app.command(cls=command_for("fairness.report_fairness"))
 def fairness() -> None:
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 
@@ -102,7 +102,7 @@ def fairness() -> None:
     """
 
 
-@app.command(cls=command_for("theory.report_theory", "load_as_variants"))
+@app.command(cls=command_for("theory.report_theory"))
 def theory() -> None:
     """Compare the bound of the journal paper's Theorem 1, term by term, with the gradients of a run.
 
@@ -135,11 +135,16 @@ def papers(
         typer.Option(metavar="DIR", help="Folder of a finished study to compare; may be repeated."),
     ] = None,
     record: Annotated[
-        bool, typer.Option("--record", help="With --runs: keep the numbers for `papers` and --audit.")
+        bool,
+        typer.Option("--record", help="With --runs or --run: keep the numbers for `papers` and --audit."),
     ] = False,
     audit: Annotated[
         bool, typer.Option("--audit", help="Write the page of all numbers that were compared.")
     ] = False,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="PAPER", help="Compute the numbers of a paper again; `cheap`: all quick ones."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write a page. Default: standard output.")] = None,
 ) -> None:
     """List papers and their tables: what was run, what a run needs, their numbers and ours.
@@ -153,11 +158,17 @@ def papers(
         edgefl papers journal XIV
 
         edgefl papers --runs runs/table_x --out comparison.md
+
+        edgefl papers --run cheap
     """
     from edgefl.analysis.reports import papers as known
+    from edgefl.analysis.reports.paper_scripts import rerun
     from edgefl.analysis.reports.reproduction import page, reproduce
 
-    if runs and record:
+    if run:
+        for line in rerun(run, record):
+            print(line, flush=True)
+    elif runs and record:
         print("\n".join(known.record_studies(runs)))
     elif runs or audit:
         text = page([reproduce(folder) for folder in runs]) if runs else known.audit(known.papers())
@@ -169,7 +180,7 @@ def papers(
         known.show(paper, result)
 
 
-@app.command(cls=command_for("costs.report_costs", "load_as_variants"))
+@app.command(cls=command_for("costs.report_costs"))
 def costs() -> None:
     """Break down energy and time; count the epochs, transmissions and storage that adapting to drift costs.
 

@@ -3,7 +3,6 @@
 import inspect
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import Annotated, Any, ClassVar
@@ -13,7 +12,7 @@ from typer.core import TyperCommand
 
 from edgefl.analysis.page.formatting import placed
 from edgefl.analysis.page.words import complain
-from edgefl.analysis.runs.choices import Explain, Folders, Json, Names, Out, Partial, Quiet
+from edgefl.analysis.runs.choices import Explain, Folders, Json, Quiet
 
 
 class ReadingCommand(TyperCommand):
@@ -42,12 +41,10 @@ class _ReportCommand(ReadingCommand):
 
     Attributes:
         report: `MODULE.FUNCTION`, the function that measures runs and writes files.
-        load: the function that reads the runs for it.
         explains: whether its report has more to explain on request.
     """
 
     report: ClassVar[str]
-    load: ClassVar[str]
     explains: ClassVar[bool]
 
     @property
@@ -68,13 +65,9 @@ class _ReportCommand(ReadingCommand):
         name, _, function = self.report.partition(".")
         module = import_module(f"edgefl.analysis.reports.{name}")
         measure = getattr(module, function)
-        own = list(_options(measure))
 
         def command(
             runs: Folders,
-            partial: Partial = False,
-            names: Names = None,
-            out: Out = None,
             json: Json = False,
             quiet: Quiet = False,
             *,
@@ -82,56 +75,33 @@ class _ReportCommand(ReadingCommand):
             **options: Any,
         ) -> None:
             from edgefl.analysis.page.report import Report
-            from edgefl.analysis.runs import load
 
-            read = getattr(load, self.load)(runs, names=names or (), partial=partial)
-            found = measure(read, out=out, **_given(own, options))
+            found = measure(
+                *runs, **{name: value for name, value in options.items() if value not in (None, [])}
+            )
             report = found if isinstance(found, Report) else module.report(found)
             report.tell(self.name or name, as_json=json, quiet=quiet, explain=explain)
 
-        *common, explain, _ = inspect.signature(command).parameters.values()
-        of_report = [_read(option) for _, options in own for option in options]
-        signature = inspect.Signature([*common, *of_report, *[explain] * self.explains])
-        command.__signature__ = signature  # type: ignore[attr-defined]
-        command.__annotations__ = {name: option.annotation for name, option in signature.parameters.items()}
+        folders, json, quiet, explain, _ = inspect.signature(command).parameters.values()
+        partial, names, out, *own = map(_read, list(inspect.signature(measure).parameters.values())[1:])
+        options = [folders, partial, names, out, json, quiet, *own, *[explain] * self.explains]
+        command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        command.__annotations__ = {option.name: option.annotation for option in options}
         app = typer.Typer(add_completion=False)
         app.command()(command)
         return typer.main.get_command(app)
 
 
-def command_for(report: str, load: str = "load_runs", *, explains: bool = False) -> type[_ReportCommand]:
+def command_for(report: str, *, explains: bool = False) -> type[_ReportCommand]:
     """Return the class of a command that prints the result of `reports.MODULE.FUNCTION`."""
-    return type("ReportCommand", (_ReportCommand,), {"report": report, "load": load, "explains": explains})
-
-
-Asked = tuple[
-    inspect.Parameter, list[inspect.Parameter]
-]  # of a report's function: a parameter and its options
-
-
-def _options(measure: Any) -> Iterator[Asked]:
-    """Yield each parameter of a report's function after the runs, with its option; a dataclass has one per field."""
-    for one in list(inspect.signature(measure).parameters.values())[1:]:
-        if is_dataclass(kind := one.annotation):
-            yield one, [one.replace(name=f.name, default=f.default, annotation=f.type) for f in fields(kind)]
-        elif one.name != "out":
-            yield one, [one]
+    return type("ReportCommand", (_ReportCommand,), {"report": report, "explains": explains})
 
 
 def _read(option: inspect.Parameter) -> inspect.Parameter:
     """Return an option as Typer reads it; a type that follows the help in its annotation replaces its own type."""
+    option = option.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words, *typed = option.annotation.__metadata__
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option
-
-
-def _given(own: list[Asked], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a report's function for the given options; others keep their defaults."""
-    given = {name: value for name, value in options.items() if value not in (None, [])}
-    for one, several in own:
-        if several != [one]:  # a value of several options
-            values = {option.name: given.pop(option.name) for option in several if option.name in given}
-            given[one.name] = one.annotation(**values)
-    return given
 
 
 def _each_named(arguments: Sequence[str]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MultipleLocator
 
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.lines import label_lines
-from edgefl.analysis.figures.style import SOFT, Styles, plain, whole
+from edgefl.analysis.figures.style import SOFT, Styles, note, plain, whole
 from edgefl.analysis.measures.service import Services
 from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
 from edgefl.analysis.runs.clock import HOURS, Clock, of_day
@@ -66,18 +66,12 @@ def draw_by_clock(
         clip_on=False, zorder=5,
     )  # fmt: skip
     times_s = np.linspace(0.0, last_s, POINTS)
-    people = _served(services, sessions, times_s)
+    of = services[(sessions["variant"].iloc[0], sessions["seed"].iloc[0])]
+    people = np.sum([of.at(int(cell), times_s) for cell in sessions["cell"].unique()], axis=0)
     below.fill_between(place(times_s), people, step="post", color="#c9ced3", linewidth=0, zorder=2)
     below.set_ylim(0, 1.1 * max(1.0, float(people.max())))
     whole(below)
     below.set_ylabel("devices")
-
-
-def _served(services: Services, sessions: pd.DataFrame, times_s: np.ndarray) -> np.ndarray:
-    """Count the devices served by all cells with a federation, in the run of these sessions."""
-    of = services[(sessions["variant"].iloc[0], sessions["seed"].iloc[0])]
-    counts = [of.at(int(cell), times_s) for cell in sessions["cell"].unique()]
-    return np.sum(counts, axis=0)
 
 
 def time_axis(
@@ -102,9 +96,6 @@ def time_axis(
             ax.axvline(HOURS * midnight, color="#9aa0a6", linewidth=0.8, zorder=1)
     for midnight in midnights:
         if midnight:
-            below.annotate(
-                f"day {midnight + 1}", (HOURS * midnight, 1), xytext=(3, -9), fontsize=7.5, color=SOFT,
-                xycoords=("data", "axes fraction"), textcoords="offset points",
-            )  # fmt: skip
+            note(below, f"day {midnight + 1}", (HOURS * midnight, 1), (3, -9), top=True, color=SOFT)
     below.set_xlabel("time of day", labelpad=2)
     return clock.hours

@@ -16,7 +16,7 @@ from edgefl.analysis.figures.lines import (
     session_bands,
     with_elapsed,
 )
-from edgefl.analysis.figures.style import INK, Styles, heading, plain, styles_of
+from edgefl.analysis.figures.style import INK, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import RECURRING, Comparison
 from edgefl.analysis.measures.service import Services
@@ -211,9 +211,8 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
     for bar in bars.itertuples():
         x = bar.group + (order.index(bar.variant) - (len(order) - 1) / 2) * width
         colour, open_ended = styles[bar.variant]["color"], bar.missed > 0
-        look = (
-            {"facecolor": "white", "edgecolor": colour, "hatch": "/////"} if open_ended else {"color": colour}
-        )
+        hatched = {"facecolor": "white", "edgecolor": colour, "hatch": "/////"}
+        look = hatched if open_ended else {"color": colour}
         ax.bar(x, bar.mean, width * 0.92, linewidth=0.9, zorder=3, **look)
         spread = bar.std if bar.std > 0 else 0.0
         if spread:
@@ -221,7 +220,7 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
         if len(bars) <= MOST_BARS_WITH_VALUES:
             text = f"{'>' if open_ended else ''}{amount(bar.mean)}"
             top = (x, bar.mean + spread)
-            ax.annotate(text, top, (0, 2), textcoords="offset points", ha="center", fontsize=7.5, color=INK)
+            note(ax, text, top, (0, 2), ha="center")
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))
     ax.set_xlim(middle - half, middle + half)
     ax.set_xticks(range(len(groups)), groups)

@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import legend, panels, series_styles
-from edgefl.analysis.figures.style import SOFT
+from edgefl.analysis.figures.style import SOFT, legend, panels, series_styles
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import Comparison
 from edgefl.analysis.measures.service import Service, Services

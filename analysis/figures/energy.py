@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, plain
+from edgefl.analysis.figures.style import DPI, INK, PALETTE, SOFT, note, plain
 from edgefl.analysis.measures.energy import NOMINAL_V, SHARES, energy_of_all, groups
 from edgefl.analysis.page.formatting import ENERGY_UNITS, amount, unit_for, with_unit
 
@@ -63,7 +63,7 @@ def energy_figure(by_class: pd.DataFrame, variants: Sequence[str]) -> Figure:
         lines = with_unit(of["energy_j"], ENERGY_UNITS), battery_words(of)
         for text, up, look in zip(lines, (5.5, -5.5), texts, strict=True):
             at = (of["total_j"] / size, place)
-            ax.annotate(text, at, xytext=(5, up), textcoords="offset points", va="center", **look)
+            note(ax, text, at, (5, up), va="center", **look)
     ax.set_yticks(places, list(bars))
     ax.tick_params(axis="y", length=0, labelsize=9)
     ax.set_xlabel(f"energy of the devices ({unit}); mAh at {NOMINAL_V} V")

@@ -4,12 +4,13 @@ import math
 import re
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from edgefl.analysis.figures.style import INK, SOFT, Styles, plain
+from edgefl.analysis.figures.style import INK, SOFT, Styles, note, plain
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.page.formatting import compact_labels
@@ -107,17 +108,8 @@ def pilots_matter(sessions: pd.DataFrame) -> bool:
 def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
     """Write lines of text above the axes at x, the first in bold, the last small and grey."""
     for line, word in enumerate(reversed(words)):
-        ax.annotate(
-            word,
-            (x, 1),
-            xytext=(0, 4 + 11 * line),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8 if line == len(words) - 1 else 7.5,
-            fontweight="bold" if line == len(words) - 1 else "normal",
-            color=INK if line else SOFT,
-        )
+        look: dict[str, Any] = {"fontsize": 8, "fontweight": "bold"} if line == len(words) - 1 else {}
+        note(ax, word, (x, 1), (0, 4 + 11 * line), top=True, ha="center", color=INK if line else SOFT, **look)
 
 
 def in_lines(name: str) -> list[str]:

@@ -13,7 +13,7 @@ from matplotlib.patches import Circle, Patch, PathPatch, Polygon
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
-from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.figures.style import INK, PALETTE, SOFT, note
 from edgefl.analysis.runs.places import Ground
 
 ELSEWHERE, EDGE = "#8d969e", "#ccd3d9"
@@ -26,6 +26,7 @@ MOST_NUMBERED, MOST_AREAS = 21, 40  # cells, and names of areas
 MANY = 150  # marks of the usual size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
+NAME: dict[str, Any] = {"ha": "center", "path_effects": HALO, "annotation_clip": True}
 
 
 class MapDrawing:
@@ -140,19 +141,9 @@ class MapDrawing:
             close_m = CLOSE * self._half_m
             taken = any(math.hypot(x - other_x, low - other_y) < close_m for other_x, other_y in named)
             named.append((float(x), float(high if taken else low)))
-            self._axes.annotate(
-                area["name"].replace("_", " "),
-                named[-1],
-                xytext=(0, 3 if taken else -3),
-                textcoords="offset points",
-                fontsize=9,
-                color=SOFT,
-                ha="center",
-                va="bottom" if taken else "top",
-                zorder=3,
-                path_effects=HALO,
-                annotation_clip=True,
-            )
+            up, side = (3, "bottom") if taken else (-3, "top")
+            about: dict[str, Any] = {"fontsize": 9, "color": SOFT, "va": side, "zorder": 3}
+            note(self._axes, area["name"].replace("_", " "), named[-1], (0, up), **about, **NAME)
 
     def _sites(self, layout: Mapping[str, Any]) -> None:
         sites_m, cell = np.array(layout["sites"]), 0
@@ -166,20 +157,14 @@ class MapDrawing:
                     self._axes.plot(*panel_m.T, color=INK, linewidth=1.2, zorder=2.9)
             for way in ways or [np.array([0.0, -1.0])]:
                 if self._numbered:
-                    self._axes.annotate(
-                        str(cell),
-                        tuple(site_m),
-                        xytext=tuple((14 if layout["shape"] == "hexagons" or not bearings else 19) * way),
-                        textcoords="offset points",
-                        fontsize=8,
-                        fontweight="bold" if cell in self._colours else "normal",
-                        color=self._colours.get(cell, INK),
-                        ha="center",
-                        va="center",
-                        zorder=6,
-                        path_effects=HALO,
-                        annotation_clip=True,
-                    )
+                    off = tuple((14 if layout["shape"] == "hexagons" or not bearings else 19) * way)
+                    weight = "bold" if cell in self._colours else "normal"
+                    about: dict[str, Any] = {
+                        "color": self._colours.get(cell, INK),
+                        "fontweight": weight,
+                        "fontsize": 8,
+                    }
+                    note(self._axes, str(cell), tuple(site_m), off, va="center", zorder=6, **about, **NAME)
                 cell += 1
 
     def _scale(self, right: float, high: float) -> None:
@@ -190,10 +175,16 @@ class MapDrawing:
         right, high = right - 0.04 * self._half_m, high - 0.05 * self._half_m
         look: dict[str, Any] = {"color": INK, "zorder": 6, "path_effects": HALO}
         self._axes.plot([right - length_m, right], [high, high], linewidth=1.6, **look)
-        self._axes.annotate(
-            words, (right - length_m / 2, high), (0, -3), textcoords="offset points", fontsize=8, ha="center",
-            va="top", **look,
-        )  # fmt: skip
+        note(
+            self._axes,
+            words,
+            (right - length_m / 2, high),
+            (0, -3),
+            fontsize=8,
+            ha="center",
+            va="top",
+            **look,
+        )
 
 
 def _size(usual: float, number: int) -> float:

@@ -7,8 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_styles
-from edgefl.analysis.figures.style import INK, SOFT
+from edgefl.analysis.figures.style import INK, SMALL, SOFT, legend, mark, note, panels, series_styles
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # share of an axis: points closer than this share one label
@@ -71,7 +70,7 @@ def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _name(ax: Axes, place: tuple[float, float], words: str, right: bool, **look: Any) -> None:
     """Write a label beside its point."""
     side: dict[str, Any] = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
-    ax.annotate(words, place, (5, -2) if right else (-5, 2), textcoords="offset points", **side, **look)
+    note(ax, words, place, (5, -2) if right else (-5, 2), **side, **look)
 
 
 def _together(ax: Axes, x: np.ndarray, y: np.ndarray) -> list[list[int]]:

@@ -1,9 +1,10 @@
-"""Shared style of all figures, without pyplot's display and global state: resolution, colours, plain axes."""
+"""Shared style of all figures, without pyplot's display and global state: colours, dashes, markers, plain axes."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -14,9 +15,15 @@ DPI = 150
 # Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
 # each sparser than those before, which it leaves to be seen where lines coincide
-DASHES: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
+SPARSER: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
 INK, SOFT = "#222222", "#666666"
 WORDS_PER_INCH = 15.5  # letters of an explanation
+WIDTH_INCH = 3.5  # one column of an IEEE page
+COLUMN_DPI = 300
+SMALL = 7.5  # points
+# each series has its own dash and marker: they must differ in greyscale too
+DASHES: list[Any] = ["-", (0, (4, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.4, 1.2, 1.4)), (0, (2.5, 1))]
+MARKS = "osD^vP*X"
 
 Styles = dict[str, dict[str, Any]]
 
@@ -34,7 +41,7 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
             continue
         others = len(styles) - (emphasised in styles)
         turn, number = divmod(others, len(colours))
-        dash = DASHES[1 + (others + turn - 1) % (len(DASHES) - 1)] if others else DASHES[0]
+        dash = SPARSER[1 + (others + turn - 1) % (len(SPARSER) - 1)] if others else SPARSER[0]
         order = 5 - 1 / (2 + others)  # the last one on top
         styles[name] = {"color": colours[number], "linestyle": dash, "linewidth": 1.5, "zorder": order}
     return styles
@@ -51,6 +58,24 @@ def heading(figure: Figure, height: float, title: str, explained: str) -> None:
     figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
     lines = textwrap.fill(explained, int(figure.get_figwidth() * WORDS_PER_INCH))
     figure.text(0.012, height - 0.021, lines, fontsize=9, color=SOFT, va="top", linespacing=1.1)
+
+
+def note(
+    ax: Axes,
+    words: str,
+    place: tuple[float, float],
+    offset: tuple[float, float],
+    *,
+    top: bool = False,
+    **look: Any,
+) -> None:
+    """Write words beside a place on the axes, at an offset in points.
+
+    Args:
+        top: whether the place's height is a share of the axes.
+    """
+    look = {"fontsize": 7.5, "color": INK, **({"xycoords": ("data", "axes fraction")} if top else {}), **look}
+    ax.annotate(words, place, offset, textcoords="offset points", **look)
 
 
 def plain(ax: Axes, grid: bool = False) -> None:
@@ -73,3 +98,58 @@ def whole(ax: Axes, *, from_zero: bool = True) -> None:
     ax.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     if from_zero:
         ax.set_ylim(bottom=0, top=max(1.0, ax.get_ylim()[1]))
+
+
+def series_styles(names: Sequence[str]) -> Styles:
+    """Assign each series a colour, dash and marker, in order."""
+    return {
+        name: {
+            "color": PALETTE[i % len(PALETTE)],
+            "linestyle": DASHES[i % len(DASHES)],
+            "marker": MARKS[i % len(MARKS)],
+        }
+        for i, name in enumerate(names)
+    }
+
+
+def panels(count: int, height_inch: float, **choices: Any) -> tuple[Figure, list[Axes]]:
+    """Make a one-column figure with `count` stacked panels."""
+    figure = Figure(figsize=(WIDTH_INCH, height_inch), dpi=COLUMN_DPI, layout="constrained")
+    axes = list(figure.subplots(count, 1, squeeze=False, **choices)[:, 0])
+    for ax in axes:
+        plain(ax)
+        ax.tick_params(labelsize=SMALL)
+        ax.xaxis.label.set_fontsize(SMALL + 0.5)
+        ax.yaxis.label.set_fontsize(SMALL + 0.5)
+    return figure, axes
+
+
+def mark(
+    ax: Axes, x: np.ndarray, y: np.ndarray, style: dict[str, Any], filled: np.ndarray, size: float = 4.2
+) -> None:
+    """Draw the markers of a series, filled or open."""
+    look = style | {"markersize": size, "linestyle": "none", "zorder": 5}
+    for face, some in ((style["color"], filled), ("white", ~filled)):
+        ax.plot(x[some], y[some], markerfacecolor=face, **look)
+
+
+def legend(figure: Figure, *axes: Axes) -> None:
+    """Add a legend above the panels if there are several series."""
+    named = {
+        label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
+    }
+    labels, handles = list(named), list(named.values())
+    if len(labels) > 1:
+        columns = 2 if max(map(len, labels)) > 14 else min(3, len(labels))
+        figure.legend(
+            handles,
+            labels,
+            loc="outside upper center",
+            ncols=columns,
+            frameon=False,
+            fontsize=SMALL,
+            labelcolor=INK,
+            handlelength=2.6,
+            handletextpad=0.5,
+            columnspacing=1.2,
+        )

@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import SMALL, legend, mark, panels, series_styles
-from edgefl.analysis.figures.style import INK
+from edgefl.analysis.figures.style import INK, SMALL, legend, mark, panels, series_styles
 from edgefl.analysis.measures.results import Sweep
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import shown_ends

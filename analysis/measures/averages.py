@@ -62,7 +62,9 @@ class Costs:
         """Average the sessions and cells of each point, variant and seed."""
         return cls(spells.groupby([*at, *RUN])[list(quantities)].mean().reset_index(), tuple(at))
 
-    def table(self, quantities: Iterable[str], variants: Sequence[str]) -> pd.DataFrame:
+    def table(
+        self, quantities: Iterable[str], variants: Sequence[str], endings: Sequence[str] = ENDINGS
+    ) -> pd.DataFrame:
         """Average over seeds: one row per point and variant, with seeds, NAME_mean, _std and _ci."""
         names, rows = list(quantities), []
         points = self.by_seed.groupby(list(self.at), sort=False) if self.at else [((), self.by_seed)]
@@ -71,7 +73,7 @@ class Costs:
                 if len(own := here[here["variant"] == variant]):
                     row = dict(zip(self.at, point, strict=True)) | {"variant": variant, "seeds": len(own)}
                     rows.append(row | {k: v for name in names for k, v in spread(name, own[name]).items()})
-        columns = [f"{name}_{ending}" for name in names for ending in ENDINGS]
+        columns = [f"{name}_{ending}" for name in names for ending in endings]
         return pd.DataFrame(rows, columns=[*self.at, "variant", "seeds", *columns])
 
     def wide(

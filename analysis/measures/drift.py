@@ -2,11 +2,10 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
-import typer
 
 from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
@@ -30,29 +29,13 @@ class Reading:
         smooth, margin: parameters of this rule; margin is a share of accuracy.
     """
 
-    by: Annotated[
-        Weights,
-        typer.Option(help="Average accuracies over devices, or over test samples."),
-    ] = "devices"
-    window: Annotated[int, typer.Option(help="Rounds to average over for the dip.")] = 1
-    first: Annotated[int, typer.Option("--from", help="First round to look for the dip; 1: the drift's.")] = 1
-    last: Annotated[
-        int | None,
-        typer.Option("--to", help="Last round to look for the dip. Default: up to the next change."),
-    ] = None
-    recovery: Annotated[
-        Recovery,
-        typer.Option(
-            help=(
-                "When the model has recovered. level: accuracy is back to its value before the drift or at "
-                "the end, whichever is lower; plateau: it stops rising."
-            )
-        ),
-    ] = "level"
-    smooth: Annotated[int, typer.Option(help="Rounds to average over for recovery.")] = SMOOTH
-    margin: Annotated[
-        float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
-    ] = MARGIN
+    by: Weights = "devices"
+    window: int = 1
+    first: int = 1
+    last: int | None = None
+    recovery: Recovery = "level"
+    smooth: int = SMOOTH
+    margin: float = MARGIN
 
     def __post_init__(self) -> None:
         for name, value, known in (

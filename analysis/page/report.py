@@ -4,7 +4,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, ClassVar, ParamSpec, TypeVar
 
@@ -130,6 +130,19 @@ class Report:
     inside: Mapping[str, str] = field(default_factory=dict, repr=False)
     score: str = ACCURACY
 
+    def __post_init__(self) -> None:
+        """Put the word for the score into all texts."""
+        score, put = self.score, partial(object.__setattr__, self)
+        put("caption", said(self.caption, score))
+        for name in ("verdicts", "sentences", "small_print"):
+            put(name, [said(line, score) for line in getattr(self, name)])
+        for name in ("tables", "further"):
+            tables = getattr(self, name)
+            put(name, [(said(title, score), table_said(table, score)) for title, table in tables])
+        put("texts", {file: said(text, score) for file, text in self.texts.items()})
+        for figure in self.figures.values():
+            figure_said(figure, score)
+
     @classmethod
     def of(
         cls,
@@ -180,10 +193,9 @@ class Report:
             for file, frame in self.numbers.items():
                 (self.out / file).write_text(csv_text(frame), encoding="utf-8")
             for file, text in self.texts.items():
-                (self.out / file).write_text(said(text, self.score), encoding="utf-8")
+                (self.out / file).write_text(text, encoding="utf-8")
             inside = self.inside
             for name, figure in self.figures.items():
-                figure_said(figure, self.score)
                 figure.savefig(self.out / f"{name}.png", metadata=inside)
                 if self.pdf:
                     figure.savefig(self.out / f"{name}.pdf", metadata={"CreationDate": None})
@@ -203,28 +215,20 @@ class Report:
         """Print the report, or only its verdicts, or all of it as a JSON document."""
         if as_json:
             notes = [*self.sentences, *(self.small_print if explain else ())]
-            answers, notes = ([said(line, self.score) for line in lines] for lines in (self.verdicts, notes))
-            print(document(command, out=self.out, answers=answers, notes=notes, table=self.rows))
+            print(document(command, out=self.out, answers=self.verdicts, notes=notes, table=self.rows))
         elif quiet:
-            print(*(said(verdict, self.score) for verdict in self.verdicts), sep="\n")
+            print(*self.verdicts, sep="\n")
         else:
             self.print(explain=explain)
 
     def _repr_html_(self) -> str:
-        tables = [
-            inline.table(table_said(table, self.score), said(title, self.score))
-            for title, table in self.tables
-        ]
-        drawn = ""
-        for figure in list(self.figures.values())[:1]:
-            figure_said(figure, self.score)
-            drawn = inline.picture(figure, said(self.caption, self.score))
+        drawn = [inline.picture(figure, self.caption) for figure in list(self.figures.values())[:1]]
         return inline.cell(
-            inline.paragraphs([said(verdict, self.score) for verdict in self.verdicts], "answer"),
-            inline.paragraphs([said(self.caption, self.score)] if self.caption else [], "soft"),
-            *tables,
-            drawn,
-            inline.paragraphs([said(line, self.score) for line in self.sentences], "soft"),
+            inline.paragraphs(self.verdicts, "answer"),
+            inline.paragraphs([self.caption] if self.caption else [], "soft"),
+            *(inline.table(table, title) for title, table in self.tables),
+            *drawn,
+            inline.paragraphs(self.sentences, "soft"),
         )
 
     def print(self, console: Console | None = None, *, explain: bool = False) -> None:
@@ -237,23 +241,19 @@ class Report:
         """
         console = console or Words()
         for verdict in self.verdicts:
-            console.print(Text(said(verdict, self.score), style="bold"))
+            console.print(Text(verdict, style="bold"))
         if self.caption:
             # below bold verdicts it is only the heading of the table
-            console.print(
-                Text(
-                    ("\n" if self.verdicts else "") + said(self.caption, self.score),
-                    style="" if self.verdicts else "bold",
-                )
-            )
+            above, style = ("\n", "") if self.verdicts else ("", "bold")
+            console.print(Text(above + self.caption, style=style))
         for title, table in (*self.tables, *(self.further if explain else ())):
             if title:
-                console.print(Text(said(title, self.score), style="bold"))
+                console.print(Text(title, style="bold"))
             if table.index.name is not None:
                 console.print(Text(str(table.index.name), style="dim"))
-            _print_table(console, table_said(table, self.score), self.emphasised)
+            _print_table(console, table, self.emphasised)
         for line in (*(self.small_print if explain else ()), *self.sentences):
-            console.print(Text(said(line, self.score), style="dim"))
+            console.print(Text(line, style="dim"))
         for word, file, *more in self.look:
             console.print(Text.assemble(f"{word}: ", (str(self.out / file), "bold"), *more), soft_wrap=True)
 

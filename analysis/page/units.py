@@ -41,12 +41,9 @@ def written(key: str, values: Sequence[float]) -> list[str]:
     fitting = [unit for unit in UNITS[ending] if max(map(abs, values), default=0.0) >= unit[1]]
     for unit, size in reversed(fitting or [UNITS[ending][0]]):
         texts = [f"{value / size:.12g}" for value in values]
-        if max(map(_digits, texts)) <= MOST_DIGITS:
+        # a number written with an exponent counts as having too many
+        digits = [len(text.replace(".", "").replace("-", "").strip("0")) for text in texts]
+        if max(digits) <= MOST_DIGITS and not any("e" in text for text in texts):
             return [f"{text} {unit}" for text in texts]
     unit = next(name for name, size in UNITS[ending] if size == 1.0)
     return [f"{value:.12g} {unit}" for value in values]
-
-
-def _digits(text: str) -> int:
-    """Count the significant digits; a number written with an exponent counts as having too many."""
-    return MOST_DIGITS + 1 if "e" in text else len(text.replace(".", "").replace("-", "").strip("0"))

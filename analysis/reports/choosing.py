@@ -1,6 +1,5 @@
 """Choose a setting of a grid for each variant by validation samples, and report its score on the test data."""
 
-from pathlib import Path
 from typing import Annotated, Literal
 
 import pandas as pd
@@ -8,27 +7,29 @@ import typer
 
 from edgefl.analysis.measures.metrics import SESSION, VALIDATION, training_rounds
 from edgefl.analysis.page.report import Report, noted
-from edgefl.analysis.runs.load import Paths, Settings
+from edgefl.analysis.runs.choices import Names, Out, Partial
+from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings
 
 By = Literal["validation", "test"]
 COLUMN = {"validation": VALIDATION, "test": "accuracy"}
 
 
 def report_choice(
-    runs: Paths | Settings,
-    *,
+    *runs: Paths | Settings,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     key: Annotated[
         str | None, typer.Option(help="Axis of the grid to choose on, or its key. Default: the only axis.")
     ] = None,
     by: Annotated[By, typer.Option(help="Samples whose accuracy decides.")] = "validation",
-    out: str | Path | None = None,
 ) -> Report:
     """Choose a value of a grid's key for each variant, and write choice.csv and choice_values.csv.
 
     Raises:
         ValueError: no such runs or axis, or runs without validation samples.
     """
-    loaded = Settings.of(runs)
+    loaded = given_runs(runs, load_settings, names=names, partial=partial)
     axis = _axis(loaded, key)
     values = _scores(loaded, axis)
     if values.empty or values[COLUMN[by]].isna().all():

@@ -1,7 +1,6 @@
 """Compare a study's variants: adaptation and cost over seeds, as tables, files and figures."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -25,32 +24,28 @@ from edgefl.analysis.measures.scope import (
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, usable
 from edgefl.analysis.measures.verdicts import ratios, verdicts
-from edgefl.analysis.page.formatting import (
-    did_you_mean,
-    named_seeds,
-    ranges,
-)
+from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
 from edgefl.analysis.runs.choices import (
     COLUMNS,
     OVERLAP,
-    PLAIN,
     TARGET,
+    Columns,
+    Interval,
     Layout,
+    Names,
+    Out,
     Overlap,
+    Partial,
     Recurring,
     Reference,
+    Transpose,
 )
 from edgefl.analysis.runs.clock import clock_of
-from edgefl.analysis.runs.load import Paths, Runs
-from edgefl.analysis.runs.servers import (
-    BY_ROUNDS,
-    refuse_rounds,
-    several_servers,
-    without_rounds,
-)
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
+from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 OPENING = "Accuracy (%) of the model that opens each session, before training"
@@ -59,16 +54,19 @@ TARGETS = "Cost of each target (median rounds, mean time and energy)"
 
 @reporting
 def compare(
-    runs: Paths | Runs,
-    *,
-    out: str | Path | None = None,
+    *runs: Paths | Runs,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     reference: Reference = None,
     target: Annotated[
         str | float | Target | Iterable[str | float | Target],
         typer.Option(help=f"{TARGET}; may be repeated."),
         list[str] | None,
     ] = "95%",
-    layout: Layout = PLAIN,
+    columns: Columns = (),
+    transposed: Transpose = False,
+    interval: Interval = False,
     recurring: Annotated[
         Recurring,
         typer.Option(help="Average over sessions whose labels, or whose population, were seen before."),
@@ -82,20 +80,42 @@ def compare(
     their time against energy, comparison_pareto.png and .pdf. The first target is the headline's.
     Without `out`, files of other targets than the default go into a folder of their own, such as target-0.8.
 
+    Of what it returns, `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws, `.figure` is a PNG
+    file, and `.out` is the folder with all files. A notebook shows verdicts, table and figure.
+
+    Args:
+        runs: folders of studies or runs, or runs that have been read.
+        partial: include incomplete runs.
+        names: replace the folders' names, in their order.
+        out: folder to write; None for the folder of the runs, or `comparison` beside several.
+        reference: variant with which others are compared; None for the study's.
+        target: accuracy to reach, one or several: 0.8, or a share of the best accuracy: `95%` (of the reference's),
+            `95% of NAME`, `95% of best`.
+        columns: names of the table's columns, in this order; all that apply if left out.
+        transposed: whether LaTeX and Markdown have a column per variant.
+        interval: whether to show 95 % intervals instead of standard deviations.
+        recurring: average over sessions whose labels, or whose population, were seen before.
+        overlap: two sessions have the same population if at least this share of the devices in either session is in
+            both.
+
+    Returns:
+        The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
+
     Raises:
         ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
             outside (0, 1], or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    notes = [*runs.left_out, *runs.remarks, *own_notes(runs.info)]
-    without = roundless(runs)
-    if len(without) == len(runs.info):
-        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
-    several = _servers(runs, layout)
+    given = given_runs(runs, load_runs, names=names, partial=partial)
+    layout = Layout(columns, transposed, interval)
+    notes = [*given.left_out, *given.remarks, *own_notes(given.info)]
+    without = roundless(given)
+    if len(without) == len(given.info):
+        raise ValueError(f"the runs in {given.path} have no rounds: simulate at least one session")
+    several = _servers(given, layout)
     if several:
         notes.append(f"{several}: compared over seconds and joules, not over rounds")
     notes += [f"left out {path}: it has no rounds" for path in without]
-    both = SideBySide.of(runs, reference, notes)
+    both = SideBySide.of(given, reference, notes)
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
     targets = usable(targets_of(target), both.variants, reference, notes if trained else [])
@@ -119,13 +139,13 @@ def compare(
         shown = shown.where((found["missed"] == 0) & (found.loc[base, "missed"] == 0))
     table = averages.of_variants(detail, totals, variants).join(shown, on="variant")
     return Comparison(
-        score=runs.score,
+        score=given.score,
         table=without_rounds(table, several),
         per_session=averages.of_sessions(detail, variants, again, clock, sessions),
         to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
         tests=averages.tests(detail, totals, variants, reference),
         detail=detail,
-        out=runs.folder(out, apart(target)),
+        out=given.folder(out, apart(target)),
         reference=reference,
         targets=tuple(targets) if trained else (),
         layout=layout,
@@ -137,7 +157,7 @@ def compare(
         verdicts=verdicts(detail, found, base, goal, by_rounds=not several),
         by_rounds=not several,
         notes=tuple(notes),
-        runs=runs,
+        runs=given,
         rounds=rounds,
     )
 
@@ -222,7 +242,12 @@ def _explanations(comparison: Comparison) -> list[str]:
 
 def report(comparison: Comparison) -> Report:
     """Return the report of a comparison."""
-    title, table, further = caption(comparison), tables.headline(comparison), _further_tables(comparison)
+    title, table = caption(comparison), tables.headline(comparison)
+    # with several targets or seeds
+    further = {TARGETS: tables.targets(comparison)}
+    if comparison.reference is not None:
+        further[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
+    further = {words: frame for words, frame in further.items() if len(frame)}
     # several requested targets are shown
     shown = [("", tables.brief(comparison)), *([(TARGETS, further[TARGETS])] if TARGETS in further else [])]
     hidden = [("All columns", table)] * (not comparison.layout.columns)
@@ -256,14 +281,6 @@ def report(comparison: Comparison) -> Report:
         # the figure carries its numbers, so that a reader can check them against a run
         inside={FIGURE_NUMBERS: csv_text(comparison.table)},
     )
-
-
-def _further_tables(comparison: Comparison) -> dict[str, pd.DataFrame]:
-    """Write the tables after the headline if there are several targets or seeds: title -> table."""
-    found = {TARGETS: tables.targets(comparison)}
-    if comparison.reference is not None:
-        found[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)
-    return {title: table for title, table in found.items() if len(table)}
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:

@@ -1,7 +1,7 @@
 """Write a comparison's tables with headings and rounded numbers."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -46,17 +46,10 @@ COSTS = {
 
 def headline(comparison: Comparison) -> pd.DataFrame:
     """Write the headline table, [variants x columns]. The reference has no speed-up or gain."""
-    table = comparison.table.set_index("variant")
-    columns = _adaptation(comparison, table) if comparison.trained else {}
-    columns |= _costs(comparison, table)
     kinds = ("both", "trained" if comparison.trained else "untrained")
-    wanted = comparison.layout.columns or [
-        name
-        for name, kind in COLUMNS.items()
-        if kind in kinds and (comparison.by_rounds or name not in BY_ROUNDS)
-    ]
-    chosen = [columns[name] for name in wanted if name in columns]
-    return pd.DataFrame({column.heading: column.cells for column in chosen}, index=table.index)
+    chosen = _chosen(comparison, [name for name, kind in COLUMNS.items() if kind in kinds])
+    index = comparison.table["variant"]
+    return pd.DataFrame({column.heading: column.cells for column in chosen}, index=pd.Index(index))
 
 
 def brief(comparison: Comparison) -> pd.DataFrame:
@@ -66,23 +59,27 @@ def brief(comparison: Comparison) -> pd.DataFrame:
     """
     if comparison.layout.columns:
         return headline(comparison)
-    table = comparison.table.set_index("variant")
-    columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
     totals = ["total_time", "total_energy"]
     wanted = (
         ["latency", "latency_ratio", "round_energy", "round_energy_ratio"] if comparison.by_rounds else totals
     )
     if comparison.trained:
         of_target = ["seconds", "time_ratio", "joules", "energy_ratio"]
-        of_target = of_target if len(table) > 1 else of_target[::2]  # a variant over itself is 1
+        of_target = of_target if len(comparison.table) > 1 else of_target[::2]  # a variant over itself is 1
         wanted = [*(of_target if comparison.target else [*totals, "start"]), "first"]
-        wanted += ["missed"] * bool(table["not_reached"].any())
-    chosen = [
-        columns[name]
-        for name in wanted
-        if name in columns and (comparison.by_rounds or name not in BY_ROUNDS)
-    ]
-    return pd.DataFrame({column.short: column.cells for column in chosen}, index=list(table.index))
+        wanted += ["missed"] * bool(comparison.table["not_reached"].any())
+    chosen = _chosen(comparison, wanted)
+    return pd.DataFrame(
+        {column.short: column.cells for column in chosen}, index=list(comparison.table["variant"])
+    )
+
+
+def _chosen(comparison: Comparison, usual: Sequence[str]) -> list["Column"]:
+    """Return the columns that were asked for, otherwise the usual ones that mean the same in all variants."""
+    table = comparison.table.set_index("variant")
+    columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
+    usual = [name for name in usual if comparison.by_rounds or name not in BY_ROUNDS]
+    return [columns[name] for name in comparison.layout.columns or usual if name in columns]
 
 
 def targets(comparison: Comparison) -> pd.DataFrame:

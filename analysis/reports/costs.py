@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -31,29 +30,42 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
 from edgefl.analysis.page.report import Report, noted
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.choices import Names, Out, Partial
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, STAGES
 
 PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
 
 
-def report_costs(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None) -> Report:
     """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
 
     Of completed runs also costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
+
+    Args:
+        runs: folders of studies or runs, or runs that have been read.
+        partial: include incomplete runs.
+        names: replace the folders' names, in their order.
+        out: folder to write; None for the folder of the runs, or `comparison` beside several.
+
+    Returns:
+        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows its tables.
+
+    Raises:
+        ValueError: no run is completed, or the folder cannot be written.
     """
-    runs = Runs.of(runs)
-    by_class, variants = _by_class(runs), variants_of(runs.info, None)
-    of_runs, stages = breakdown(runs, by_class), cost_analysis(runs)
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
+    by_class, variants = _by_class(given), variants_of(given.info, None)
+    of_runs, stages = breakdown(given, by_class), cost_analysis(given)
     shown = _tables(of_runs, by_class, stages, variants)
-    sentences = [*EXPLANATIONS, *noted(runs.said())]
+    sentences = [*EXPLANATIONS, *noted(given.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
     figures = {} if by_class is None else {"costs_energy": energy_figure(by_class, variants)}
     drawn = [picture(name) for name in figures]
     return Report(
-        runs.folder(out),
+        given.folder(out),
         tables=list(shown.items()),
         sentences=sentences,
         look=[*(("Figure", f"{name}.png") for name in figures), ("Tables", "costs.md")],

@@ -1,20 +1,21 @@
 """Draw a day in one cell: its population, and the accuracy of each variant's model."""
 
 import math
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
 
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, pilots_matter, write_above
-from edgefl.analysis.figures.openings import draw_openings
-from edgefl.analysis.figures.style import INK, Styles, heading, plain, variant_styles, whole
+from edgefl.analysis.figures.style import INK, Styles, heading, note, plain, variant_styles, whole
 from edgefl.analysis.measures.metrics import (
     RUN,
     SESSION,
@@ -25,20 +26,21 @@ from edgefl.analysis.measures.metrics import (
 )
 from edgefl.analysis.measures.scope import SideBySide, jaccard, population_kinds, scope_of
 from edgefl.analysis.measures.targets import BEST, Target, target_of
-from edgefl.analysis.page.formatting import count_of
+from edgefl.analysis.page.formatting import ENERGY_UNITS, amount, count_of, with_unit
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
-from edgefl.analysis.runs.choices import OVERLAP, Overlap, Reference
+from edgefl.analysis.runs.choices import OVERLAP, Names, Out, Overlap, Partial, Reference
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
 def report_day(
-    runs: Paths | Runs,
-    *,
-    out: str | Path | None = None,
+    *runs: Paths | Runs,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     reference: Reference = None,
     cell: Annotated[int, typer.Option(help="Cell to draw.")] = 0,
     overlap: Overlap = OVERLAP,
@@ -50,32 +52,33 @@ def report_day(
     Raises:
         ValueError: no such cell, no accuracy, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    both = SideBySide.of(runs, reference, [])
+    given = given_runs(runs, load_runs, names=names, partial=partial)
+    both = SideBySide.of(given, reference, [])
     rounds = both.rounds[both.rounds["cell"] == cell]
     if rounds.empty:
-        known = ", ".join(str(number) for number in sorted(runs.rounds["cell"].unique()))
+        known = ", ".join(str(number) for number in sorted(given.rounds["cell"].unique()))
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn only for runs with training")
     some = set(rounds["variant"])
-    names = [name for name in both.variants if name in some]
-    shown = both.reference or names[0]
+    variants = [name for name in both.variants if name in some]
+    shown = both.reference or variants[0]
     mine = both.sessions[(both.sessions["variant"] == shown) & (both.sessions["cell"] == cell)]
     mine = mine[mine["seed"] == both.seeds[0]].sort_values("session", ignore_index=True)
     members = [frozenset(str(devices).split()) for devices in mine["devices"]]
     pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"]) if pilots_matter(both.sessions) else set()
-    clock = own_clock(runs.info.loc[runs.info["variant"] == shown, "path"].iloc[0])
+    clock = own_clock(given.info.loc[given.info["variant"] == shown, "path"].iloc[0])
     mine = mine.assign(
         count=[len(some) for some in members],
         pilot=mine["session"].isin(pilots),
         note=_notes(members, [of_day(clock.hours(start_s)) for start_s in mine["start_s"]], overlap),
     )
     day = training_rounds(rounds).dropna(subset=["accuracy"])
-    styles = variant_styles(names, both.reference)
+    styles = variant_styles(variants, both.reference)
     spells = both.sessions[both.sessions["cell"] == cell]
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
-    figure = _day_figure(day, mine, _opened(spells), styles, clock=clock, cell=cell)
+    openings = spells.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
+    figure = _day_figure(day, mine, openings, styles, clock=clock, cell=cell)
     heading(
         figure, 0.375, f"What an opening is worth: {scope}", _explained(spent, goal.named(both.reference))
     )
@@ -83,8 +86,8 @@ def report_day(
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     return Report(
-        runs.folder(out),
-        score=runs.score,
+        given.folder(out),
+        score=given.score,
         look=[("Figure", "day.png")],
         figures={"day": figure},
         pdf=False,
@@ -142,11 +145,6 @@ def _explained(spent: pd.DataFrame, goal: str) -> str:
     )
     missed = " >: not reached by the end of a session." if spent["missed"].any() else ""
     return f"{seeds}Target: {goal}.{missed}"
-
-
-def _opened(sessions: pd.DataFrame) -> pd.DataFrame:
-    """Average the opening accuracies over seeds: variant, session, start_s, accuracy_start."""
-    return sessions.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
 
 
 def _day_figure(
@@ -224,3 +222,94 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, las
         write_above(
             axes[0], (start + end) / 2, (f"session {row.session}", count_of(row.count, "device"), note)
         )
+
+
+LOGARITHMIC = 20.0  # an axis is logarithmic from this ratio of largest to smallest mean
+ROUND_S = (0.001, 0.01, 0.1, 1.0, 60.0, 3600.0, 86_400.0)
+GAP = 0.05  # of the box, between two panels
+
+
+def draw_openings(
+    figure: Figure, box: tuple[float, float, float, float], spent: pd.DataFrame, styles: Styles, target: str
+) -> None:
+    """Draw a row per variant and a panel per quantity: means as bars, seeds as small circles.
+
+    Args:
+        box: left, bottom, width and height as shares of the figure.
+        spent: a row per variant and seed: accuracy_start (in percent), seconds, joules, missed.
+        target: what seconds and joules are to.
+    """
+    left, bottom, width, height = box
+    each = (width - 2 * GAP) / 3
+    columns: list[tuple[str, str, Callable[[float], str]]] = [
+        ("accuracy_start", "accuracy at the start", lambda value: f"{value:.0f} %"),
+        ("seconds", f"time to {target}", duration),
+        ("joules", f"energy to {target}", lambda value: with_unit(value, ENERGY_UNITS)),
+    ]
+    for number, (column, title, text) in enumerate(columns):
+        ax = figure.add_axes((left + number * (each + GAP), bottom, each, height))
+        plain(ax)
+        ax.grid(False)
+        rows = {name: spent.loc[spent["variant"] == name, [column, "missed"]] for name in styles}
+        if not spent[column].notna().any():
+            ax.axis("off")
+            continue
+        _axis(ax, column, [float(rows[name][column].mean()) for name in styles], spent[column], text)
+        for row, (name, style) in enumerate(styles.items()):
+            _row(ax, row, rows[name].dropna(), column, style["color"], text)
+        ax.set_title(title, fontsize=9, color=INK, loc="left", pad=5)
+        ax.set_ylim(len(styles) - 0.4, -0.6)
+        ax.set_yticks(range(len(styles)), list(styles) if not number else [])
+        for label, style in zip(ax.get_yticklabels(), styles.values(), strict=False):
+            label.set(
+                color=style["color"], fontsize=9.5, fontweight="bold" if style["linewidth"] > 2 else "normal"
+            )
+        ax.tick_params(axis="y", length=0)
+
+
+def _axis(
+    ax: Axes, column: str, means: Sequence[float], values: pd.Series, text: Callable[[float], str]
+) -> None:
+    """Choose a linear axis from 0, or a logarithmic one where the means differ much."""
+    known = [mean for mean in means if math.isfinite(mean) and mean > 0]
+    if column == "seconds" and known and max(known) >= LOGARITHMIC * min(known):
+        low, high = 0.5 * float(values[values > 0].min()), float(values.max())
+        ax.set_xscale("log")
+        ax.set_xlim(low, high * (high / low) ** 0.35)  # room for the last value
+        ax.set_xticks([tick for tick in ROUND_S if low <= tick <= 1.5 * high])
+        ax.xaxis.set_minor_locator(NullLocator())
+    else:
+        ax.set_xlim(0, 100 if column == "accuracy_start" else 1.4 * float(values.max()))
+        ax.locator_params(axis="x", nbins=4)
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(text(value)) if value else "0"))
+
+
+def _row(
+    ax: Axes, row: int, of_seeds: pd.DataFrame, column: str, colour: str, text: Callable[[float], str]
+) -> None:
+    """Draw a variant's mean with its value, and its seeds."""
+    if of_seeds.empty:
+        return
+    values = of_seeds[column].to_numpy(float)
+    mean, begin = float(values.mean()), ax.get_xlim()[0]
+    ax.barh(row, mean - begin, 0.5, left=begin, color=colour, alpha=0.85, zorder=2)
+    if len(values) > 1:
+        look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
+        ax.plot(values, np.full(len(values), row), "o", markersize=3.6, zorder=4, linestyle="none", **look)
+    words = f"{'> ' if of_seeds['missed'].any() else ''}{text(mean)}"
+    end = float(max(values.max(), mean))
+    inside = column == "accuracy_start" and end > 80
+    bold: dict[str, Any] = {"fontsize": 10.5, "fontweight": "bold", "color": "white" if inside else INK}
+    place = (begin if inside else end, row)
+    note(ax, words, place, (5, 0), va="center", annotation_clip=False, zorder=5, **bold)
+
+
+def duration(seconds: float) -> str:
+    """Write a time as a person says it: `1.65 s`, `20.0 min`, `5.50 h`."""
+    unit, size = next(one for one in (("h", 3600.0), ("min", 60.0), ("s", 0.0)) if seconds >= one[1])
+    return f"{amount(seconds / (size or 1.0))} {unit}"
+
+
+def short(words: str) -> str:
+    """Leave out zeros behind the point: `1.00 min` as `1 min`."""
+    return re.sub(r"\.0+(?= )", "", words)

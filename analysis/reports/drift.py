@@ -4,17 +4,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
+import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, plain, styles_of
+from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures.averages import Costs
-from edgefl.analysis.measures.drift import PLAIN, SAMPLES, Reading, drift_figures, numbered, participants
+from edgefl.analysis.measures.drift import SAMPLES, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
@@ -28,8 +29,8 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.markup import latex_table, section
 from edgefl.analysis.page.report import Found, Report, reporting
-from edgefl.analysis.runs.choices import Reference
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Names, Out, Partial, Recovery, Reference, Weights
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -52,11 +53,33 @@ class DriftComparison(Found):
 
 @reporting
 def compare_drift(
-    runs: Paths | Runs,
-    *,
-    out: str | Path | None = None,
+    *runs: Paths | Runs,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     reference: Reference = None,
-    reading: Reading = PLAIN,
+    by: Annotated[
+        Weights, typer.Option(help="Average accuracies over devices, or over test samples.")
+    ] = "devices",
+    window: Annotated[int, typer.Option(help="Rounds to average over for the dip.")] = 1,
+    first: Annotated[
+        int, typer.Option("--from", help="First round to look for the dip; 1: the drift's.")
+    ] = 1,
+    last: Annotated[
+        int | None,
+        typer.Option("--to", help="Last round to look for the dip. Default: up to the next change."),
+    ] = None,
+    recovery: Annotated[
+        Recovery,
+        typer.Option(
+            help="When the model has recovered. level: accuracy is back to its value before the drift or at "
+            "the end, whichever is lower; plateau: it stops rising."
+        ),
+    ] = "level",
+    smooth: Annotated[int, typer.Option(help="Rounds to average over for recovery.")] = SMOOTH,
+    margin: Annotated[
+        float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
+    ] = MARGIN,
 ) -> DriftComparison:
     """Compare a study's variants under concept drift, and write drift.csv, .md, .tex, .png.
 
@@ -64,44 +87,39 @@ def compare_drift(
         ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
             lack a column, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    notes = runs.said()
-    if "drifted" not in runs.rounds:
-        raise ValueError(f"the runs in {runs.path} have no concept drift: give learning.drift")
-    if reading.by == "samples" and SAMPLES not in runs.rounds:
+    reading = Reading(by, window, first, last, recovery, smooth, margin)
+    given = given_runs(runs, load_runs, names=names, partial=partial)
+    notes = given.said()
+    if "drifted" not in given.rounds:
+        raise ValueError(f"the runs in {given.path} have no concept drift: give learning.drift")
+    if by == "samples" and SAMPLES not in given.rounds:
         raise ValueError(
-            f"the runs in {runs.path} have no {SAMPLES}: run them again with learning.evaluation.tested_on: "
+            f"the runs in {given.path} have no {SAMPLES}: run them again with learning.evaluation.tested_on: "
             "devices, or choose --by devices"
         )
-    both = SideBySide.of(runs, reference, notes)
+    both = SideBySide.of(given, reference, notes)
     rounds = numbered(both.rounds)
-    devices = runs.devices[runs.devices["seed"].isin(both.seeds)]
+    devices = given.devices[given.devices["seed"].isin(both.seeds)]
     detail = drift_figures(rounds, participants(devices, reading), reading)
     if detail.empty:
         raise ValueError(
-            f"no device's data drift in the runs in {runs.path}: lower learning.drift.at, which lies beyond "
+            f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which lies beyond "
             "their end"
         )
+    values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])
     variants = [name for name in both.variants if name in some]
     return DriftComparison(
-        score=runs.score,
-        table=_table(detail, variants),
+        score=given.score,
+        table=Costs.of(detail, values, ["change"]).table(values, variants, ("mean", "std")),
         detail=detail,
-        out=runs.folder(out),
+        out=given.folder(out),
         reference=both.reference,
         seeds=tuple(both.seeds),
         reading=reading,
         notes=tuple(notes),
         rounds=rounds,
     )
-
-
-def _table(detail: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
-    """Average over the cells of a seed, then over seeds: a row per change and variant, NAME_mean and NAME_std."""
-    values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
-    table = Costs.of(detail, values, ["change"]).table(values, variants)
-    return table.drop(columns=[name for name in table if name.endswith("_ci")])
 
 
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
@@ -288,12 +306,5 @@ def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
         if first - last_named < 0.045 * length:
             continue
         last_named = first
-        ax.annotate(
-            f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else ""),
-            (first, 1),
-            xytext=(3, 4),
-            xycoords=("data", "axes fraction"),
-            textcoords="offset points",
-            fontsize=7.5,
-            color=SOFT,
-        )
+        words = f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else "")
+        note(ax, words, (first, 1), (3, 4), top=True, color=SOFT)

@@ -1,40 +1,42 @@
 """Report how evenly a model serves its devices: quantiles of scores, the worst tenth, gaps by cell and class."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import DASHES, legend, panels
-from edgefl.analysis.figures.style import PALETTE
+from edgefl.analysis.figures.style import DASHES, PALETTE, legend, panels
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.choices import Names, Out, Partial
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
 MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> kind of model
 WORST = 0.1  # share of the devices
 
 
-def report_fairness(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+def report_fairness(
+    *runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None
+) -> Report:
     """Compare devices' scores, and write fairness.csv, fairness_devices.csv, fairness.png and .pdf.
 
     Raises:
         ValueError: no completed run, no run that has recorded devices' scores, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    by_device = _last_scores(runs)
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
+    by_device = _last_scores(given)
     by_run = measures(by_device)
+    several = by_run["model"].nunique() > 1
+    named = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
     return Report(
-        runs.folder(out),
-        tables=[("", _headline(by_run))],
-        sentences=[*EXPLANATIONS, *noted([*runs.left_out, *runs.remarks])],
+        given.folder(out),
+        tables=[("", quantities(by_run.assign(variant=named).drop(columns="model"), ROWS))],
+        sentences=[*EXPLANATIONS, *noted([*given.left_out, *given.remarks])],
         look=[("Device by device", "fairness_devices.csv"), ("Figure", "fairness.png", " and .pdf")],
         numbers={"fairness_devices.csv": by_device, "fairness.csv": by_run},
         figures={"fairness": _fairness_figure(by_device)},
-        score=runs.score,
+        score=given.score,
     ).write()
 
 
@@ -127,15 +129,6 @@ EXPLANATIONS = (
         "averaged over seeds."
     ),
 )
-
-
-def _headline(by_run: pd.DataFrame) -> pd.DataFrame:
-    """Write the measures [quantities x runs], or for many runs [quantities x variants]."""
-    several = by_run["model"].nunique() > 1
-    names = by_run["variant"] + (" (" + by_run["model"] + ")" if several else "")
-    return quantities(by_run.assign(variant=names).drop(columns="model"), ROWS)
-
-
 SHARES = np.linspace(0, 1, 101)
 
 

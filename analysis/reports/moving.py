@@ -1,21 +1,150 @@
 """Draw a moving network as a picture or film: devices on the map, and a cell's accuracy and number of devices."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
 from PIL import Image
 
-from edgefl.analysis.figures.moving import MovingDrawing
+from edgefl.analysis.figures.clock import time_axis
+from edgefl.analysis.figures.map import MapDrawing, points_of
+from edgefl.analysis.figures.style import DPI, INK, SOFT, note, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.runs.clock import HOURS
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
 FILMS = (".gif", ".webp")
 FRAMES, FILM_DPI = 130, 105
 FRAME_MS, LAST_MS = 110, 2500
 # simulated time of a film's frame while no device moves; the more devices move, the shorter it is
 RESTING_S, WALKED_M = 1200.0, 800.0
+WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
+# map, accuracy, device count: left, bottom, width, height
+WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.405, 0.38), (0.565, 0.09, 0.405, 0.23))
+PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.213, 0.845, 0.118), (0.1, 0.056, 0.845, 0.088))
+SHADES = (0.85, 0.37, 0.2)  # shades of the cell's colour, one per class
+NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
+
+
+class MovingDrawing:
+    """A figure that can show any moment of one run.
+
+    Args:
+        phone: stack the map above the curves, legible at the width of a phone.
+    """
+
+    def __init__(self, day: MovingRun, *, phone: bool = False) -> None:
+        self._day = day
+        self.figure = Figure(figsize=PHONE_INCH if phone else WIDE_INCH, dpi=DPI)
+        FigureCanvasAgg(self.figure)
+        boxes = PHONE if phone else WIDE
+        self._who = "people" if day.clock.begin_hour is not None else "devices"
+        points = np.concatenate([points_of(day.ground), day.places_m.reshape(-1, 2)])
+        low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+        axes = self.figure.add_axes(boxes[0])
+        axes.axis("off")
+        self._map = MapDrawing(
+            axes, day.ground, day.served, (low + high) / 2, 0.53 * float((high - low).max())
+        )
+        self._explain(phone)
+        left, top = (0.03, 0.985) if phone else (0.02, 0.97)
+        self._clock = self.figure.text(left, top, "", fontsize=20, fontweight="bold", color=INK, va="top")
+        self._accuracy, self._here = (self.figure.add_axes(box) for box in boxes[1:])
+        self._cursors = self._draw_curves(phone)
+
+    def show(self, time_s: float) -> None:
+        """Update the figure to a time."""
+        day = self._day
+        self._map.show(*day.at(time_s), *day.trails(time_s), day.handed_over(time_s))
+        self._clock.set_text(day.clock.words(time_s))
+        now = float(np.interp(time_s, day.curve["start_s"], day.curve["value"]))
+        past = day.curve["start_s"] <= time_s
+        line, dot, *cursors = self._cursors
+        line.set_data(
+            [*self._place(day.curve["start_s"][past]), self._place(time_s)],
+            [*day.curve["value"][past], now],
+        )
+        dot.set_data([self._place(time_s)], [now])
+        for cursor in cursors:
+            cursor.set_xdata([self._place(time_s)] * 2)
+
+    def _explain(self, phone: bool) -> None:
+        """Explain dots, colours and crosses below the map."""
+        day = self._day
+        words = f"dots: {self._who}, coloured by their serving cell"
+        if len(day.handovers[0]):
+            words += "; crosses: handovers"
+        if len(day.served) < day.ground.layout["cells"]:
+            words += "\n(grey: a cell without its own model)"
+        left, bottom, width, _ = (PHONE if phone else WIDE)[0]
+        look: dict[str, Any] = {"fontsize": 8.5, "color": SOFT, "ha": "center", "va": "bottom", "zorder": 6}
+        self.figure.text(left + width / 2, bottom + 0.012, words, **look)
+
+    def _draw_curves(self, phone: bool) -> list[Any]:
+        day, colour = self._day, self._map.colour(self._day.served[0])
+        top, bottom = self._accuracy, self._here
+        for axes in (top, bottom):
+            plain(axes)
+            axes.tick_params(labelsize=9.5)
+        place = self._place = time_axis(
+            (top, bottom), day.clock, float(day.times_s[-1]), ticks=8 if phone else 9
+        )
+        begin, end = place(0.0), place(float(day.times_s[-1]))
+        values = day.curve["value"]
+        top.plot(place(day.curve["start_s"]), values, color=colour, alpha=0.28, linewidth=1.6)
+        (line,) = top.plot([], [], color=colour, linewidth=2.2, solid_capstyle="round")
+        (dot,) = top.plot([], [], "o", color=colour, markersize=6, markeredgecolor="white")
+        if "(%)" in day.curve_name:
+            top.set_ylim(10 * math.floor(float(values.min()) / 10), 100)
+        else:
+            top.set_ylim(bottom=0)
+        starts = [place(start_s) for start_s, _ in day.sessions]
+        for start, until, (_, words) in zip(starts, [*starts[1:], end], day.sessions, strict=True):
+            top.axvline(start, color=SOFT, linewidth=0.7, linestyle=":")
+            if until - start > NARROWEST * (end - begin):
+                look: dict[str, Any] = {"fontsize": 9, "linespacing": 0.95, "color": SOFT}
+                note(top, words.replace(" ", "\n"), (start, 1.0), (1, 3), top=True, **look)
+        lines = [axes.axvline(begin, color=INK, linewidth=0.9, alpha=0.7) for axes in (top, bottom)]
+        self._draw_people(bottom, colour)
+        titles = (top, day.curve_name, 30), (bottom, f"{self._who.capitalize()} in cell {day.served[0]}", 5)
+        for axes, title, pad in titles:
+            size = 10.5 if phone else 11.5
+            axes.set_title(title, fontsize=size, fontweight="bold", color=colour, loc="left", pad=pad)
+        return [line, dot, *lines]
+
+    def _draw_people(self, axes: Axes, colour: str) -> None:
+        """Stack the cell's devices by class, darkest at the bottom; label each class where its band is widest."""
+        day = self._day
+        hours = self._place(day.times_s)
+        below = np.zeros(len(hours))
+        here = day.serving == day.served[0]
+        for number, (name, of) in enumerate(
+            sorted(day.classes.items(), key=lambda one: -here[:, one[1]].sum())
+        ):
+            count = here[:, of].sum(axis=1)
+            tint = 1 - (1 - np.array(to_rgb(colour))) * SHADES[min(number, len(SHADES) - 1)]
+            axes.fill_between(hours, below, below + count, step="post", color=tint, linewidth=0)
+            below += count
+            if len(day.classes) > 1 and count.max() > 0.25 * here.sum(axis=1).max():
+                middle = _middle_of_longest(count > 0.8 * count.max())
+                at = below[middle] - count[middle] / 2
+                ink = INK if number else "white"
+                axes.text(hours[middle], at, name, fontsize=9.5, color=ink, ha="center", va="center")
+        axes.set_ylim(0, 1.08 * float(below.max()))
+        whole(axes)
+
+
+def _middle_of_longest(holds: np.ndarray) -> int:
+    """Return the middle of the longest run of True values."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]])))
+    begins, ends = edges[::2], edges[1::2]
+    longest = int((ends - begins).argmax())
+    return int((begins[longest] + ends[longest] - 1) // 2)
 
 
 def draw_moving(
@@ -40,7 +169,7 @@ def draw_moving(
         ValueError: several runs, no positions, no such cell, or a file that cannot be written.
     """
     out = Path(out)
-    day = moving_run(Runs.of(runs), cell)
+    day = moving_run(given_runs([runs], load_runs), cell)
     drawing = MovingDrawing(day, phone=phone)
     try:
         if out.suffix in FILMS:

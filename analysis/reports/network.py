@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,13 +9,13 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import SMALL, legend, panels, series_styles
-from edgefl.analysis.figures.style import SOFT
+from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
 from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.choices import Names, Out, Partial
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.vocabulary import (
     COMPLETED,
     CONDITIONS,
@@ -33,17 +32,19 @@ OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
 OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]
 
 
-def report_network(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+def report_network(
+    *runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None
+) -> Report:
     """Measure the network of all runs, and write network.csv, network_course.csv, network.png and .pdf."""
-    runs = Runs.of(runs)
-    figures, course = handover_figures(runs), over_time(runs)
-    notes = runs.said()
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
+    figures, course = handover_figures(given), over_time(given)
+    notes = given.said()
     variants = course["variant"].nunique()
     if variants > MOST_SERIES:
         notes.append(f"the figure shows the first {MOST_SERIES} of {variants} variants")
     drawn = network_figure(course)
     return Report(
-        runs.folder(out),
+        given.folder(out),
         tables=[("", quantities(figures, ROWS))],
         sentences=noted(notes),
         look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],

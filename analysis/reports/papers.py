@@ -20,11 +20,13 @@ from edgefl.analysis.reports.reproduction import PAPERS, Reproduction, reproduce
 from edgefl.analysis.runs.reading import EXACT
 
 FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
+SCRIPTS = "edgefl.examples.papers"  # modules that print a result's numbers, see `paper_scripts`
 # A number agrees with the paper's if it is within these bands: accuracies within two points or two standard errors of
 # the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
 SEEDS_OF_PAPERS = 3  # where a paper prints a standard deviation, over as many seeds
 COLUMNS = ["setting", "variant", "unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]
+JUDGED = COLUMNS[2:]
 State = Literal["ran", "ready", "closed", "same"]
 
 
@@ -40,6 +42,8 @@ class Result:
             same (`elsewhere` has it).
         elsewhere: paper and name of the same result, if another paper has it.
         command: what runs it; empty if nothing does.
+        script: module of examples/papers that computes its numbers; empty if a study or scenario does.
+        minutes: of one core that the command takes; 0 if it takes hours, or is not timed.
         needs: data, time or hardware that a run needs.
         why: the reason for a state or a difference.
         recorded: names of the files in `ours`.
@@ -51,6 +55,8 @@ class Result:
     state: State
     elsewhere: str = ""
     command: str = ""
+    script: str = ""
+    minutes: float = 0
     needs: str = ""
     why: str = ""
     recorded: tuple[str, ...] = ()
@@ -111,8 +117,12 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
     if "same" in entry:
         return Result(paper_name, name, "", "same", elsewhere=entry["same"])
     runs = [
-        f"edgefl {verb} {entry[key]}"
-        for verb, key in (("study", "study"), ("run", "scenario"))
+        f"{verb}{entry[key]}"
+        for verb, key in (
+            ("edgefl study ", "study"),
+            ("edgefl run ", "scenario"),
+            (f"python -m {SCRIPTS}.", "script"),
+        )
         if key in entry
     ]
     return Result(
@@ -121,6 +131,8 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
         entry["shows"],
         entry["state"],  # type: ignore[arg-type]
         command=" ".join(runs),
+        script=entry.get("script", ""),
+        minutes=float(entry.get("minutes", 0)),
         needs=entry.get("needs", ""),
         why=entry.get("why", ""),
         recorded=tuple(entry.get("recorded", ())),
@@ -159,8 +171,8 @@ def compared(result: Result) -> pd.DataFrame:
     """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
-    judged = table[["unit", "theirs", "theirs_std", "ours", "ours_std", "seeds"]]
-    return table.assign(agrees=[agrees(*row) for row in judged.itertuples(index=False, name=None)])
+    rows = table[JUDGED].itertuples(index=False, name=None)
+    return table.assign(agrees=[agrees(*row) for row in rows])
 
 
 def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: float, seeds: int) -> bool:
@@ -233,6 +245,7 @@ def sentences(result: Result) -> list[str]:
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
     lines += [f"Run it with `{result.command}`."] * bool(result.command)
+    lines += [f"It takes about {result.minutes:g} minutes of one core."] * bool(result.minutes)
     lines += [f"Needs: {result.needs}."] * bool(result.needs)
     lines += [f"Remark: {result.why}."] * bool(result.why)
     numbers = compared(result)

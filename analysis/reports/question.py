@@ -13,8 +13,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from edgefl.analysis.figures.column import SMALL, panels
-from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.figures.style import INK, PALETTE, SMALL, SOFT, panels
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import scope_of
 from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted
@@ -198,7 +197,9 @@ def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
 def _row(
     question: Question, values: pd.Series, seeds: Sequence[int], error: float
 ) -> tuple[dict[str, object], str]:
-    first, second = (_of(values, name, seeds) for name in question.variants)
+    known = values.index.get_level_values("variant")
+    both = (values[known == name].droplevel("variant") for name in question.variants)
+    first, second = (own.reindex(list(seeds)) for own in both)
     pairs = first.notna() & second.notna()
     missed = pairs & ~(np.isfinite(first) & np.isfinite(second))
     note = ""
@@ -231,11 +232,6 @@ def _row(
         "why": why,
         "seeds_wanted": wanted,
     }, note
-
-
-def _of(values: pd.Series, variant: str, seeds: Sequence[int]) -> pd.Series:
-    known = values.index.get_level_values("variant")
-    return values[known == variant].droplevel("variant").reindex(list(seeds))
 
 
 def _better(question: Question, seen: Interval) -> str:

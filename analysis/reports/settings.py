@@ -2,7 +2,6 @@
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -25,15 +24,16 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.markup import latex_escape, latex_tabular, markdown_table
 from edgefl.analysis.page.report import Report, reporting
-from edgefl.analysis.runs.choices import FIRST_ROUNDS, Reference
-from edgefl.analysis.runs.load import Paths, Settings, named
+from edgefl.analysis.runs.choices import FIRST_ROUNDS, Names, Out, Partial, Reference
+from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings, named
 
 
 @reporting
 def compare_settings(
-    runs: Paths | Settings,
-    *,
-    out: str | Path | None = None,
+    *runs: Paths | Settings,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     reference: Reference = None,
     sessions: Annotated[
         Sequence[int] | None,
@@ -51,7 +51,7 @@ def compare_settings(
         ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
             no round, accuracies in some settings only, or a folder that cannot be written.
     """
-    by_setting = Settings.of(runs)
+    by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")

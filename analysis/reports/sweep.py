@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
@@ -21,8 +20,8 @@ from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_f
 from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
-from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Reference, Transpose
-from edgefl.analysis.runs.load import Paths, Settings, named
+from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Names, Out, Partial, Reference, Transpose
+from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings, named
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
@@ -37,9 +36,10 @@ METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a targe
 
 @reporting
 def sweep(
-    runs: Paths | Settings,
-    *,
-    out: str | Path | None = None,
+    *runs: Paths | Settings,
+    partial: Partial = False,
+    names: Names = (),
+    out: Out = None,
     reference: Reference = None,
     target: Annotated[str | float | Target, typer.Option(help=f"{TARGET}."), str] = "95%",
     keys: Annotated[
@@ -63,12 +63,27 @@ def sweep(
 
     Without `out`, files of another target than the default go into a folder of their own, such as target-0.8.
 
+    Args:
+        runs: folders of studies or runs, or runs that have been read.
+        partial: include incomplete runs.
+        names: replace the folders' names, in their order.
+        out: folder to write; None for the folder of the runs, or `comparison` beside several.
+        reference: variant that sets targets; None for the study's.
+        target: accuracy to reach: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
+        keys: dotted keys, or their ends; two for a map; the swept number if left out.
+        metric: what to draw; None for seconds and joules to the target, in a map for seconds.
+        transposed: whether LaTeX and Markdown have a column per value.
+        deviation: whether to show standard deviations instead of 95 % intervals.
+
+    Returns:
+        The costs by value: `.table` is a data frame, `.plot()` draws. A notebook shows verdicts, table and figure.
+
     Raises:
         ValueError: no completed run, no swept key or too many, no such key, a metric that the runs do not
             have, or a folder that cannot be written.
     """
     goal = target_of(target)
-    by_setting = Settings.of(runs)
+    by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     reference = reference_of(info, reference, notes)
     points = of_points(info)
@@ -96,9 +111,9 @@ def sweep(
     )
 
 
-def grid_key(runs: Paths | Settings) -> str | None:
+def grid_key(runs: Settings) -> str | None:
     """Return the key of a study's grid if it sweeps one number: one axis of settings that differ only in this key."""
-    info = Settings.of(runs).info
+    info = runs.info
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
     points, axes = of_points(info), {axis for setting in info["setting"] for axis, _ in setting}

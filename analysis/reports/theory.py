@@ -1,37 +1,40 @@
 """Report the journal paper's convergence theory, Theorem 1, with constants estimated along a run."""
 
-from pathlib import Path
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from edgefl.analysis.figures.column import DASHES, MARKS, SMALL, legend, panels
-from edgefl.analysis.figures.style import INK, PALETTE, SOFT
+from edgefl.analysis.figures.style import DASHES, INK, MARKS, PALETTE, SMALL, SOFT, legend, panels
 from edgefl.analysis.measures.metrics import RUN, SESSION, training_rounds
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
-from edgefl.analysis.runs.load import Paths, Runs
+from edgefl.analysis.runs.choices import Names, Out, Partial
+from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 
 TERMS = ["a", "b", "c", "d"]
 MEASURED = "theory_lr"  # the first of the columns that `learning.theory` adds
 
 
-def report_theory(runs: Paths | Runs, *, out: str | Path | None = None) -> Report:
+def report_theory(
+    *runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None
+) -> Report:
     """Compute the bound along all runs, and write theory.csv, theory_rounds.csv, theory.png and .pdf.
 
     Raises:
         ValueError: no completed run, no run that has measured gradients, or a folder that cannot be written.
     """
-    runs = Runs.of(runs)
-    by_round, by_run = _along(runs)
-    lengths = training_rounds(runs.rounds).groupby("session")["round"].max()
-    notes = [*runs.left_out, *runs.remarks]
+    given = given_runs(runs, load_as_variants, names=names, partial=partial)
+    by_round, by_run = _along(given)
+    lengths = training_rounds(given.rounds).groupby("session")["round"].max()
+    notes = [*given.left_out, *given.remarks]
     variants = by_round["variant"].nunique()
     if variants > MOST_PANELS:
         notes.append(f"the figure shows the first {MOST_PANELS} of {variants} variants")
     return Report(
-        runs.folder(out),
+        given.folder(out),
         tables=[("", quantities(by_run, ROWS))],
         sentences=[*EXPLANATIONS, *noted(notes)],
         look=[("Round by round", "theory_rounds.csv"), ("Figure", "theory.png", " and .pdf")],
@@ -223,3 +226,46 @@ def _means(own: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
     places = means.index.get_level_values("session").map(starts) + means.index.get_level_values("round")
     empty = pd.DataFrame(float("nan"), starts.to_numpy() + 0.5, means.columns)
     return pd.concat([means.set_axis(places), empty]).sort_index()
+
+
+def lemma1(
+    *,
+    strong_convexity: float,
+    gradient_bound: float,
+    types: Sequence[np.ndarray],
+    types_after: Sequence[np.ndarray],
+    samples: int,
+    samples_after: int,
+) -> float:
+    """Bound the expected distance of the minimisers before and after clients change: the early version's Lemma 1.
+
+    Its constants belong to a problem, not to a run: smallest curvature, largest gradient, and what each client holds.
+
+    Args:
+        strong_convexity: mu of all local losses.
+        gradient_bound: C, of the norm of a sample's gradient.
+        types: of each client before, its distribution q over the universal data set [samples of it].
+        types_after: of each client after.
+        samples, samples_after: D, the samples of all clients before and after.
+
+    Returns:
+        The right side of (3). Its psi can be negative, and so can the sum: the paper takes its absolute value.
+
+    Source: I, Lemma 1, (3) and (4).
+    """
+    before, after = np.asarray(types, float), np.asarray(types_after, float)
+
+    def psi(one: np.ndarray, d_one: int, other: np.ndarray, d_other: int) -> np.ndarray:
+        total = other.sum(axis=0)
+        products = total**2 - (other**2).sum(axis=0)  # over ordered pairs i != j
+        result: np.ndarray = one.sum(axis=0) / d_one - (products + total) / d_other
+        return result
+
+    least = np.minimum(psi(before, samples, after, samples_after), psi(after, samples_after, before, samples))
+    noise = sum(math.sqrt(gradient_bound * math.pi / (12 * d)) for d in (samples, samples_after))
+    return (noise + gradient_bound * abs(float(least.sum()))) / strong_convexity
+
+
+def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
+    """Bound the distance of two minimisers by the new loss's gradient at the old one. Source: I (11)."""
+    return float(np.linalg.norm(gradient_after)) / strong_convexity

@@ -31,10 +31,13 @@ COLUMNS = {
 # options of several commands; a third element is the command line's type, if Python callers may give more
 Folders = Annotated[list[Path], typer.Argument(metavar="RUNS_DIR...", help="Folders of studies, or of runs.")]
 Partial = Annotated[bool, typer.Option("--partial", help="Include the finished sessions of incomplete runs.")]
-Names = Annotated[list[str] | None, typer.Option(metavar="NAME...", help="A name per folder, in order.")]
+Names = Annotated[
+    Sequence[str], typer.Option(metavar="NAME...", help="A name per folder, in order."), list[str] | None
+]
 Out = Annotated[
-    Path | None,
+    str | Path | None,
     typer.Option(help="Folder to write to. Default: RUNS_DIR; with several, `comparison` next to them."),
+    Path | None,
 ]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Also print definitions of the numbers, and all further tables.")
@@ -53,6 +56,14 @@ Reference = Annotated[
 ]
 Transpose = Annotated[
     bool, typer.Option("--transpose", help="Give each variant or value a column in the files.")
+]
+Columns = Annotated[
+    Sequence[str],
+    typer.Option(metavar="NAME,...", help=f"Columns of the tables, in this order: {', '.join(COLUMNS)}."),
+    list[str] | None,
+]
+Interval = Annotated[
+    bool, typer.Option("--interval", help="Show 95 % intervals instead of standard deviations.")
 ]
 Overlap = Annotated[
     float,
@@ -79,15 +90,9 @@ class Layout:
         interval: write half the 95 % interval of the mean (Student's t) after ± instead of the deviation.
     """
 
-    columns: Annotated[
-        Sequence[str],
-        typer.Option(metavar="NAME,...", help=f"Columns of the tables, in this order: {', '.join(COLUMNS)}."),
-        list[str] | None,
-    ] = ()
-    transposed: Transpose = False
-    interval: Annotated[
-        bool, typer.Option("--interval", help="Show 95 % intervals instead of standard deviations.")
-    ] = False
+    columns: Sequence[str] = ()
+    transposed: bool = False
+    interval: bool = False
 
     def __post_init__(self) -> None:
         names = tuple(name for some in self.columns for name in some.split(","))
@@ -97,6 +102,3 @@ class Layout:
     def spread(self) -> str:
         """Ending of the columns for the values after ±."""
         return "ci" if self.interval else "std"
-
-
-PLAIN = Layout()

@@ -1,10 +1,11 @@
 """Run directories as tidy tables: one row per run, round, participation, event, session or device."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -12,6 +13,7 @@ from edgefl.analysis.page import score_words
 from edgefl.analysis.runs.reading import forms, read_all, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 
+Kind = TypeVar("Kind")
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
 
 
@@ -110,11 +112,6 @@ class Runs:
             raise ValueError(f"the runs in {self.path} have no {lacking}")
         return read_all(self.info[some], table)
 
-    @classmethod
-    def of(cls, runs: "Paths | Runs") -> "Runs":
-        """Read runs from one folder or several, unless they have been read."""
-        return runs if isinstance(runs, Runs) else load_runs(runs)
-
     def said(self) -> list[str]:
         """List what a reader must know of the runs: those left out, remarks, and what they did not record."""
         return [*self.left_out, *self.remarks, *self.notes]
@@ -141,11 +138,6 @@ class Runs:
 class Settings(dict[Setting, Runs]):
     """The runs of each setting of a study's grid, in order of their folders."""
 
-    @classmethod
-    def of(cls, runs: "Paths | Settings") -> "Settings":
-        """Read the runs of one folder or several, unless they have been read."""
-        return runs if isinstance(runs, Settings) else load_settings(runs)
-
     @property
     def first(self) -> Runs:
         """The first setting's runs, for what all settings have in common: the folder of reports, and the score."""
@@ -164,6 +156,14 @@ class Settings(dict[Setting, Runs]):
     def said(self) -> list[str]:
         """List what a reader must know of the runs."""
         return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
+
+
+def given_runs(
+    runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
+) -> Kind:
+    """Return the runs that a report is given, or read them from folders, or lists of folders, by one of the below."""
+    read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
+    return load(runs, names=names, partial=partial) if read is None else read
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:

@@ -31,7 +31,7 @@ KINDS = {
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }
-Paths = str | Path | Sequence[str | Path]
+Paths = str | Path | Sequence[str | Path | Sequence[str | Path]]
 
 
 @dataclass
@@ -52,7 +52,11 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     Raises:
         ValueError: a folder is missing, has no readable run, or is given twice.
     """
-    roots = [Path(path)] if isinstance(path, str | Path) else [Path(one) for one in path]
+    given = [path] if isinstance(path, str | Path) else path
+    lists = ([one] if isinstance(one, str | Path) else one for one in given)
+    roots = [Path(one) for several in lists for one in several]
+    if not roots:
+        raise ValueError("no folder: give the folder of a run or of a study")
     if names and len(names) != len(roots):
         raise ValueError(f"{len(names)} names for {len(roots)} folders: give one name per folder")
     remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
@@ -187,7 +191,7 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
-    name = run.get("name") or directory.name
+    name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
     # only a federation found inside its run, not one given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
@@ -195,20 +199,15 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
         "setting": tuple({**(run.get("setting") or {}), **setting}.items()),
-        "variant": run.get("variant") or name,
+        "variant": variant or name,
         "name": name,
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
-        "place": (_index(run), natural(run.get("variant") or name)),
+        # in the order of the study's file
+        "place": (listed.index(variant) if variant in listed else UNKNOWN, natural(variant or name)),
         "score": str(run.get("score") or "accuracy"),
     }
-
-
-def _index(run: dict[str, Any]) -> int:
-    """Return the index of a run's variant in its study's file; UNKNOWN if the run does not list it."""
-    listed = run.get("variants") or []
-    return listed.index(run["variant"]) if run.get("variant") in listed else UNKNOWN
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:

@@ -7,7 +7,7 @@ and joules come from a probe (`edgefl.run.probe`) without training.
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any
 
@@ -24,17 +24,13 @@ from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, EventName, Nowhere
 from edgefl.engine.sessions import TimedPolicy
-from edgefl.engine.sessions.schedule import Schedule
-from edgefl.engine.settings import WorkloadSettings
-from edgefl.rng import Streams
 from edgefl.run.composition import compose
 from edgefl.run.forecast import Forecast, forecast_of
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.plan import RunPlan, prepare
-from edgefl.run.probe import PROBE_ROUNDS, probe
+from edgefl.run.probe import probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
@@ -131,19 +127,17 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         EdgeflError: the run would be refused.
     """
     run = prepare(scenario, device=device, threads=1, load=Loaded(download=False), sizes_only=True)
-    built = forecast_of(run)
-    seen = probe(_untrained(scenario, run), device, most_s=most_s, clock=time.process_time)
-    forecast = replace(built, probe=seen)
+    seen = probe(run.untrained(), most_s=most_s, clock=time.process_time)
+    forecast, world = forecast_of(run, seen), run.world
     end_s = forecast.simulated_s.most
     span_s = end_s if math.isfinite(end_s) else OPEN_END_S
-    world = World(scenario, Streams(scenario.seed))  # movement only runs forward: each use starts again
     ways = int(np.clip(min(span_s / TIMES / WAY_S, MOST_PLACES / TIMES / world.count), 1, WAYS))
     every = ways if world.movement.moves else 1
     times_s = np.linspace(0.0, span_s, every * (TIMES - 1) + 1)
     counted_s = times_s[::every]
     on = _switched_on(world, counted_s)
     tracks_m, population, serving = _tracks(world, times_s, every, on)
-    handovers_m, borders, walked_s = _walk(World(scenario, Streams(scenario.seed)), span_s)
+    handovers_m, borders, walked_s = _walk(world.rehearsal(), span_s)
     keys = written(scenario)
     ground = ground_of(keys, world.places.drawing())
     reach_m = _reach_m(world, ground, tracks_m)
@@ -161,7 +155,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     }
     return Preview(
         forecast=forecast,
-        world=run.world,
+        world=world,
         ground=ground,
         clock=clock_from(flat(keys)),
         times_s=times_s,
@@ -176,8 +170,8 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         reach_m=reach_m,
         mix=_mix(run, _sessions(forecast)),
         notes=[
-            *built.notes,
-            *more_handovers_than_borders(run.world, len(handovers_m), borders),
+            *forecast.notes,
+            *more_handovers_than_borders(world, len(handovers_m), borders),
             *(note for note, holds in limits.items() if holds),
         ],
     )
@@ -189,35 +183,6 @@ def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:
     if world.scenario.layout.sites is None:
         return max(world.extent.radius_m, 1.02 * shown_m)
     return max(float(np.abs(world.sites_m).max()) + 60.0, 1.05 * shown_m)
-
-
-def _untrained(scenario: Scenario, run: RunPlan) -> Scenario:
-    """Return the same scenario with the bits and FLOPs of its learning, but without training."""
-    if not scenario.trains:
-        return scenario
-    if not scenario.federations:
-        return scenario.model_copy(update=_as_workload(scenario.sections, run.learner))
-    federations = dict(scenario.federations)
-    for name, one in scenario.by_federation.items():
-        if one.learning is not None:
-            federations[name] = federations[name].model_copy(update=_as_workload(one, run.learner_of(name)))
-    return scenario.model_copy(update={"federations": federations})
-
-
-def _as_workload(own: OwnSections, learner: Any) -> dict[str, Any]:
-    """Return the sections that change when a federation does not train."""
-    learning = own.learning
-    assert learning is not None
-    task = WorkloadSettings(
-        payload_bits=learner.payload_bits,
-        flops_per_sample=learner.flops_per_sample,
-        steps=learning.local.steps,
-        batch=learning.local.batch,
-    )
-    changes: dict[str, Any] = {"learning": None, "workload": task}
-    if own.sessions.report_bits:  # it waits for losses, which no device has
-        changes["sessions"] = Schedule(count=1, rounds=10 * PROBE_ROUNDS)
-    return changes
 
 
 def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:

@@ -1,20 +1,14 @@
-"""What commands show, from Python: `edgefl.preview`, `validate`, `describe`, `report`, `sweep` and `costs`."""
+"""What commands show, from Python: `edgefl.preview`, `validate`, `describe` and `report`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from edgefl.commands.python_study import folders_of
 from edgefl.errors import EdgeflError
 from edgefl.run.views import Lines, Page, Picture
 
 if TYPE_CHECKING:
-    from edgefl.analysis import Report
-    from edgefl.analysis.measures.results import Sweep
-    from edgefl.analysis.measures.targets import Target
     from edgefl.scenario.scenario import Scenario
-
-Folders = str | Path | Sequence[str | Path]
 
 
 def preview(
@@ -68,19 +62,13 @@ def validate(
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
     from edgefl.scenario.scenario import given
-    from edgefl.studies.validation import check, check_build, costs, summary
+    from edgefl.studies.validation import look
 
     failures, lines, load = list[str](), list[str](), Loaded(download=False)
     for one in scenarios:
         try:
-            if isinstance(one, str | Path):
-                one = shipped.find(Path(one), "scenario")
-                name, checks = str(one), check(one, device, load)
-            else:
-                one = given(one)
-                name, checks = one.name, [check_build(one, device, load)]
-            lines += [f"{name}: ok", *(f"  {line}" for line in summary(checks))]
-            lines += costs(one, device) if plan else ()
+            found = shipped.find(Path(one), "scenario") if isinstance(one, str | Path) else given(one)
+            lines += look(found, device, load, plan=plan)
         except EdgeflError as error:
             failures.append(str(error))
     if failures:
@@ -139,73 +127,3 @@ def report(
     if picture is not None:
         draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
     return page
-
-
-def sweep(
-    *runs: Folders,
-    names: Sequence[str] = (),
-    partial: bool = False,
-    out: str | Path | None = None,
-    reference: str | None = None,
-    target: "str | float | Target" = "95%",
-    keys: Sequence[str] = (),
-    metric: Literal["seconds", "joules", "rounds", "accuracy"] | None = None,
-    transposed: bool = False,
-    deviation: bool = False,
-) -> "Sweep":
-    """Draw the cost of a target against the swept key, maps of two keys, and time against energy.
-
-    Args:
-        runs: directories of studies or runs.
-        names: replace the directories' names, in their order.
-        partial: include incomplete runs.
-        out: folder to write; None for the directory of the runs, or `comparison` beside several.
-        reference: variant that sets targets; None for the study's.
-        target: accuracy to reach: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
-        keys: dotted keys, or their ends; two for a map; the swept number if left out.
-        metric: what to draw; None for seconds and joules to the target, in a map for seconds.
-        transposed: whether LaTeX and Markdown have a column per value.
-        deviation: whether to show standard deviations instead of 95 % intervals.
-
-    Returns:
-        The costs by value: `.table` is a data frame, `.plot()` draws. A notebook shows verdicts, table and figure.
-
-    Raises:
-        EdgeflError: no key is swept, or an option does not fit.
-    """
-    from edgefl.analysis import load_settings
-    from edgefl.analysis import sweep as swept
-
-    return swept(
-        load_settings(folders_of(runs), names=names, partial=partial),
-        out=out,
-        reference=reference,
-        target=target,
-        keys=keys,
-        metric=metric,
-        transposed=transposed,
-        deviation=deviation,
-    )
-
-
-def costs(
-    *runs: Folders, names: Sequence[str] = (), partial: bool = False, out: str | Path | None = None
-) -> "Report":
-    """Break down energy and time; count the epochs, transmissions and storage that adapting to drift costs.
-
-    Args:
-        runs: directories of studies or runs.
-        names: replace the directories' names, in their order.
-        partial: include incomplete runs.
-        out: folder to write; None for the directory of the runs, or `comparison` beside several.
-
-    Returns:
-        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows its tables.
-
-    Raises:
-        EdgeflError: no run is completed, or the folder cannot be written.
-    """
-    from edgefl.analysis import report_costs
-    from edgefl.analysis.runs.load import load_as_variants
-
-    return report_costs(load_as_variants(folders_of(runs), names=names, partial=partial), out=out)

@@ -1,10 +1,10 @@
-"""Studies and comparisons from Python, as `edgefl study` and `edgefl compare` run them."""
+"""Studies from Python, as `edgefl study` runs them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from edgefl.errors import EdgeflError
 from edgefl.run.showing import Showing, showing
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from edgefl import studies
-    from edgefl.analysis import Comparison
-    from edgefl.analysis.measures.targets import Target
     from edgefl.run.results import StudyResults
     from edgefl.scenario.scenario import Scenario
 
@@ -83,7 +81,7 @@ def study(
         )
         with _planned(base, variants, seeds, reference, question) as plan:
             results = studies.run(plan, out, options)
-        shown.end((), results.line())
+        shown.end(results)
     return results
 
 
@@ -130,68 +128,3 @@ def _planned(
         file = Path(folder) / "study.yaml"
         file.write_text(write(content), encoding="utf-8")
         yield studies.plan(file, base=base.source)
-
-
-def compare(
-    *runs: str | Path | Sequence[str | Path],
-    names: Sequence[str] = (),
-    partial: bool = False,
-    out: str | Path | None = None,
-    reference: str | None = None,
-    target: "str | float | Target | Sequence[str | float | Target]" = "95%",
-    recurring: Literal["labels", "population"] = "labels",
-    overlap: float = 0.5,
-    columns: Sequence[str] = (),
-    transposed: bool = False,
-    interval: bool = False,
-) -> "Comparison":
-    """Compare the variants of a study, or any runs: `.table`, `.per_session`, `.detail` are data frames.
-
-    `.plot()` draws, `.figure` is a PNG file; `.out` is the folder with all files. A notebook shows verdicts, table
-    and figure.
-
-    The tables hold seconds and joules to a target accuracy, peaks, and paired tests over seeds; they are also written
-    as comparison.csv, .md, .tex and .png.
-
-    Args:
-        runs: directories of studies or runs.
-        names: replace the directories' names, in their order.
-        partial: include incomplete runs.
-        out: folder to write; None for the directory of the runs, or `comparison` beside several.
-        reference: variant with which others are compared; None for the study's.
-        target: accuracy to reach, one or several: 0.8, or a share of the best accuracy: `95%` (of the reference's),
-            `95% of NAME`, `95% of best`.
-        recurring: average over sessions whose labels, or whose population, were seen before.
-        overlap: two sessions have the same population if at least this share of the devices in either session is in
-            both.
-        columns: names of the table's columns, in this order; all that apply if left out.
-        transposed: whether LaTeX and Markdown have a column per variant.
-        interval: whether to show 95 % intervals instead of standard deviations.
-
-    Returns:
-        The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
-
-    Raises:
-        EdgeflError: there is nothing to compare, or an option does not fit.
-    """
-    from edgefl.analysis import compare as compared
-    from edgefl.analysis import load_runs
-    from edgefl.analysis.runs.choices import Layout
-
-    try:
-        return compared(
-            load_runs(folders_of(runs), names=names, partial=partial),
-            out=out,
-            reference=reference,
-            target=target,
-            recurring=recurring,
-            overlap=overlap,
-            layout=Layout(columns, transposed, interval),
-        )
-    except ValueError as error:
-        raise EdgeflError(f"not compared: {error}") from error
-
-
-def folders_of(runs: Sequence[str | Path | Sequence[str | Path]]) -> list[str | Path]:
-    """Return the folders that a call names, one by one or in lists."""
-    return [one for given in runs for one in ([given] if isinstance(given, str | Path) else given)]

@@ -47,12 +47,12 @@ def run(
 
         edgefl run scenarios/quickstart.yaml --set learning.algorithm=fedavg --seed 7 --out runs/mine
     """
-    from edgefl.run.simulation import simulate
+    from edgefl.run.api import simulate
     from edgefl.scenario.scenario import load
 
     loaded = load(scenario, set_ or (), seed)
     told = Told("run", json=json, quiet=quiet)
-    _carry_out(loaded, partial(simulate, loaded, out, device=device), snapshot_rounds, told)
+    _carry_out(loaded, partial(simulate, loaded, out, device=device, progress=False), snapshot_rounds, told)
 
 
 def resume(
@@ -68,10 +68,11 @@ def resume(
 
         edgefl resume runs/quickstart-seed0
     """
-    from edgefl.run import resuming
+    from edgefl.run.api import resume as resume_run
+    from edgefl.run.resuming import left_behind
 
-    left = resuming.left_behind(run)
-    _carry_out(left, partial(resuming.resume, run), snapshot_rounds, Told("resume"))
+    begin = partial(resume_run, run, progress=False)
+    _carry_out(left_behind(run), begin, snapshot_rounds, Told("resume"))
 
 
 def _carry_out(
@@ -79,7 +80,6 @@ def _carry_out(
 ) -> None:
     """Run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
-    from edgefl.run_directory.snapshot import Every
 
     notes, name = list[str](), scenario.name
 
@@ -92,7 +92,7 @@ def _carry_out(
         path = begin(
             on_round=lambda row: progress.update(name, row),
             on_note=note,
-            every=Every(rounds=snapshot_rounds),
+            snapshot_rounds=snapshot_rounds,
         )
     if told.plain:
         _print_end(path, notes)

@@ -40,18 +40,18 @@ def validate(
 
         edgefl validate quickstart --set learning.local.lr=0.01
     """
+    from rich.text import Text
+
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
-    from edgefl.studies.validation import check, costs, summary
+    from edgefl.studies.validation import look
 
     failures, load = [], Loaded(download=False)
     for file in files:
         try:
             file = shipped.find(file, "scenario")
-            print("\n  ".join([f"{file}: ok", *summary(check(file, device, load, set_ or ()))]))
-            if plan:
-                for line in costs(file, device, set_ or ()):
-                    console.print(line, soft_wrap=True)
+            for line in look(file, device, load, set_ or (), plan=plan):
+                console.print(Text(line), soft_wrap=True)
         except EdgeflError as error:
             failures.append(str(error))
     if failures:

@@ -21,7 +21,7 @@ _IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 class Words:
     """Mark a number that may also be a text.
 
-    read: converts a value that is no number; raises a PydanticCustomError that says what to write.
+    read: converts a value that is not a number; raises a PydanticCustomError that says what to write.
     schema: JSON Schema of the text, without its type.
     """
 
@@ -49,7 +49,7 @@ def epoch_s(text: str) -> float:
         text: by ISO 8601; a blank for the T, and slashes for the hyphens are allowed.
 
     Raises:
-        ValueError: it is no date.
+        ValueError: it is not a date.
     """
     moment = datetime.fromisoformat(text.strip().replace("/", "-"))
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -138,7 +138,7 @@ def _installed() -> tuple[Path, ...]:
 
 
 def _distribution(module_name: str) -> str:
-    """Name the installed distribution of a module with its version; Python itself for its own modules."""
+    """Name the installed distribution of a module, or Python for modules of its library, with its version."""
     from importlib.metadata import packages_distributions, version
 
     top = module_name.partition(".")[0]

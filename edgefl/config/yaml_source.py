@@ -154,7 +154,9 @@ def _text(path: Path) -> str:
         why = getattr(error, "strerror", None) or error
         raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); check the path") from error
     if len(raw) > LARGEST_FILE:
-        raise EdgeflError(f"{path}: is larger than {LARGEST_FILE // 10**6} MB, so it is no scenario or study")
+        raise EdgeflError(
+            f"{path}: is larger than {LARGEST_FILE // 10**6} MB, so it is not a scenario or study"
+        )
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -94,6 +94,7 @@ class Span(NamedTuple):
     bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early, or None. airtime_s: time
     for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each link of a
     transfer that continued after a failure. access: before a transfer's start; its energy is part of energy_j.
+    arrives: probability with which an upload that has ended arrived without errors.
     """
 
     start_s: float
@@ -106,6 +107,7 @@ class Span(NamedTuple):
     stall: Stall = NO_STALL
     pieces: tuple[tuple[int, "Span"], ...] = ()
     access: Access = NO_ACCESS
+    arrives: float = 1.0
 
     def after(self, access: Access) -> "Span":
         """Return a transfer with the access before it."""

@@ -4,11 +4,12 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from flwr.app import Message
+from flwr.app import ArrayRecord, Message
 from flwr.clientapp import ClientApp
 
 from edgefl.contract import (
@@ -22,13 +23,13 @@ from edgefl.contract import (
     StageFacts,
 )
 from edgefl.errors import EdgeflError, quoted
-from edgefl.flower.answers import check_reply, of_strategy, whole
 from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
-from edgefl.flower.strategies import EvaluateFn, Metrics, rounds_of
+from edgefl.flower.strategies import EvaluateFn, Metrics, numbers_of, rounds_of, whole
 from edgefl.learners.own import Assignment
 
 ACCURACY, LOSS = ("accuracy", "eval_acc", "eval_accuracy"), ("loss", "eval_loss")
+OF_BYTES = np.dtype(np.uint8)  # a model that is not an array of numbers, for example of trees
 FLOPS_PER_PARAMETER = 6.0  # per sample, for a dense layer: 2 forward, 4 backward
 
 
@@ -160,7 +161,7 @@ class _FlowerLearner:
         """Have the strategy make messages for these devices, and the devices reply."""
         self.number += 1
         with self.nodes.of(ids, "train", self.number):
-            with of_strategy("make the messages of", self.number):
+            with _of_strategy("make the messages of", self.number):
                 messages = self.rounds.configure(self.number)
             self.sent = {message.metadata.dst_node_id - 1: message for message in messages}
             self.replies = self.nodes.answers(messages)
@@ -174,7 +175,7 @@ class _FlowerLearner:
         spoilt = [
             id_
             for id_, reply in self.replies.items()
-            if not check_reply(id_, reply, model, self.rounds.combines)
+            if not _check_reply(id_, reply, model, self.rounds.combines)
         ]
         return LocalRound(
             tuple(ids), iterations, samples, down_bits, up_bits, not_finite=tuple(sorted(spoilt))
@@ -185,7 +186,7 @@ class _FlowerLearner:
         if device not in self.sent:
             return 0, 0, 0, 0
         reply = self.replies[device]
-        with of_strategy(f"read the number of samples of device {device} in", self.number):
+        with _of_strategy(f"read the number of samples of device {device} in", self.number):
             examples = whole(self.rounds.examples(reply), f"the ClientApp of device {device}")
         iterations = self.epochs * (math.ceil(examples / self.batch) if self.batch else 1)
         return iterations, self.epochs * examples, bits_of(self.sent[device].content), bits_of(reply.content)
@@ -196,17 +197,17 @@ class _FlowerLearner:
         missing = [message for id_, message in sorted(self.sent.items()) if id_ not in set(ids)]
         with self.nodes.of(ids, "aggregate", self.number):
             if arrived:
-                with of_strategy("aggregate the replies of", self.number):
+                with _of_strategy("aggregate the replies of", self.number):
                     self.rounds.aggregate(self.number, arrived, missing)
 
     def evaluate(self, present: Sequence[int]) -> Evaluation:
         """Test at the server, or on the present devices."""
         with self.nodes.of(present, "test", self.number):
-            with of_strategy("test the model of", self.number):
+            with _of_strategy("test the model of", self.number):
                 metrics = self.rounds.test(self.number)
             if metrics is None and self.tests_on_devices and present:
                 replies = self.nodes.answers(self.rounds.configure_test(self.number))
-                with of_strategy("combine the tests of", self.number):
+                with _of_strategy("combine the tests of", self.number):
                     metrics = self.rounds.tested(self.number, list(replies.values())) if replies else None
         metrics = metrics or {}
         return Evaluation(
@@ -275,3 +276,41 @@ def _first(metrics: Metrics, names: Sequence[str]) -> float | None:
             except (TypeError, ValueError) as error:
                 raise EdgeflError(f"the test's {name} is {quoted(metrics[name])}: return a number") from error
     return None
+
+
+@contextmanager
+def _of_strategy(what: str, number: int) -> Iterator[None]:
+    """Turn a strategy's failure into an error that names the round."""
+    try:
+        yield
+    except EdgeflError:
+        raise
+    except Exception as error:
+        raise EdgeflError(
+            f"the strategy cannot {what} round {number}: {type(error).__name__}: {error}; fix the strategy, or the"
+            " ClientApp's reply"
+        ) from error
+
+
+def _check_reply(device: int, reply: Message, model: ArrayRecord, alike: bool) -> bool:
+    """Return whether all numbers of a reply are finite.
+
+    Args:
+        model: the global model.
+        alike: whether replies are combined with the model array by array.
+
+    Raises:
+        EdgeflError: arrays cannot be read, or do not have the model's shapes although `alike`.
+    """
+    who = f"the reply of device {device}"
+    records = [numbers_of(record, who) for record in reply.content.array_records.values()]
+    if alike and len(records) == 1:
+        shapes, own = [array.shape for array in records[0]], numbers_of(model, "the model")
+        wanted = [array.shape for array in own]
+        of_bytes = any(array.dtype == OF_BYTES for array in [*records[0], *own])
+        if shapes != wanted and not of_bytes:
+            raise EdgeflError(
+                f"{who} has arrays of shapes {quoted(shapes)}, but the model has {quoted(wanted)}: reply "
+                "with all arrays of the model in their shapes"
+            )
+    return all(np.isfinite(array).all() for arrays in records for array in arrays)

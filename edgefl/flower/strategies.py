@@ -20,10 +20,11 @@ from flwr.server.client_proxy import ClientProxy
 from flwr.server.strategy import Strategy as OldStrategy
 from flwr.serverapp.strategy import Strategy
 
-from edgefl.errors import EdgeflError
-from edgefl.flower.answers import numbers_of, whole
+from edgefl.errors import EdgeflError, quoted
 from edgefl.flower.nodes import TOO_FEW, Nodes, device_of, lost, node_of
 
+MOST_SAMPLES = 10**12
+NUMBERS = "fiub"  # kinds of NumPy types
 Metrics = Mapping[str, Any]
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
@@ -258,3 +259,33 @@ def rounds_of(
         f"{type(strategy).__name__} is not a Flower strategy: extend flwr.serverapp.strategy.Strategy or"
         " flwr.server.strategy.Strategy"
     )
+
+
+def whole(given: object, who: str) -> int:
+    """Return a number of samples as an integer."""
+    fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
+    if not fits:
+        raise EdgeflError(
+            f"{who} reports {quoted(given)} samples: reply with an integer from 0 to {MOST_SAMPLES:g}"
+        )
+    return int(given)  # type: ignore[call-overload]
+
+
+def numbers_of(record: ArrayRecord, who: str) -> list[np.ndarray]:
+    """Return the arrays of a record.
+
+    Raises:
+        EdgeflError: an array cannot be read, or is not of numbers.
+    """
+    arrays = []
+    for name, array in record.items():
+        try:
+            read = array.numpy()
+        except Exception as error:  # NumPy's reader raises nearly anything
+            raise EdgeflError(
+                f"{who}: array {quoted(name)} cannot be read ({error}): give a NumPy array"
+            ) from error
+        if read.dtype.kind not in NUMBERS:
+            raise EdgeflError(f"{who}: array {quoted(name)} is of {read.dtype}: give real numbers")
+        arrays.append(read)
+    return arrays

@@ -16,6 +16,7 @@ from edgefl.learners import own as outside_learners
 from edgefl.learners.numbered import NumberedLearner
 from edgefl.learners.training import Built, Learners, Training, together
 from edgefl.learning import memory
+from edgefl.learning.kernels import numba_name
 from edgefl.learning.settings import LearningSettings
 from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.snapshot import Snapshotable, TrainingParts
@@ -146,6 +147,8 @@ def _of_one(
     first = next(iter(learners.values()))
     about |= {"payload_bits": first.payload_bits, "flops_per_sample": first.flops_per_sample}
     said = {"device": training.processor if training else "cpu", "model": about}
+    if training is not None and "learning.kernels" in training.further:
+        said["kernels"] = training.further["learning.kernels"]
     if training is not None and (score := training.score) != ACCURACY:
         said["score"] = score
     return learners, said, training
@@ -160,7 +163,9 @@ def _torch_learners(
     from edgefl.learning.federation.cloud_stage import below_a_cloud
     from edgefl.learning.federation.training_data import TrainingData
     from edgefl.learning.local.cost import size
+    from edgefl.learning.local.processor import repeat_on_gpus
 
+    repeat_on_gpus()
     torch.set_num_threads(THREADS_PER_OPERATION)
     trained_on = torch_device(means.device)
     settings, members = world.sections.learning, members_of(world)
@@ -219,10 +224,13 @@ def _of_cells(
 
 
 def _further(settings: LearningSettings) -> dict[str, str]:
-    """Return what training depends on besides scenario, data and code: hashes of files."""
-    if settings.initial is None:
-        return {}
-    return {"learning.initial": hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()}
+    """Return what training depends on besides scenario, data and code: hashes of files, version of numba."""
+    further = {}
+    if settings.initial is not None:
+        further["learning.initial"] = hashlib.sha256(settings.initial.path.read_bytes()).hexdigest()
+    if settings.kernels == "numba":
+        further["learning.kernels"] = numba_name()
+    return further
 
 
 def notes_at_start(training: Training | None) -> list[str]:

@@ -106,8 +106,11 @@ class CheckedStage:
             columns[name] = tuple(checked_number(self._where, name, value) for value in values)
         return columns
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self._stage.aggregate(tuple(ids))
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        if weights is None:
+            self._stage.aggregate(tuple(ids))
+        else:
+            self._stage.aggregate(tuple(ids), tuple(weights))
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(tuple(present))
@@ -126,11 +129,7 @@ class CheckedStage:
 
 
 def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, least: float = 0) -> Any:
-    """Return a number as Python's own.
-
-    Raises:
-        EdgeflError: it is not a number, or too small.
-    """
+    """Return a number as Python's own."""
     number = _plain(value)
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
     if not fits or isinstance(number, bool) or number < least:

@@ -63,9 +63,6 @@ class ModelKeeper:
 
         Args:
             loan: training results taken from another run; if all results are, the other run's models are copied.
-
-        Raises:
-            EdgeflError: the models cannot be written.
         """
         if not self._learners:
             return

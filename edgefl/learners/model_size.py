@@ -44,9 +44,6 @@ def of(
         world: of one federation.
         device: as in `simulate`.
         load: reads the data set, by default its own `load`.
-
-    Raises:
-        EdgeflError: as at the start of a run; it names the key.
     """
     settings = world.sections.learning
     if settings is None or not _is_enough(settings, device):
@@ -58,12 +55,14 @@ def of(
 def _is_enough(settings: LearningSettings, device: str) -> bool:
     """Return whether this learning can be checked without tensors, given a model that states its size.
 
-    The following need PyTorch: a GPU, whose memory counts; bfloat16, which the processor must support; drifts and
-    tests on devices, which change or divide the test data; a file that must fit the model.
+    The following need the learner: a GPU, whose memory counts; bfloat16, which the processor must support; numba,
+    which must be installed; drifts and tests on devices, which change or divide the test data; a file that must fit
+    the model.
     """
     return (
         (device == "cpu" or (device == "auto" and not may_have_gpu()))
         and settings.local.precision == "float32"
+        and settings.kernels == "torch"
         and settings.evaluation.tested_on == "labels"
         and settings.drift is None
         and settings.initial is None

@@ -78,8 +78,8 @@ class _NumberedStage:
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         return cast(AccountingStage, self._stage).uploaded(self._numbers.of(ids))
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self._stage.aggregate(self._numbers.of(ids))
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        self._stage.aggregate(self._numbers.of(ids), weights)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(self._numbers.of(present))

@@ -137,11 +137,7 @@ class OutsideLearner:
 
 
 def _assignments(world: World) -> dict[int, Assignment]:
-    """Return the assignment of each federation's learner.
-
-    Raises:
-        EdgeflError: the scenario has its own learning.
-    """
+    """Return the assignment of each federation's learner."""
     sections = world.sections
     if sections.workload is None:
         raise EdgeflError(

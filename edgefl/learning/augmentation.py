@@ -29,7 +29,7 @@ class Augmentation:
         """Check that samples of this shape are images.
 
         Raises:
-            EdgeflError: they are no images; names their shape.
+            EdgeflError: they are not images; names their shape.
         """
         if len(shape) not in (2, 3):
             raise EdgeflError(

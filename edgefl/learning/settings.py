@@ -287,6 +287,11 @@ class LearningSettings(Section):
         description="rounds between measurements for the convergence bound, columns theory_* of rounds.csv; null: no"
         " measurement",
     )
+    kernels: Literal["torch", "numba"] = Field(
+        "torch",
+        description="code of local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
+        " than torch, and equal to it within rounding; needs the extra kernels",
+    )
     local: LocalSettings = LocalSettings()
     evaluation: EvaluationSettings = EvaluationSettings()
     cost: CostSettings = CostSettings()

@@ -1,5 +1,6 @@
 """A pool of threads, including the caller's, that works off a list of jobs."""
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
@@ -17,7 +18,8 @@ class ThreadPool:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self._pool = ThreadPoolExecutor(count - 1, initializer=_one_thread_each) if count > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        self._process = 0  # in which the threads are: a forked one has none
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
         """Call do(hand, job) once for each job; `hand` is the thread's number, 0 to count - 1, 0 for the caller."""
@@ -28,10 +30,16 @@ class ThreadPool:
                 do(hand, job)
 
         helpers = range(1, min(self.count, len(jobs)))
-        under_way = [self._pool.submit(some, hand) for hand in helpers] if self._pool else []
+        under_way = [self._threads().submit(some, hand) for hand in helpers]
         some(0)
         for done in under_way:
             done.result()
+
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None or self._process != os.getpid():
+            self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", _one_thread_each)
+            self._process = os.getpid()
+        return self._pool
 
 
 def _one_thread_each() -> None:

@@ -9,9 +9,8 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 
 from edgefl.config.component import Component
-from edgefl.mobility._legs import Leg, Legs
+from edgefl.mobility._legs import Leg, Legs, Trips
 from edgefl.mobility._traces._samples import Recorded
-from edgefl.mobility._trips import Trips
 from edgefl.places.areas import Places
 from edgefl.rng import Streams
 

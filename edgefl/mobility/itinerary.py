@@ -16,9 +16,8 @@ from edgefl.errors import EdgeflError, quoted
 from edgefl.mobility import Coordinate, Leg, Legs, Movement
 from edgefl.mobility._calendar import DAYS, Day
 from edgefl.mobility._draws import UniformDraws
-from edgefl.mobility._plan_notes import cut_off, without_a_return
 from edgefl.mobility._walkers import Walkers
-from edgefl.mobility._ways import Ways
+from edgefl.mobility._ways import Ways, cut_off, without_a_return
 from edgefl.places.permissions import Mode
 from edgefl.rng import Streams
 

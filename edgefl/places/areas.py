@@ -177,11 +177,7 @@ class Area(Strict):
         return one_of(self, "shape")
 
     def region(self, places: Places) -> _Region:
-        """Return the region; reads map files.
-
-        Raises:
-            EdgeflError: a file cannot be read or has no such area; names the remedy.
-        """
+        """Return the region; reads map files."""
         if self.polygon is not None:
             return trapezoids([[self.polygon.points_m]])
         if self.geojson is not None:

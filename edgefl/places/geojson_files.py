@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -9,17 +10,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from pydantic import Field, field_validator
 
 from edgefl.config import foreign_files
 from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, clipped, quoted
-from edgefl.places.projections import degrees_of
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
 MOST_VALUES = 8_000_000  # lists, numbers and keys of a file, 100 bytes each in memory
 MOST_NAMES = 10  # in an error
 Pair = tuple[float, float]
+Pairs = list[tuple[float, float]]
+# WGS 84, and ETRS89, which is less than a metre from it (EPSG Geodetic Parameter Dataset, operation 1149: 1 m)
+DEGREES = re.compile(r"(CRS:?84h?|EPSG:(.*:)?(4326|4979|4258))$", re.IGNORECASE)
+EXPORT = "export the file in WGS 84 (EPSG:4326)"
 # kinds of geometries, and the depth of a shape in their coordinates: a point, a line, or the rings of a polygon
 POINTS = {"Point": 0, "MultiPoint": 1}
 LINES = {"LineString": 0, "MultiLineString": 1}
@@ -70,16 +75,13 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Sha
         source: a FeatureCollection, a Feature or a geometry.
         kinds: kinds of geometries, POLYGONS, LINES or POINTS; others are left out.
         nothing: remedy for a file without any.
-
-    Raises:
-        EdgeflError: names the file, the feature and the remedy.
     """
     path, place = source.path, ("geojson", "path")
     with foreign_files.reading(path, *place):
         content = _content(path)
         try:
             document = json.loads(content)
-            convert = degrees_of(document.get("crs"))
+            convert = _degrees_of(document.get("crs"))
             features = [*_features(document)]
             wanted = source.feature
             chosen = [*range(len(features))] if wanted is None else _chosen(features, wanted)
@@ -266,3 +268,62 @@ def _pair(corner: Sequence[Any]) -> Pair:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise ValueError(f"{quoted(value)} is not a coordinate")
     return float(corner[0]), float(corner[1])
+
+
+def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
+    """Return a function from the coordinates of a GeoJSON file to longitudes and latitudes.
+
+    Args:
+        crs: member of the file; None, as RFC 7946 has it, for degrees.
+
+    Raises:
+        EdgeflError: the system is unknown, or needs pyproj; and from the function, a place is not on Earth.
+    """
+    name = _name_of(crs)
+    if name is None or DEGREES.search(name):
+        return _checked_degrees
+    try:
+        import pyproj
+        from pyproj.exceptions import ProjError
+    except ImportError as error:
+        raise EdgeflError(
+            f"its crs is {quoted(name)}, not degrees: pip install 'edgefl-cosim[maps]', which reads it, or {EXPORT}"
+        ) from error
+    try:
+        to_degrees = pyproj.Transformer.from_crs(name, "EPSG:4326", always_xy=True)
+    except ProjError as error:
+        raise EdgeflError(f"its crs {quoted(name)} is unknown ({clipped(str(error))}); {EXPORT}") from error
+
+    def convert(pairs: Pairs) -> Pairs:
+        lon_deg, lat_deg = to_degrees.transform(*np.array(pairs).T)
+        if not np.isfinite([lon_deg, lat_deg]).all():
+            raise EdgeflError(f"{pairs[0]} is outside its crs {quoted(name)}; {EXPORT}")
+        return list(zip(lon_deg.tolist(), lat_deg.tolist(), strict=True))
+
+    return convert
+
+
+def _name_of(crs: Any) -> str | None:
+    """Return the name of a coordinate reference system in GeoJSON 2008, section 3."""
+    if crs is None:
+        return None
+    properties = crs.get("properties") if isinstance(crs, Mapping) else None
+    if isinstance(properties, Mapping):
+        if crs.get("type") == "name" and isinstance(properties.get("name"), str):
+            return str(properties["name"])
+        if isinstance(properties.get("code"), str | int):
+            return f"EPSG:{properties['code']}"
+    raise EdgeflError(f"its crs {quoted(crs)} names no coordinate reference system; {EXPORT}")
+
+
+def _checked_degrees(pairs: Pairs) -> Pairs:
+    """Return places in degrees."""
+    for x, y in pairs:
+        if abs(x) > 360.0 or abs(y) > 180.0:
+            raise EdgeflError(
+                f"({x:g}, {y:g}) is not a longitude and latitude, and the file has no member crs that names its"
+                f" projection; {EXPORT}"
+            )
+        if abs(y) > 90.0:
+            raise EdgeflError(f"({x:g}, {y:g}) has the latitude first; write the longitude first")
+    return pairs

@@ -75,11 +75,7 @@ class SitesFile(Strict):
         return ("layout", "sites", "geojson" if self.csv is None else "csv")
 
     def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "_Masts":
-        """Return the masts of the file, within a radius of the origin if it is given.
-
-        Raises:
-            EdgeflError: names file, line or feature, and the remedy.
-        """
+        """Return the masts of the file, within a radius of the origin if it is given."""
         path = shipped.data(self.csv or self.geojson or Path())
         origin = None if origin_lon_lat is None else tuple(origin_lon_lat)
         return _read(self, path, origin, radius_m, foreign_files.stamp(path, *self.place))
@@ -118,11 +114,7 @@ def _read(
 
 
 def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's keys with the places and bearings of its file of sites, if it names one.
-
-    Raises:
-        EdgeflError: names the key, or file and line, and the remedy.
-    """
+    """Return a scenario's keys with the places and bearings of its file of sites, if it names one."""
     layout = scenario.get("layout")
     if not (isinstance(layout, Mapping) and isinstance(layout.get("sites"), Mapping)):
         return scenario
@@ -221,7 +213,7 @@ class _Rows:
             lon, lat = np.median(places_deg, axis=0).round(4).tolist()
             raise EdgeflError(
                 f"{path}: masts in degrees need the place on Earth of [0, 0] m: set origin_lon_lat, such as"
-                f" [{lon:g}, {lat:g}], amid them",
+                f" [{lon:g}, {lat:g}], in their midst",
                 ("origin_lon_lat",),
             )
         places_m = np.full(places_deg.shape, np.inf)

@@ -26,7 +26,7 @@ ACCESS: dict[Mode, tuple[str, ...]] = {
     "car": ("access", "vehicle", "motor_vehicle", "motorcar"),
 }
 CLOSED = {"no", "private", "agricultural", "forestry", "military", "use_sidepath", "emergency"}
-# Lines of OpenStreetMap that are no streets
+# Lines of OpenStreetMap that are not streets
 OTHERS = (
     *("railway", "power", "waterway", "aeroway", "aerialway", "pipeline", "barrier", "boundary", "building"),
     *("man_made", "natural", "landuse", "leisure", "route"),
@@ -88,7 +88,8 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
     Args:
         tags: of the line.
-        highways_only: whether a line without `highway` is no street; otherwise it is one unless it is something else.
+        highways_only: whether a line needs `highway` to be a street; otherwise it is one unless it is something
+            else.
     """
     highway = tags.get("highway")
     if highway is None and (highways_only or any(key in tags for key in OTHERS)):

@@ -26,11 +26,7 @@ class _Edge:
 
 
 def boundary(path: Path) -> tuple[Pair, Pair]:
-    """Read the lower left and upper right corner of a network, m, from `convBoundary` of its `<location>`.
-
-    Raises:
-        EdgeflError: names the file and the remedy.
-    """
+    """Read the lower left and upper right corner of a network, m, from `convBoundary` of its `<location>`."""
     with _reading(path):
         locations = (each for name, each in _elements(path) if name == "location")
         found = next(locations, {}).get("convBoundary")
@@ -46,11 +42,7 @@ def boundary(path: Path) -> tuple[Pair, Pair]:
 
 
 def edges(path: Path) -> list[tuple[_Edge, list[Pair]]]:
-    """Read the streets of a network and their corners, m: from junction to junction along each edge's shape.
-
-    Raises:
-        EdgeflError: names the file and the remedy.
-    """
+    """Read the streets of a network and their corners, m: from junction to junction along each edge's shape."""
     found: list[_Edge] = []
     junctions: dict[str, Pair] = {}
     points, within = 0, False

@@ -32,7 +32,8 @@ def simulate(
         scenario: from `load_scenario`, or what that takes: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
+        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it. With
+            several, a longer run on Linux trains in a process beside the engine's, unless your process has threads.
         snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None for one every 10
             minutes.
         learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
@@ -52,23 +53,19 @@ def simulate(
         Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
     """
     with showing(progress) as shown:
-        from edgefl.run import simulation
+        from edgefl.run.plan import prepare
+        from edgefl.run.simulation import carry_out
+        from edgefl.run_directory.interruption import interruptible
         from edgefl.run_directory.snapshot import Every
         from edgefl.scenario.scenario import given
 
         described = given(scenario)
         run, note = _shown(shown, described, on_round, on_note)
-        results = simulation.simulate(
-            described,
-            out,
-            device=device,
-            threads=threads,
-            every=Every(rounds=snapshot_rounds),
-            learner=learner,
-            on_round=run,
-            on_note=note,
-        )
-        shown.end(results.notes, results.line())
+        every = Every(rounds=snapshot_rounds)
+        with interruptible():
+            plan = prepare(described, device=device, threads=threads, learner=learner)
+            results = carry_out(plan, out, every=every, on_round=run, on_note=note)
+        shown.end(results)
     return results
 
 
@@ -102,15 +99,20 @@ def resume(
         EdgeflError: the run is complete or under way, or would not continue as it began.
     """
     with showing(progress) as shown:
-        from edgefl.run import resuming
+        from edgefl.run.plan import prepare
+        from edgefl.run.resuming import device_of, left_behind
+        from edgefl.run.simulation import carry_out
+        from edgefl.run_directory.interruption import interruptible
         from edgefl.run_directory.snapshot import Every
 
-        run, note = _shown(shown, resuming.left_behind(Path(path)), on_round, on_note)
+        path = Path(path)
+        scenario = left_behind(path, learner)
+        run, note = _shown(shown, scenario, on_round, on_note)
         every = Every(rounds=snapshot_rounds)
-        results = resuming.resume(
-            path, threads=threads, every=every, learner=learner, on_round=run, on_note=note
-        )
-        shown.end(results.notes, results.line())
+        with interruptible():
+            plan = prepare(scenario, device=device_of(path), threads=threads, learner=learner)
+            results = carry_out(plan, path, every=every, on_round=run, on_note=note, resumes=True)
+        shown.end(results)
     return results
 
 

@@ -1,13 +1,156 @@
-"""Totals of a run's rows, counted as they are written."""
+"""Totals and extremes of a run's rows, as they are written; absurdly long rounds, huge losses and NaN are noted."""
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from statistics import median
 from typing import Any
 
+import numpy as np
+
+from edgefl.channel.units import FloatArray
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.parts import Activity, Outcome
-from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, EventName, Round, Session
-from edgefl.run.explosions import Extremes
+from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
+from edgefl.scenario.own_sections import OwnSections
+
+HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
+# a transfer that no server would wait for, or one far longer than the run's median round and not short either
+HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
+TRANSFERS = ("downlink", "uplink")
+SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal", "loss_personal")
+
+
+@dataclass
+class _Slowest:
+    """The slowest transfer of a run, and its device."""
+
+    took_s: float = 0.0
+    device: int = 0
+    direction: str = ""
+    where: str = ""
+
+
+@dataclass
+class Extremes:
+    """The extremes in a run's rows.
+
+    latencies_s: the latency of each round. huge: place and value of the first loss beyond HUGE_LOSS. not_finite:
+    column -> where it first was not finite; rows_of: column -> number of rows in which it was not. unusable,
+    unusable_j: updates that were not finite, and their joules.
+    """
+
+    latencies_s: list[float] = field(default_factory=list)
+    slowest: _Slowest = field(default_factory=_Slowest)
+    huge: tuple[str, float] | None = None
+    not_finite: dict[str, str] = field(default_factory=dict)
+    rows_of: Counter[str] = field(default_factory=Counter)
+    unusable: int = 0
+    unusable_j: float = 0.0
+    _long: bool = False  # the next rows of devices may hold a long transfer
+
+    def see(self, row: Any, further: Mapping[str, Any] | None = None) -> None:
+        """Record a row as it is written, with values of further columns."""
+        if isinstance(row, Session):
+            start = {"accuracy_start": row.accuracy_start, "loss_start": row.loss_start}
+            self._scores(f"session {row.session}", start)
+        if not isinstance(row, Round):
+            return
+        where = _where(row.session, row.phase, row.round, row.cell)
+        self.latencies_s.append(row.latency_s)
+        self._long = max(row.latency_s, row.latency_mean_s * row.participants) > LONG_S
+        if row.loss is not None and HUGE_LOSS < abs(row.loss) < math.inf and self.huge is None:
+            self.huge = where, row.loss
+        self._scores(where, {"accuracy": row.accuracy, "loss": row.loss, **(further or {})})
+
+    def see_columns(self, row_type: type, columns: Mapping[str, Any]) -> None:
+        """Look at a batch of rows, given as columns: devices' parts of a round, or their scores."""
+        if row_type is DeviceScore:
+            where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
+            for name in {one.name for one in fields(DeviceScore)}.intersection(SCORES, columns):
+                if any(value is not None and not math.isfinite(value) for value in columns[name]):
+                    self._note(f"{name} of evaluation.csv", where)
+        elif row_type is DeviceRound:
+            self._see_parts(columns)
+
+    def _see_parts(self, columns: Mapping[str, Any]) -> None:
+        if dropped := columns["outcome"].count(Outcome.UNUSABLE_UPLINK):
+            self.unusable += dropped
+            for outcome, energy_j in zip(columns["outcome"], columns["energy_j"], strict=True):
+                self.unusable_j += energy_j if outcome == Outcome.UNUSABLE_UPLINK else 0.0
+        if not self._long:
+            return
+        for direction in TRANSFERS:
+            start_s, end_s = (_numbers(columns[f"{direction}_{edge}_s"]) for edge in ("start", "end"))
+            took_s = np.nan_to_num(end_s - start_s)
+            place = int(took_s.argmax())
+            if took_s[place] > self.slowest.took_s:
+                where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
+                self.slowest = _Slowest(float(took_s[place]), columns["device"][place], direction, where)
+
+    def _scores(self, where: str, scores: Mapping[str, Any]) -> None:
+        for name, value in scores.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                self._note(name, where)
+
+    def _note(self, column: str, where: str) -> None:
+        self.not_finite.setdefault(column, where)
+        self.rows_of[column] += 1
+
+
+def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
+    """Yield what exploded, with its place and a remedy that the scenario lacks."""
+    yield from _of_length(extremes, federations, radio)
+    trained = [one.learning.local for one in federations if one.learning is not None]
+    clips = bool(trained) and all(local.clip_norm is not None for local in trained)
+    clipping = f"{'a lower ' * clips}learning.local.clip_norm"
+    if extremes.huge is not None:
+        where, loss = extremes.huge
+        yield (
+            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower"
+            f" learning.local.lr, or {clipping}, keeps it small"
+        )
+    for column, where in extremes.not_finite.items():
+        count = extremes.rows_of[column]
+        yield (
+            f"{column} is not a finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: its"
+            f" summaries mean nothing; a lower learning.local.lr, or {clipping}, keeps models finite"
+        )
+    if extremes.unusable:
+        yield (
+            f"{extremes.unusable:,} updates were not finite, and dropped (rounds.not_finite: drop), which "
+            f"wasted {extremes.unusable_j:.3g} J; outcome unusable_uplink in devices.csv marks them; a "
+            f"lower learning.local.lr, or {clipping}, keeps them finite"
+        )
+
+
+def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
+    slowest = extremes.slowest
+    if not extremes.latencies_s or slowest.took_s <= LONG_S:
+        return
+    usual_s = median(extremes.latencies_s)
+    usual = f"{usual_s:,.0f}" if usual_s >= 100 else f"{usual_s:.3g}"
+    if slowest.took_s <= HOPELESS_S and slowest.took_s <= TIMES_THE_MEDIAN * usual_s:
+        return
+    shorter = "a shorter " * all(one.rounds.deadline_s is not None for one in federations)
+    remedies = [f"{shorter}rounds.deadline_s ends a round without such a device"]
+    if radio.monitoring.t310_s is None:
+        preset = "radio.preset: nr, or " * (radio.preset != "nr")
+        remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} gives up such a link")
+    yield (
+        f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the "
+        f"median over rounds is {usual} s: its link carries almost nothing; {', and '.join(remedies)}"
+    )
+
+
+def _where(session: int, phase: str, round_: int, cell: int) -> str:
+    return f"session {session}, {phase} round {round_}" + (f" of cell {cell}" if cell else "")
+
+
+def _numbers(values: Any) -> FloatArray:
+    return np.array(values, dtype=float)
+
 
 GIVEN_UP = (Outcome.FAILED_DOWNLINK, Outcome.FAILED_UPLINK)
 OF_GLOBAL_MODEL = ("pilot", "train")  # phases

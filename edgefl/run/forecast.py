@@ -158,8 +158,8 @@ def _probes_of_sessions(own: OwnSections) -> int:
     return learning.warm_start.probes * max(0, policy.count - learning.pilot_sessions)
 
 
-def forecast_of(run: RunPlan) -> Forecast:
-    """Return the forecast of a run that has been built."""
+def forecast_of(run: RunPlan, probe: Probe = UNTRIED) -> Forecast:
+    """Return the forecast of a prepared run, with what its first rounds took if they were tried."""
     scenario, learner = run.world.scenario, run.learner
     worlds = run.world.by_federation.items()
     added = sum(memory_needs.of_first_round(one, run.learner_of(name)) for name, one in worlds)
@@ -171,6 +171,7 @@ def forecast_of(run: RunPlan) -> Forecast:
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
         payload_bits=learner.payload_bits,
         memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
+        probe=probe,
     )
 
 

@@ -28,8 +28,7 @@ from edgefl.engine.settings import RoundSettings
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.mobility.static import Static
-from edgefl.run import explosions
-from edgefl.run.counts import Counts
+from edgefl.run.counts import Counts, explosions
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.scenario import rates
 from edgefl.scenario.own_sections import OwnSections
@@ -68,7 +67,7 @@ def of_run(
     for one, own in each:
         yield from one.named(_rate_of_zero(one.learning, own))
     yield from _without_coverage(counts, world.count, indoors=any(kind.indoor_share for kind in kinds))
-    yield from explosions.notes(counts.extremes, list(world.federations.values()), settings)
+    yield from explosions(counts.extremes, list(world.federations.values()), settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
         ends_s = world.measured.ends_s

@@ -1,13 +1,15 @@
 """Plan a run: build and check it, without starting it or writing anything."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from edgefl.contract import Learner
+from edgefl.contract import BEGIN, REPORTED_LOSS, REPORTED_NORM, Learner, LocalRound, Now, SessionStart
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.clock import Clock
+from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
 from edgefl.learners.building import Means, available_cores, notes_at_start
@@ -20,8 +22,7 @@ from edgefl.run.preflight import check_learners, check_world
 from edgefl.run_directory import parquet
 from edgefl.scenario import memory_needs
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import LearningIdentity
-from edgefl.scenario.prepared import Prepared
+from edgefl.scenario.prepared import LearningIdentity, Prepared
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -31,7 +32,7 @@ class RunPlan:
     """A run, built and checked.
 
     model: what run.json says of the model, and of where it is trained. training: None if nothing is trained. notes:
-    what is allowed but probably unintended.
+    what is allowed but probably unintended. took_s: wall time of the preparation. threads: as in `simulate`.
     """
 
     prepared: Prepared
@@ -41,6 +42,8 @@ class RunPlan:
     model: Mapping[str, Any]
     training: Training | None
     notes: list[str]
+    took_s: float
+    threads: int = 1
 
     @cached_property
     def learning_identity(self) -> LearningIdentity | None:
@@ -64,6 +67,30 @@ class RunPlan:
             about["learning_identity"] = asdict(self.learning_identity)
         return about
 
+    def untrained(self) -> "RunPlan":
+        """Return the plan of the same run without training: its learners only send bits and compute."""
+        return replace(self, learners={name: self._untaught(name) for name in self.learners}, training=None)
+
+    def _untaught(self, federation: str) -> Mapping[int, Any]:
+        learning, learners = self.world.federations[federation].learning, self.learners[federation]
+        if learning is None:
+            return learners
+        learner, local = self.learner_of(federation), learning.local
+        own = {"payload_bits": learner.payload_bits, "flops_per_sample": learner.flops_per_sample}
+        return dict.fromkeys(learners, _Untaught(**own, steps=local.steps, batch=local.batch))
+
+
+class _Untaught(Untrained):
+    """A learner without training in a run that has some: devices report the same loss and norm."""
+
+    def session(self, start: SessionStart) -> Iterator[Untrained]:
+        asked = {REPORTED_LOSS: start.reports, REPORTED_NORM: start.norms}
+        self._reports = [name for name, asks in asked.items() if asks]
+        yield self
+
+    def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
+        return replace(super().train(ids, round_), scalars=dict.fromkeys(self._reports, (1.0,) * len(ids)))
+
 
 def prepare(
     scenario: Scenario,
@@ -85,6 +112,7 @@ def prepare(
     Raises:
         EdgeflError: part of the scenario is unavailable; the message names file, line and remedy.
     """
+    began_s = time.perf_counter()
     load = load or Loaded(download=True)
     with scenario.naming_places():
         memory_needs.check(memory_needs.of_world(scenario))
@@ -98,10 +126,12 @@ def prepare(
             name: model_size.of(one, device, load) if sizes_only else None
             for name, one in world.by_federation.items()
         }
-        means = Means(device, threads or available_cores(), load)
+        threads = threads or available_cores()
+        means = Means(device, threads, load)
         learners, model, training = learners_of(world, means, sizes, learner)
         rehearsal = world.rehearsal()
         simulation, _ = compose(rehearsal, rehearsal.radio(Clock()), Nowhere(), {})
         checked = check_learners(world, simulation, learners)
         notes = [*of_world, *world.places.noted(), *notes_at_start(training), *checked]
-    return RunPlan(Prepared(scenario, load, learner), world, radio, learners, model, training, notes)
+    prepared, took_s = Prepared(scenario, load, learner), time.perf_counter() - began_s
+    return RunPlan(prepared, world, radio, learners, model, training, notes, took_s, threads)

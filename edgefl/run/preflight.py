@@ -36,9 +36,6 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
 
     Returns:
         Notes: what is allowed but probably unintended.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     for name, one in world.by_federation.items():
         with one.sections.naming_places():
@@ -102,9 +99,6 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
     Returns:
         Notes: what is allowed but probably unintended.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
     for name, own in learners.items():
@@ -199,6 +193,8 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
         yield "the passes in which devices choose a model"
     if learning.local.early_stopping is not None or algorithm.keeps_apart():
         yield "the passes that decide when devices stop"
+    if algorithm.whole_gradients:
+        yield "the passes over all samples for its gradients"
     if type(algorithm).term is not Algorithm.term:
         yield "the passes of the models with which its loss compares"
     if type(start).anchor is not WarmStart.anchor:

@@ -1,4 +1,4 @@
-"""Try the first rounds of a run: start it in a scratch directory and stop it after a few rounds."""
+"""Try the first rounds of a prepared run: start it in a scratch directory and stop it after a few rounds."""
 
 import csv
 import math
@@ -13,9 +13,8 @@ import numpy as np
 
 from edgefl.engine.records import Round
 from edgefl.learning import memory
-from edgefl.run.simulation import simulate
-from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.scenario import Scenario
+from edgefl.run.plan import RunPlan
+from edgefl.run.simulation import carry_out
 
 PROBE_ROUNDS = 2  # per federation, on average
 PROBE_WALL_S = 120.0  # a probe stops this long after its first round ended
@@ -48,27 +47,18 @@ UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
 def probe(
-    scenario: Scenario,
-    device: str = "auto",
-    *,
-    load: Loaded | None = None,
-    most_s: float = PROBE_WALL_S,
-    clock: Callable[[], float] = time.perf_counter,
+    plan: RunPlan, *, most_s: float = PROBE_WALL_S, clock: Callable[[], float] = time.perf_counter
 ) -> Probe:
-    """Run the first rounds of a scenario in a temporary directory.
+    """Carry out the first rounds of a plan in a temporary directory; it cannot be carried out again.
 
     Args:
-        load: as in `simulate`.
         most_s: the probe stops this long after its first round ended.
         clock: measures this time, and wall times.
-
-    Raises:
-        EdgeflError: the run cannot start.
     """
     rows: list[Round] = []
     walls_s: list[float] = []
-    cells = len(scenario.layout.served)
-    servers = cells * len(scenario.by_federation)
+    cells = len(plan.world.served)
+    servers = cells * len(plan.learners)
     most_rounds = PROBE_ROUNDS * servers
     began_s = clock()
 
@@ -89,7 +79,7 @@ def probe(
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
-            simulate(scenario, run, device=device, on_round=note, load=load)
+            carry_out(plan, run, on_round=note)
         energy_j = _round_energy_j(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # these began with the run
@@ -97,7 +87,7 @@ def probe(
     return Probe(
         rounds=len(rows),
         latency_s=float(np.mean([row.latency_s for row in rows])),
-        start_wall_s=max(0.0, walls_s[-1] - len(rows) * round_wall_s),
+        start_wall_s=plan.took_s + max(0.0, walls_s[-1] - len(rows) * round_wall_s),
         round_wall_s=round_wall_s,
         memory_bytes=memory.peak_bytes(),
         round_bytes=written / len(rows),

@@ -37,6 +37,11 @@ class _Directory(PathView):
         about = _if_readable(self._about)
         return f"{self.as_posix()}: {about}" if about else self.as_posix()
 
+    @property
+    def notes(self) -> list[str]:
+        """The run's notes, one sentence each; empty for a study."""
+        return []
+
     def _about(self) -> str:
         """Say what the runs are and cost."""
         raise NotImplementedError
@@ -142,7 +147,6 @@ class Results(_Directory):
 
     @property
     def notes(self) -> list[str]:
-        """The run's notes, one sentence each."""
         return list(self.info.get("notes") or ())
 
     @in_python

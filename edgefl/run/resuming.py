@@ -1,32 +1,31 @@
 """Resume a run that was killed or interrupted, or failed for lack of disk space."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from edgefl.config import own_code
 from edgefl.config.yaml_source import write
 from edgefl.contract import Learner
-from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners.building import torch_device
 from edgefl.learners.own import Maker
-from edgefl.run.results import Results
-from edgefl.run.simulation import simulate
 from edgefl.run_directory import status as run_status
 from edgefl.run_directory.circumstances import SCENARIO, circumstances, differences
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.reading import FILE as RUN
 from edgefl.run_directory.reading import NAMES, about_of
-from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.scenario import Scenario, load, written
 
 
-def left_behind(path: Path) -> Scenario:
+def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
     """Return the scenario of an unfinished run.
 
+    Args:
+        learner: the external learner that the run began with, if any.
+
     Raises:
-        EdgeflError: the run is complete or under way, there is none, or its run.json is damaged.
+        EdgeflError: the run is complete or under way, there is none, its run.json is damaged, or it began with
+            another learner.
     """
     about = run_status.resumable(path)
     if lost := [name for name in NAMES if about.get(name) is None]:
@@ -38,50 +37,14 @@ def left_behind(path: Path) -> Scenario:
         raise EdgeflError(
             f"{path}: the run ended before it began; delete the folder and run the scenario again"
         )
-    return load(path / "scenario.yaml")
-
-
-def resume(
-    path: str | Path,
-    *,
-    threads: int | None = None,
-    every: Every = DEFAULT,
-    on_round: Callable[[Round], None] | None = None,
-    on_note: Callable[[str], None] = lambda note: None,
-    learner: Maker | Learner | None = None,
-) -> Results:
-    """Resume an unfinished run, on the kind of device where it began.
-
-    Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
-
-    Args:
-        path: the run directory.
-        threads: as in `simulate`.
-        every: how often snapshots are taken.
-        on_round: called with every round, including replayed ones.
-        on_note: called with what is damaged, and what is done about it.
-        learner: the external learner that the run began with, if any.
-
-    Returns:
-        The run directory.
-
-    Raises:
-        EdgeflError: the run is complete or under way, or would not continue as it began.
-    """
-    path = Path(path)
-    scenario = left_behind(path)
+    scenario = load(path / "scenario.yaml")
     _check_learner(path, learner)
-    begun = header(path / FILE) or {"device": "auto"}
-    return simulate(
-        scenario,
-        device=begun["device"],
-        threads=threads,
-        on_round=on_round,
-        every=every,
-        on_note=on_note,
-        resume_from=path,
-        learner=learner,
-    )
+    return scenario
+
+
+def device_of(path: Path) -> str:
+    """Return the kind of device where the training of an unfinished run began; `auto` if it has not."""
+    return str((header(path / FILE) or {"device": "auto"})["device"])
 
 
 def _check_learner(path: Path, learner: Maker | Learner | None) -> None:

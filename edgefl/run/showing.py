@@ -7,11 +7,12 @@ import html
 import io
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from edgefl.run.progress import ProgressDisplay
+from edgefl.run.results import Results, StudyResults
 
 if TYPE_CHECKING:
     from edgefl.engine.records import Round
@@ -30,8 +31,8 @@ ROW = (
 def showing(wanted: bool) -> "Showing":
     """Return a display of progress for a notebook or a terminal, or one that shows nothing."""
     if wanted and _in_notebook():
-        return InNotebook()
-    return InTerminal() if wanted and sys.stderr is not None and sys.stderr.isatty() else Showing()
+        return _InNotebook()
+    return _InTerminal() if wanted and sys.stderr is not None and sys.stderr.isatty() else Showing()
 
 
 def _in_notebook() -> bool:
@@ -42,6 +43,8 @@ def _in_notebook() -> bool:
 
 class Showing:
     """Show nothing; the base of what shows progress."""
+
+    _bars: ProgressDisplay | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -56,18 +59,27 @@ class Showing:
 
     def update(self, label: str, row: "Round | None") -> None:
         """Show that a round has ended; `row` None means that the run is complete."""
+        if self._bars is not None:
+            self._bars.update(label, row)
+            self._show(at_once=False)
 
     def failed(self, label: str) -> None:
         """Show that a run failed."""
+        if self._bars is not None:
+            self._bars.failed(label)
+            self._show()
+
+    def _show(self, *, at_once: bool = True) -> None:
+        """Show what has changed."""
 
     def note(self, text: str) -> None:
         """Show a note."""
 
-    def end(self, notes: Sequence[str], line: str) -> None:
-        """Show the notes that have not been shown, and a last line."""
+    def end(self, results: Results | StudyResults) -> None:
+        """Show a run's notes that have not been shown, and a last line."""
 
 
-class InTerminal(Showing):
+class _InTerminal(Showing):
     """Bars in the terminal of stderr, with notes above them."""
 
     def __init__(self) -> None:
@@ -75,7 +87,6 @@ class InTerminal(Showing):
 
         self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self._waiting = self._console.status(PREPARING)
-        self._bars: ProgressDisplay | None = None
         self._noted: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -94,31 +105,22 @@ class InTerminal(Showing):
         self._bars = ProgressDisplay(self._console, runs)
         self._bars.start()
 
-    def update(self, label: str, row: "Round | None") -> None:
-        assert self._bars is not None
-        self._bars.update(label, row)
-
-    def failed(self, label: str) -> None:
-        assert self._bars is not None
-        self._bars.failed(label)
-
     def note(self, text: str) -> None:
         self._noted.add(text)
         self._console.print(f"note: {text}", soft_wrap=True)
 
-    def end(self, notes: Sequence[str], line: str) -> None:
+    def end(self, results: Results | StudyResults) -> None:
         self.__exit__(None, None, None)
-        for note in notes:
+        for note in results.notes:
             if note not in self._noted:
                 self.note(note)
-        self._console.print(line, soft_wrap=True)
+        self._console.print(results.line(), soft_wrap=True)
 
 
-class InNotebook(Showing):
+class _InNotebook(Showing):
     """Bars, notes and the last line in one output of a notebook's cell, which is replaced as the runs go on."""
 
     def __init__(self) -> None:
-        self._bars: ProgressDisplay | None = None
         self._notes: list[str] = []
         self._line = PREPARING
         self._shown_s = time.monotonic()
@@ -140,26 +142,17 @@ class InNotebook(Showing):
         self._bars, self._line = ProgressDisplay(_unseen(), runs), ""
         self._show()
 
-    def update(self, label: str, row: "Round | None") -> None:
-        assert self._bars is not None
-        self._bars.update(label, row)
-        if time.monotonic() > self._shown_s + SHORTEST_S:
-            self._show()
-
-    def failed(self, label: str) -> None:
-        assert self._bars is not None
-        self._bars.failed(label)
-        self._show()
-
     def note(self, text: str) -> None:
         self._notes.append(text)
         self._show()
 
-    def end(self, notes: Sequence[str], line: str) -> None:
-        self._notes = list(dict.fromkeys([*self._notes, *notes]))
-        self._line = line
+    def end(self, results: Results | StudyResults) -> None:
+        self._notes = list(dict.fromkeys([*self._notes, *results.notes]))
+        self._line = results.line()
 
-    def _show(self) -> None:
+    def _show(self, *, at_once: bool = True) -> None:
+        if not at_once and time.monotonic() <= self._shown_s + SHORTEST_S:
+            return
         self._shown_s = time.monotonic()
         self._output.update(_Shown(self._html()))
 

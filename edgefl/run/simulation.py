@@ -17,14 +17,14 @@ from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
+from edgefl.learners.beside import TrainingProcess, may_fork
 from edgefl.learners.keeping import ModelKeeper
-from edgefl.learners.own import Maker
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
 from edgefl.run.composition import compose
 from edgefl.run.counts import Counts
 from edgefl.run.garbage import seldom_while_a_run_goes
-from edgefl.run.plan import RunPlan, prepare
+from edgefl.run.plan import RunPlan
 from edgefl.run.results import Results
 from edgefl.run.study_membership import StudyMembership, TrainingReuse
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
@@ -33,68 +33,49 @@ from edgefl.run_directory.journal import NEVER, Journal
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
-from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.scenario import Scenario, given
 
 ALONE = TrainingReuse()
 ROWS_AT_ONCE = 50_000  # of ledger.csv: texts of 50 MB
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
 
 
-def simulate(
-    scenario: Scenario | str | Path | Mapping[str, Any],
+def carry_out(
+    plan: RunPlan,
     out: str | Path | None = None,
     *,
-    device: str = "auto",
-    threads: int | None = None,
     on_round: Callable[[Round], None] | None = None,
     member: StudyMembership | None = None,
     every: Every = DEFAULT,
     on_note: Callable[[str], None] = lambda note: None,
-    resume_from: Path | None = None,
-    load: Loaded | None = None,
+    resumes: bool = False,
     sharing: TrainingReuse = ALONE,
-    learner: Maker | Learner | None = None,
 ) -> Results:
-    """Run a scenario.
+    """Run what has been prepared; a plan can be carried out once.
 
     Args:
-        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
-        out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
-        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it.
-        on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
-            in rounds.csv is written once the tails are over.
-        member: the study this run is part of.
+        out, on_round, on_note: as in `edgefl.simulate`.
         every: how often a snapshot is taken, from which an interrupted run can resume.
-        on_note: called with what the user should know at once: slow settings, what is damaged in a resumed run,
-            and what is done about it.
-        resume_from: an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
-        load: reads the data set; if None, missing files are downloaded.
+        member: the study this run is part of.
+        resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
         sharing: what training is taken from another run, and left for others.
-        learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
-            federation; the scenario then names a workload.
 
     Returns:
         The run directory: a path, with the tables of the run.
 
     Raises:
-        EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
-            `failed`.
-        Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
+        EdgeflError, Interrupted: as in `edgefl.simulate`.
     """
-    scenario = given(scenario)
-    began = time.perf_counter()
+    scenario = plan.world.scenario
+    began_s = time.perf_counter() - plan.took_s
     with interruptible():
-        plan = prepare(scenario, device=device, threads=threads, load=load, learner=learner)
         for note in plan.notes:
             on_note(note)
         about = plan.about | (asdict(member) if member else {})
         folder = f"{scenario.name}-seed{scenario.seed}"
-        path = resume_from or (without_tilde(Path(out)) if out else free_directory(Path("runs"), folder))
+        path = without_tilde(Path(out)) if out else free_directory(Path("runs"), folder)
         counts = Counts.of_several(plan.learners)
         with (
-            RunDirectory(path, plan.prepared.described, about, resume=resume_from is not None) as run,
+            RunDirectory(path, plan.prepared.described, about, resume=resumes) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
             run.draw(plan.world.places.drawing())
@@ -124,7 +105,7 @@ def simulate(
             stops = {Seat.of(key): server.stopped for key, server in servers.items()}
             stopped = "; ".join(notes.of_stop(plan.world.federations, stops))
             run.complete(
-                wall_s=round(time.perf_counter() - began, 3),
+                wall_s=round(time.perf_counter() - began_s, 3),
                 simulated_s=round(simulation.env.now, 9),
                 notes=told_at_end,
                 **({"journal_notes": journal_notes} if journal_notes else {}),
@@ -153,11 +134,15 @@ def _journaled(
         **circumstances(run.path / SCENARIO, training.torch_device, plan.prepared.identity.code),
         **training.further,
     }
+    trained = [one for cells in training.cells.values() for one in cells.values()]
+    forks = may_fork(plan.threads, training.torch_device, plan.prepared.identity.code)
+    process = TrainingProcess(run.path, forks=forks and bool(trained), trained=trained)
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
     borrowed = (
         None if identity is None or keeper.follows_rounds else sharing.loan(here, training.state, identity)
     )
 
+    @process.told
     def tell(rounds: int) -> None:
         if rounds:
             run.tell(shared={"from": sharing.name, "rounds": rounds})
@@ -165,7 +150,14 @@ def _journaled(
     if borrowed is not None:
         borrowed.on_end = tell
         learners = {seat: borrowed.borrower(one, seat.cell) for seat, one in learners.items()}
-    with Journal(
+    journal_notes: list[str] = []
+
+    @process.told
+    def noted(note: str) -> None:
+        journal_notes.append(note)
+        on_note(note)
+
+    journal = Journal(
         run.path,
         here,
         borrowed or training.state,
@@ -173,18 +165,23 @@ def _journaled(
         lends=sharing.before(identity.pilot_sessions) if identity else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
         taken=borrowed.line if borrowed else lambda: None,
-        on_note=on_note,
-    ) as journal:
+        on_note=noted,
+    )
+    trains = lambda: not journal.replays() and (borrowed is None or borrowed.over)  # noqa: E731
+    with process.around(journal, trains):
 
+        @process.done
         def keep_models() -> None:
             journal.replays()  # brings learners whose answers were all recorded to their end
             keeper.finish(borrowed)
 
         journaled = {
-            seat: one if isinstance(one, Untrained) else JournaledLearner(one, seat.label, journal)
+            seat: one
+            if isinstance(one, Untrained)
+            else process.learner(JournaledLearner(one, seat.label, journal))
             for seat, one in learners.items()
         }
-        yield journaled, journal.notes, keep_models
+        yield journaled, journal_notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
 

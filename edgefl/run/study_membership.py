@@ -11,7 +11,7 @@ from edgefl.run_directory.journal import Lends
 from edgefl.run_directory.lending import Loan, loan
 from edgefl.run_directory.reading import about_of
 from edgefl.run_directory.snapshot import Snapshotable
-from edgefl.scenario.identity import LearningIdentity
+from edgefl.scenario.prepared import LearningIdentity
 
 Lending = Literal["never", "after_pilot", "after_two", "every_session"]
 # sessions after the pilot sessions that are trained as with `previous`, see `WarmStart.first_two_as_previous`

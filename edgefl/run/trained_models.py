@@ -117,11 +117,7 @@ def load_model(
 
 
 def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Tensor]":
-    """Return the parameters of a device's model, or of a numbered one that the cell serves.
-
-    Raises:
-        EdgeflError: there is none.
-    """
+    """Return the parameters of a device's model, or of a numbered one that the cell serves."""
     from edgefl.learning.federation import kept_models
 
     rows = _rows(path, kept_models.PERSONAL) if device is not None else {}

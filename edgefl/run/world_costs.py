@@ -1,6 +1,6 @@
 """Costs of a recorded world: seconds and joules of its links at a time, and the differences between its devices."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +12,8 @@ from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.run.world_files import Columns
 
+Columns = Mapping[str, Sequence[Any] | np.ndarray]
 GFLOP = 1e9
 LINK_COLUMNS = (
     "time_s",

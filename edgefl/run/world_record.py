@@ -22,6 +22,8 @@ drained by idling only, since no device works; with scenario.yaml a link's Doppl
 so that fading is drawn differently and transfers take other times.
 """
 
+import csv
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import pairwise, takewhile
@@ -31,6 +33,7 @@ from typing import Any
 import numpy as np
 import simpy
 
+from edgefl.config.yaml_source import write
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, Nowhere
 from edgefl.errors import EdgeflError
@@ -39,10 +42,10 @@ from edgefl.rng import Streams
 from edgefl.run import world_costs
 from edgefl.run.composition import compose
 from edgefl.run.preflight import check_world
-from edgefl.run.world_files import Columns, joined, scenario_again, write_json, write_table
+from edgefl.run.world_costs import Columns
 from edgefl.run_directory import parquet
 from edgefl.run_directory.files import writing
-from edgefl.scenario.scenario import Scenario, given
+from edgefl.scenario.scenario import Scenario, given, written
 from edgefl.scenario.world import World
 from edgefl.version import __version__
 
@@ -100,13 +103,13 @@ def record(
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
     for name, columns in seen.tables().items():
-        write_table(out / f"{name}.{how.tables}", columns)
-    write_json(out / "availability.json", seen.availability())
-    write_json(out / "switched.json", seen.switched())
-    write_json(out / "record.json", seen.about())
+        _write_table(out / f"{name}.{how.tables}", columns)
+    _write_json(out / "availability.json", seen.availability())
+    _write_json(out / "switched.json", seen.switched())
+    _write_json(out / "record.json", seen.about())
     with writing(out / "scenario.yaml"):
         (out / "scenario.yaml").write_text(
-            scenario_again(seen.world, out.resolve(), how.tables, seen.every_s, seen.duration_s),
+            _scenario_again(seen.world, out.resolve(), how.tables, seen.every_s, seen.duration_s),
             encoding="utf-8",
         )
     return out
@@ -194,9 +197,9 @@ class _Seen(Nowhere):
         return {
             "positions": self._positions(),
             "presence": self._presence(),
-            "links": joined(self._links, world_costs.LINK_COLUMNS),
+            "links": _joined(self._links, world_costs.LINK_COLUMNS),
             "devices": self._devices,
-            "events": joined(self._events, [field.name for field in fields(Event)]),
+            "events": _joined(self._events, [field.name for field in fields(Event)]),
         }
 
     def _positions(self) -> Columns:
@@ -277,3 +280,53 @@ def _run_through(env: simpy.Environment, time_s: float) -> None:
         env.run(until=time_s)
     while env.peek() <= time_s:
         env.step()
+
+
+def _scenario_again(world: World, out: Path, tables: str, every_s: float, duration_s: float) -> str:
+    """Write the scenario with its devices moved and switched as recorded, up to the recording's end."""
+    document = written(world.scenario) | {"duration_s": duration_s}
+    devices = document["devices"]
+    devices.pop("density_per_km2", None)
+    listed = (
+        world.fleet.members(1) is not None
+    )  # devices listed per session rather than by time stay as they are
+    for one in [devices, *devices.get("classes", {}).values()]:
+        one.pop("mobility", None)
+        if not listed:
+            one.pop("churn", None)
+    devices["count"] = world.count
+    devices["mobility"] = {
+        "name": "trace",
+        "path": str(out / f"positions.{tables}"),
+        "begin_s": 0.0,
+        "max_gap_s": 1.5 * every_s,
+    }
+    if not listed and world.fleet.switches(world.streams):
+        devices["churn"] = {"name": "availability_trace", "path": str(out / "switched.json")}
+    return write(document)
+
+
+def _joined(blocks: Sequence[Columns], names: Sequence[str]) -> Columns:
+    return {name: [value for block in blocks for value in block[name]] for name in names}
+
+
+def _write_table(path: Path, columns: Columns) -> None:
+    plain = {
+        name: values.tolist() if isinstance(values, np.ndarray) else list(values)
+        for name, values in columns.items()
+    }
+    with writing(path):
+        if path.suffix == ".parquet":
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(pyarrow.table(plain), path)
+            return
+        with path.open("w", newline="", encoding="utf-8") as file:
+            rows = csv.writer(file, lineterminator="\n")
+            rows.writerow(plain)
+            rows.writerows(zip(*plain.values(), strict=True))
+
+
+def _write_json(path: Path, document: Any) -> None:
+    with writing(path):
+        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -2,12 +2,13 @@
 
 import platform
 from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from edgefl.run_directory.versions import versions
 from edgefl.version import __version__
 
 if TYPE_CHECKING:
@@ -73,3 +74,12 @@ def leaves(value: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
             yield from leaves(item, (*keys, str(key)))
     else:
         yield ".".join(keys), value
+
+
+PACKAGES = ("torch", "numpy", "scipy", "simpy")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return package -> version."""
+    return {package: version(package) for package in PACKAGES}

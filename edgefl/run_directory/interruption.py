@@ -56,7 +56,7 @@ def interruptible() -> Iterator[None]:
         if number is None or signal.getsignal(number) in (signal.SIG_IGN, None):
             continue  # nohup, or a job in the background
         try:
-            before[number] = signal.signal(number, _holder.arrived)
+            before[number] = signal.signal(number, interrupt)
         except ValueError:
             break
     _holder.waiting = None
@@ -65,6 +65,15 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def interrupt(number: int, frame: FrameType | None = None) -> None:
+    """Raise `Interrupted`, once nothing is held: a handler of signals.
+
+    Raises:
+        Interrupted: at once, unless the code inside `held` is not done.
+    """
+    _holder.arrived(number, frame)
 
 
 @contextmanager

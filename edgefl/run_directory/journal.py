@@ -195,8 +195,12 @@ class Journal:
             if error is None:
                 self._snapshots.remove()
         finally:
-            with suppress(OSError):  # on a full disk closing fails again
-                self._file.close()
+            self.close()
+
+    def close(self) -> None:
+        """Close the file, and leave everything as it is, for another process to continue."""
+        with suppress(OSError):  # on a full disk closing fails again
+            self._file.close()
 
     def _take_snapshot(self) -> None:
         if self._ready() and self._attempt(self._snapshots):

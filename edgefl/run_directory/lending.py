@@ -11,16 +11,15 @@ A borrower that does not probe skips the lender's probes.
 import hashlib
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgefl.contract import BEGIN, Now, Opening, Stage
+from edgefl.contract import BEGIN, Now, Opening, Stage, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import differences
 from edgefl.run_directory.journal import FILE, LENT, header, lines
-from edgefl.run_directory.left_out import without_probes
 from edgefl.run_directory.plain import decoded, encoded
 from edgefl.run_directory.questions import KEEPS_TRAINING, Answering, Asked, Resumable
 from edgefl.run_directory.seal import sealed
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Entry = dict[str, Any]
+PROBE, TRAIN = "probe", "train"  # phases
 
 
 @dataclass
@@ -139,7 +139,7 @@ def loan(
         lender: its run directory; it may still be running.
         circumstances: the borrower's, from `journal.circumstances`.
         sessions: last session in which the two can be the same; None for all.
-        opened: as in `without_probes`, for a borrower that does not probe; None if it probes like the lender.
+        opened: as in `_without_probes`, for a borrower that does not probe; None if it probes like the lender.
     """
     path = lender / FILE
     begun = header(path)
@@ -160,7 +160,7 @@ def loan(
         digests[len(entries)] = digest.hexdigest()
     ends = list(range(1, len(entries) + 1))
     if opened is not None:
-        kept = list(without_probes(entries, opened))
+        kept = list(_without_probes(entries, opened))
         entries = [{**entry, "n": n} for n, (entry, _) in enumerate(kept)]
         written = [sealed(entry).encode() for entry in entries]
         ends = [end for _, end in kept]
@@ -207,3 +207,40 @@ class _BorrowingLearner(Answering):
         """Repeat an entry's call with this cell's own learner."""
         asked = {name: decoded(value) for name, value in entry["asked"].items()}
         return self._own.ask(entry["call"], asked, Now(asked.get("time_s", 0.0), asked.get("progress")))
+
+
+def _without_probes(
+    entries: Iterable[Entry], opened: Callable[[int, Opening], Opening]
+) -> Iterator[tuple[Entry, int]]:
+    """Yield the entries of one cell's journal without probes, each with its end in the original journal.
+
+    `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
+    rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
+
+    A session then opens with its training. Stop before a session in whose probes a device took part that was absent
+    at its start: such a device becomes a member of the session, and counts in its tests.
+
+    Args:
+        opened: session number, and the lender's opening of its training -> the opening in a run without probes.
+    """
+    session: Entry = {}  # the latest one's
+    probing = False
+    for end, entry in enumerate(entries, 1):
+        call = entry["call"]
+        if call == "session":
+            session = entry
+        facts: StageFacts | None = decoded(entry["answered"]) if call in ("session", "stage") else None
+        phase = facts.phase if facts else ""
+        if facts and phase == TRAIN:
+            assert facts.opening is not None
+            opening = opened(decoded(session["asked"]["start"]).number, facts.opening)
+            yield {**session, "answered": encoded(replace(facts, opening=opening))}, end
+            probing = False
+        elif phase == PROBE:
+            probing = True
+        elif not probing:
+            yield entry, end
+        elif call == "train" and not {*decoded(entry["asked"]["ids"])} <= {
+            *decoded(session["asked"]["start"]).ids
+        }:
+            return

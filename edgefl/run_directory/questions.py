@@ -113,8 +113,9 @@ class _AnsweredStage:
         account: Mapping[str, tuple[float, ...]] = self._learner.answer("uploaded", {"ids": ids})
         return account
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self._learner.answer("aggregate", {"ids": ids})
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        asked = {"ids": ids} if weights is None else {"ids": ids, "weights": weights}
+        self._learner.answer("aggregate", asked)
 
     def submit(self) -> int:
         samples: int = self._learner.answer("submit", {})

@@ -96,11 +96,7 @@ class RoundRows:
         self._head: list[str] = []
 
     def began_anew(self) -> bool:
-        """Whether the table was replaced by a resumed run since the last read.
-
-        Raises:
-            EdgeflError: the table cannot be read.
-        """
+        """Whether the table was replaced by a resumed run since the last read."""
         if not self._read:
             return False
         with self._opened() as file:

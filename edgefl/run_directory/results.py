@@ -18,6 +18,7 @@ from typing import Any, Self
 from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
+from edgefl.run_directory.circumstances import versions as packages
 from edgefl.run_directory.files import replace, writing
 from edgefl.run_directory.interruption import Interrupted, held
 from edgefl.run_directory.parquet import ParquetTable
@@ -25,7 +26,6 @@ from edgefl.run_directory.score import ACCURACY
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.run_directory.status import RunStatus
 from edgefl.run_directory.tables import Table
-from edgefl.run_directory.versions import versions as packages
 from edgefl.version import __version__
 
 SCHEMA_VERSION = 1

@@ -203,9 +203,6 @@ def give_up(path: Path, *, damaged: bool = False) -> None:
 
     Args:
         damaged: whether to replace an unreadable run.json; a resuming process writes the rest of its content.
-
-    Raises:
-        EdgeflError: run.json cannot be read.
     """
     try:
         about = about_of(path)

@@ -117,9 +117,6 @@ def check_members(
 
     Args:
         classes: classes of devices. rounds: the scenario's.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     first = next(iter(federations))
     for name in federations:

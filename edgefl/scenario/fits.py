@@ -11,6 +11,7 @@ from edgefl.engine.selectors import CountedSelector, Decider
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.codecs import Sizes, fed_back
+from edgefl.learning.kernels import beyond_numba
 from edgefl.scenario.measured_links import beside_measured_rates
 from edgefl.scenario.sections import Broken, Place, Row, Sections, fitting
 
@@ -32,9 +33,6 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
     Args:
         only: codes of the rows to check; if empty, all.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     asked = _asked(sections)
     for row in ROWS:
@@ -97,6 +95,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "sums_of_gradients": named * algorithm.needs_sgd(),
         "fresh_state": named * algorithm.trains_personal,
         "epochs": stops,
+        "plain_steps": ["learning.kernels: numba"] * (learning.kernels == "numba"),
         "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
     }
 
@@ -182,6 +181,11 @@ def _state_kept(s: Sections) -> Broken:
         yield ("learning", "local", "optimiser"), what, "set optimiser.state: fresh"
 
 
+def _other_steps(s: Sections) -> Broken:
+    for key, what, remedy in beyond_numba(s.own.learning) if s.own.learning else ():
+        yield ("learning", *key.split(".")), what, f"{remedy}, or set kernels: torch"
+
+
 def _several_models(s: Sections) -> Broken:
     learning, algorithm = s.own.learning, s.algorithm
     assert learning is not None
@@ -262,10 +266,12 @@ ROWS = (
         "as_sent",
         "updates of equal weight at any staleness",
         lambda s: _if(
-            s.own.rounds.overlap and not s.own.rounds.server.learning.as_sent,
+            (s.own.rounds.overlap and not s.own.rounds.server.learning.as_sent)
+            or getattr(s.own.rounds.server, "unbiased", False),
             "rounds.server",
             f"{s.server} weights them",
-            "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous)",
+            "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous),"
+            " or unbiased: false (synchronous)",
         ),
     ),
     Row("mean_of_models", "a model that is the mean of its devices' models", _own_way),
@@ -326,6 +332,7 @@ ROWS = (
             "leave it out",
         ),
     ),
+    Row("plain_steps", "plain SGD of fully connected layers", _other_steps),
     Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
     Row("fresh_state", "an optimiser whose state starts fresh for its second model", _state_kept),
     Row(

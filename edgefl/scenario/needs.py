@@ -1,20 +1,26 @@
-"""Check what a scenario must have: a task, an end, one clock, known areas, and radio laws that hold."""
+"""Check what a scenario must have: a task, an end, one clock, known areas, metres, and radio laws that hold."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgefl.channel.path_loss import PathLoss
 from edgefl.config.registry import did_you_mean
 from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.extent import Extent
+from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.class_settings import ClassSettings
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, quoted
 from edgefl.places.areas import Area
+from edgefl.places.plane import LocalPlane, look_like_degrees
+from edgefl.places.streets import Streets
 from edgefl.scenario.day import named_days
 from edgefl.scenario.own_sections import OwnSections
+
+Points = Sequence[tuple[float, float]]
+MOST_SHOWN = 3  # places in an error
 
 
 def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = False) -> None:
@@ -22,9 +28,6 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
 
     Args:
         several: whether these are the sections that several federations share: each has its own task, checked apart.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
     """
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
@@ -66,9 +69,6 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
     Args:
         trained: for each federation that trains, its classes of devices; None for all classes.
-
-    Raises:
-        EdgeflError: names the class and the remedy.
     """
     for name, one in classes.items():
         if one.samples is not None and not any(own is None or name in own for own in trained):
@@ -79,11 +79,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse undefined areas, and radio laws that do not hold, or mean nothing, in this world.
-
-    Raises:
-        EdgeflError: names the key and the remedy.
-    """
+    """Refuse undefined areas, and radio laws that do not hold, or mean nothing, in this world."""
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(
@@ -152,3 +148,56 @@ def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
                 " penetration: low_loss",
                 (*place, "coated_share"),
             )
+
+
+def check_metres(
+    layout: LayoutSettings,
+    areas: Mapping[str, Area],
+    streets: Streets | None,
+    devices: DeviceSettings,
+    origin_lon_lat: tuple[float, float] | None,
+) -> None:
+    """Refuse places that look like degrees.
+
+    Raises:
+        EdgeflError: names the key, and the same places in metres if the origin is known.
+    """
+    for place, points in _of_sections(layout, areas, streets, devices):
+        if look_like_degrees(points, origin_lon_lat):
+            shown = ", ".join(f"[{x:g}, {y:g}]" for x, y in points[:MOST_SHOWN])
+            file = "; degrees belong into a file, see geojson" if place[0] in ("areas", "streets") else ""
+            raise EdgeflError(
+                f"{shown} look like degrees, but must be metres east and north of [0, 0]"
+                f"{_converted(points[:MOST_SHOWN], origin_lon_lat)}{file}",
+                place,
+            )
+
+
+def _of_sections(
+    layout: LayoutSettings, areas: Mapping[str, Area], streets: Streets | None, devices: DeviceSettings
+) -> Iterator[tuple[tuple[str, ...], Points]]:
+    """Yield the keys with places in metres, and their places; the centres of all discs together."""
+    yield ("layout", "sites"), layout.sites or ()
+    discs = {name: area.disc.centre_m for name, area in areas.items() if area.disc is not None}
+    for name, area in areas.items():
+        if area.polygon is not None:
+            yield ("areas", name, "polygon", "points_m"), area.polygon.points_m
+        elif area.rectangle is not None:
+            yield ("areas", name, "rectangle"), (area.rectangle.from_m, area.rectangle.to_m)
+    yield ("areas", *list(discs)[-1:], "disc", "centre_m"), list(discs.values())
+    if streets is not None:
+        yield ("streets", "lines_m"), [point for line in streets.lines_m or () for point in line]
+    for where, mobility in devices.mobilities():
+        addresses = getattr(mobility, "addresses", {}).values()
+        yield (*where, "addresses"), [one for one in addresses if isinstance(one, tuple)]
+
+
+def _converted(points: Points, origin_lon_lat: tuple[float, float] | None) -> str:
+    """Return the places in metres, or nothing if they are not near the origin."""
+    if origin_lon_lat is None:
+        return ""
+    try:
+        metres = LocalPlane(*origin_lon_lat).to_m(points)
+    except ValueError:
+        return ""
+    return f": write {', '.join(f'[{x:.1f}, {y:.1f}]' for x, y in metres + 0.0)}"

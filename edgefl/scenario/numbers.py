@@ -26,9 +26,6 @@ class Numbers:
 
         Args:
             devices: number of devices.
-
-        Raises:
-            EdgeflError: names the key and the remedy.
         """
         where = "devices.count" if self.devices.count else "the devices dropped by devices.density_per_km2:"
         populations = self.devices.populations
@@ -39,11 +36,7 @@ class Numbers:
         self._check_updates(self._largest_rounds(together))
 
     def check_part(self, devices: int, name: str) -> None:
-        """Raise if a federation with some of the devices could have no round.
-
-        Raises:
-            EdgeflError: names the key and the remedy.
-        """
+        """Raise if a federation with some of the devices could have no round."""
         if devices == 0:
             raise EdgeflError(
                 f"{name} gets no device: raise its share, or devices.count", ("federations", name)
@@ -52,11 +45,7 @@ class Numbers:
         self._check_updates(self._rounds_of(devices, f" of {name}"))
 
     def check_server(self, devices: int | None) -> None:
-        """Raise if a server's numbers can never be reached; `devices` is None if unknown.
-
-        Raises:
-            EdgeflError: names the key and the remedy.
-        """
+        """Raise if a server's numbers can never be reached; `devices` is None if unknown."""
         server, selector = self.own.rounds.server, self.own.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(

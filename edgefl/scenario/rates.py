@@ -8,11 +8,7 @@ from edgefl.learning.settings import LearningSettings
 
 
 def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s: float | None) -> None:
-    """Raise if a schedule leaves rounds without a learning rate.
-
-    Raises:
-        EdgeflError: names the schedule and the remedy.
-    """
+    """Raise if a schedule leaves rounds without a learning rate."""
     # with a duration, the run may end earlier
     if learning is None or duration_s is not None or sessions.count is None:
         return

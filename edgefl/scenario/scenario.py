@@ -37,7 +37,7 @@ from edgefl.places.areas import Area
 from edgefl.places.masts import with_masts
 from edgefl.places.streets import Streets
 from edgefl.run_directory.settings import RecordSettings
-from edgefl.scenario import fits, metres, needs, rates
+from edgefl.scenario import fits, needs, rates
 from edgefl.scenario.day import Day, named_days
 from edgefl.scenario.federation_settings import (
     OWN_SECTIONS,
@@ -194,7 +194,7 @@ class Scenario(Shown):
         """Check that sections agree; report the first conflict in this order."""
         devices, shared, several = self.devices, self.sections, self.federations
         needs.check_task(shared, devices, several=bool(several))
-        metres.check(self.layout, self.areas, self.streets, devices, self.origin_lon_lat)
+        needs.check_metres(self.layout, self.areas, self.streets, devices, self.origin_lon_lat)
         needs.check_places(self.extent, devices, self.areas)
         own = self.by_federation
         trained = [

@@ -44,11 +44,7 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from the seeds run so far, write the answer, and return the seeds each setting needs.
-
-    Raises:
-        EdgeflError: the runs do not allow an answer.
-    """
+    """Answer a study's question from the seeds so far, write the answer, and return the seeds each setting needs."""
     from edgefl.analysis.reports import (
         question as analysis,  # imports pandas and matplotlib, only for a question
     )

@@ -10,8 +10,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO, leaves
 from edgefl.run_directory.results import fresh_directory
-from edgefl.scenario.identity import Identity, in_short
-from edgefl.scenario.prepared import Prepared
+from edgefl.scenario.prepared import Identity, Prepared, in_short
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
 from edgefl.studies.states import State, about_run

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 from edgefl.run.forecast import Forecast, Range, total
+from edgefl.run.plan import prepare
 from edgefl.run.probe import PROBE_ROUNDS, Probe, probe
 from edgefl.run.progress import size, wall_time
 from edgefl.run.results import StudyResults
@@ -29,7 +30,7 @@ Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 class _Forecasts:
     """Forecast runs by probes in this process: a probe for each case while this is quick, then the nearest one made.
 
-    Cases with the same first rounds are probed once.
+    Cases with the same first rounds are probed once; a run that is not probed is only built and checked.
     """
 
     def __init__(self, device: str, load: Loaded) -> None:
@@ -39,27 +40,46 @@ class _Forecasts:
             tuple[set[tuple[str, str]], Probe]
         ] = []  # each with its scenario's keys and values
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
+        self._checks_s = 0.0  # wall time of checks without a probe
+
+    @property
+    def late(self) -> bool:
+        """Whether checks have taken too long to go on."""
+        return self._checks_s > CHECKS_S
+
+    def check(self, run: Run) -> None:
+        """Build a run as at its start, once: for the probe of its case, or only to check it."""
+        if self._known(run) is None:
+            self._probe(run)
+            return
+        began_s = time.perf_counter()
+        check_build(run.scenario, self._device, self._load)
+        self._checks_s += time.perf_counter() - began_s
 
     def of(self, run: Run, reuse: ReusePlan) -> Forecast:
         """Return a run's forecast; training that another run does for it takes only disk."""
-        if run.case not in self._of_cases:
-            self._of_cases[run.case] = self._probe(run.scenario)
         sessions = run.scenario.sessions.count
         own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
-        return Forecast(run.scenario, probe=self._of_cases[run.case], own=0.0 if reuse.whole else own)
+        made = self._known(run) or self._probe(run)
+        return Forecast(run.scenario, probe=made, own=0.0 if reuse.whole else own)
 
-    def _probe(self, scenario: Scenario) -> Probe:
-        own = _of_first_rounds(scenario)
-        same = next((made for keys, made in self._probes if keys == own), None)
-        if same is not None:
-            return same
-        if self._further_s >= FURTHER_PROBES_S:
-            return min(self._probes, key=lambda other: len(own ^ other[0]))[1]
+    def _known(self, run: Run) -> Probe | None:
+        """Return the probe of the same first rounds; once probes took long, the nearest one; None to make one."""
+        if run.case not in self._of_cases:
+            own = _of_first_rounds(run.scenario)
+            keys, near = min(self._probes, key=lambda one: len(own ^ one[0]), default=(own, None))
+            if near is None or (keys != own and self._further_s < FURTHER_PROBES_S):
+                return None
+            self._of_cases[run.case] = near
+        return self._of_cases[run.case]
+
+    def _probe(self, run: Run) -> Probe:
         began_s = time.perf_counter()
-        made = probe(scenario, self._device, load=self._load)
+        made = probe(prepare(run.scenario, device=self._device, load=self._load))
         if self._probes:
             self._further_s += time.perf_counter() - began_s
-        self._probes.append((own, made))
+        self._probes.append((_of_first_rounds(run.scenario), made))
+        self._of_cases[run.case] = made
         return made
 
 
@@ -90,7 +110,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
     forecasts = _Forecasts(device, load)
     to_do = [run for run in plan.runs if states[run.path] is not State.COMPLETED]
-    failing = yield from _failing(to_do, device, load)
+    failing = yield from _failing(to_do, forecasts)
     costs = [(ONE, forecasts.of(run, reuse[run.path])) for run in to_do if run.label not in failing]
     if costs:
         yield (
@@ -107,19 +127,19 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         raise EdgeflError(f"{len(failing)} of {len(to_do)} runs would fail at their start:{listed}")
 
 
-def _failing(runs: Sequence[Run], device: str, load: Loaded) -> Generator[str, None, dict[str, str]]:
+def _failing(runs: Sequence[Run], forecasts: _Forecasts) -> Generator[str, None, dict[str, str]]:
     """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
 
     Yields:
         A line on how many were built, if all would take too long.
     """
-    failing, began_s = {}, time.perf_counter()
+    failing = {}
     for number, run in enumerate(runs):
-        if time.perf_counter() - began_s > CHECKS_S:
+        if forecasts.late:
             yield f"only the first {number} of {len(runs)} runs were checked: more would take over {CHECKS_S:g} s"
             break
         try:
-            check_build(run.scenario, device, load)
+            forecasts.check(run)
         except EdgeflError as error:
             failing[run.label] = str(error)
     return failing

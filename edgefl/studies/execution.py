@@ -84,6 +84,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         workers = 1 if options.executor == "inline" else min(len(scheduler.to_do), at_once)
         if workers > 1:
             trains = any(each.scenario.trains for each in plan.runs)
+            scheduler.cores = at_once
             side_by_side(
                 scheduler,
                 work,
@@ -111,11 +112,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
 
 
 def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
-    """Return one shard of a study, numbered from 1; runs that share a training stay together if possible.
-
-    Raises:
-        EdgeflError: there is no such part.
-    """
+    """Return one shard of a study, numbered from 1; runs that share a training stay together if possible."""
     if not 1 <= number <= parts:
         raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
     families: dict[int, int] = {}

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.run.plan import prepare
 from edgefl.run.resuming import can_go_on
-from edgefl.run.simulation import simulate
+from edgefl.run.simulation import carry_out
 from edgefl.run.study_membership import TrainingReuse
 from edgefl.run_directory import status
+from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.results import RunDirectory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 from edgefl.scenario.data_loading import Loaded
@@ -80,15 +82,13 @@ def _begin(task: RunTask, state: State, report: Callable[[Round | str], None]) -
     if state in {*LEFT, State.FAILED}:
         goes_on = can_go_on(task.path, task.run.scenario)
         status.give_up(task.path, damaged=True) if goes_on else clear(task.path)
-    simulate(
-        task.run.scenario,
-        task.path,
-        device=task.device,
-        threads=task.threads,
-        on_round=report,
-        member=task.run.member,
-        every=task.every,
-        resume_from=task.path if goes_on else None,
-        load=_LOADED,
-        sharing=task.sharing,
-    )
+    with interruptible():
+        carry_out(
+            prepare(task.run.scenario, device=task.device, threads=task.threads, load=_LOADED),
+            task.path,
+            on_round=report,
+            member=task.run.member,
+            every=task.every,
+            resumes=goes_on,
+            sharing=task.sharing,
+        )

@@ -50,7 +50,7 @@ def held(directory: Path, run: Path) -> bool | None:
     return None if newest is None else _alive(folder / f"{newest}.json")
 
 
-def take(directory: Path, run: Path) -> "RunLock | None":
+def take(directory: Path, run: Path) -> "_RunLock | None":
     """Lock a run.
 
     A run that another machine seems to have abandoned is watched for 1.5 BEAT_S first.
@@ -69,7 +69,7 @@ def take(directory: Path, run: Path) -> "RunLock | None":
                 folder.mkdir(parents=True, exist_ok=True)
                 with path.open("x", encoding="utf-8") as file:
                     json.dump(this_process(), file)
-                return RunLock(path)
+                return _RunLock(path)
             except FileExistsError:
                 return None
             except FileNotFoundError:  # the process that released it has just removed the folder
@@ -91,11 +91,11 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
     if newest is None or claim_of(folder / f"{newest}.json") != owner:
         return 0.0
     gone = owner.get("host") == platform.node() and not same_process(dict(owner))
-    RunLock(folder / f"{newest}.json").release()
+    _RunLock(folder / f"{newest}.json").release()
     return 0.0 if gone else 1.5 * BEAT_S
 
 
-class RunLock:
+class _RunLock:
     """This process's claim on a run; a context manager that keeps the claim alive."""
 
     def __init__(self, path: Path) -> None:

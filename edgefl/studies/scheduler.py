@@ -31,7 +31,8 @@ class RunScheduler:
         states: path -> state of a run now.
 
     Attributes:
-        to_do: waiting runs. completed: runs that were complete before this process began. new: runs not yet begun.
+        cores: those that a run uses which begins alone, because all others wait for its training. to_do: waiting
+            runs. completed: runs that were complete before this process began. new: runs not yet begun.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class RunScheduler:
         options: StudyOptions,
     ) -> None:
         self._directory, self._reuse, self._options = directory, reuse, options
+        self.cores = 1
         self._active: set[Path] = set()
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
@@ -59,11 +61,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now, or None if no run waits, or all need training that is not done yet.
-
-        Raises:
-            EdgeflError: the study's folder is gone.
-        """
+        """Return a run to begin now, or None if no run waits, or all need training that is not done yet."""
         _require_there(self._directory)
         run = self._next()
         if run is None:
@@ -71,6 +69,8 @@ class RunScheduler:
         self.to_do.remove(run)
         self._active.add(run.path)
         self._tried.add(run.path)
+        if threads == 1 and len(self._active) == 1 and self._next() is None:
+            threads = self.cores
         sharing = self._reuse[run.path].in_directory(self._directory)
         return RunTask(self._directory, run, self._options.device, sharing, self._options.every, threads)
 
@@ -220,11 +220,7 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
 
 
 def _require_there(directory: Path) -> None:
-    """Refuse to continue a study if its folder is gone: a new folder would hold half a study.
-
-    Raises:
-        EdgeflError: the folder was moved, renamed or deleted.
-    """
+    """Refuse to continue a study if its folder is gone: a new folder would hold half a study."""
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"

@@ -15,11 +15,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema(of: str) -> Json:
-    """Return the schema of a `scenario` or a `study` file.
-
-    Raises:
-        EdgeflError: `of` is neither.
-    """
+    """Return the schema of a `scenario` or a `study` file."""
     if of == "scenario":
         return {"$schema": DIALECT, **Scenario.model_json_schema()}
     if of == "study":

@@ -241,7 +241,7 @@ def _axis(key: str, values: list[Any], taken: Container[str]) -> str:
 
 def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
     keys = list(points[0]) if points else []
-    texts = {key: label_texts(key, [overrides[key] for overrides in points]) for key in keys}
+    texts = {key: _label_texts(key, [overrides[key] for overrides in points]) for key in keys}
     labelled: dict[str, Overrides] = {}
     for number, overrides in enumerate(points):
         label = " ".join(texts[key][number] for key in overrides)
@@ -253,7 +253,7 @@ def _labelled(axis: str, points: list[Overrides]) -> dict[str, Overrides]:
     return labelled
 
 
-def label_texts(key: str, values: Sequence[Any]) -> list[str]:
+def _label_texts(key: str, values: Sequence[Any]) -> list[str]:
     """Format the values of a dotted key: numbers in one unit, components by name and parameters."""
     return units.written(key, values) if all(map(_is_number, values)) else list(map(_text, values))
 

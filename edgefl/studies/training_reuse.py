@@ -10,8 +10,7 @@ from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 from edgefl.run.study_membership import AS_PREVIOUS, Lending, TrainingReuse
 from edgefl.run_directory.journal import LENT
-from edgefl.scenario.identity import LearningIdentity
-from edgefl.scenario.prepared import Prepared
+from edgefl.scenario.prepared import LearningIdentity, Prepared
 from edgefl.scenario.world import World
 from edgefl.studies.states import State
 

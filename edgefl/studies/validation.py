@@ -3,13 +3,14 @@
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from edgefl.config.yaml_source import Source
 from edgefl.errors import EdgeflError
 from edgefl.run.forecast import Forecast, Range, forecast_of, total
 from edgefl.run.plan import prepare
-from edgefl.run.probe import Probe, probe
+from edgefl.run.probe import probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
@@ -34,21 +35,15 @@ def check(
 
     Returns:
         The forecast of the scenario, or of each variant in each setting.
-
-    Raises:
-        EdgeflError: names file, line and remedy.
     """
-    return check_builds(cases_of(path, overrides)[0], device, load)
+    return check_builds(_cases_of(path, overrides)[0], device, load)
 
 
-def cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str, Scenario]], int]:
+def _cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str, Scenario]], int]:
     """Return label and scenario of each case of a file, and how many seeds each has; a scenario has an empty label.
 
     Args:
         overrides: as in `check`.
-
-    Raises:
-        EdgeflError: names file, line and remedy.
     """
     if "scenario" not in Source(path).data:
         return [("", load_scenario(path, overrides))], 1
@@ -67,9 +62,6 @@ def check_builds(
     Args:
         scenarios: label and scenario of each; an error begins with the label.
         device, load: as in `check`.
-
-    Raises:
-        EdgeflError: for the first faulty scenario.
     """
     load = load or Loaded(download=False)
     checks = []
@@ -105,43 +97,55 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     return [f"{len(checks)} runs per seed; here with the first seed:", *shared, *own, *most]
 
 
-def _tried(scenario: Scenario, device: str = "auto") -> Forecast:
-    """Try the first rounds of a scenario in a separate process, so that its memory is the run's alone.
-
-    Raises:
-        EdgeflError: the run cannot start.
-    """
-    probes, failures = list[Probe](), list[Failure | None]()
+def _tried(scenario: Scenario, device: str) -> Forecast:
+    """Build a run and try its first rounds in a separate process, so that its memory is the run's alone."""
+    made, failures = list[Forecast](), list[Failure | None]()
     side_by_side(
         InOrder([(scenario, device)]),
-        _probe,
+        _try,
         1,
-        reported=lambda _, made: probes.append(made),
+        reported=lambda _, forecast: made.append(forecast),
         ended=lambda _, failure: failures.append(failure),
     )
     if failures[0] is not None:
         raise EdgeflError(failures[0].error)
-    return Forecast(scenario, probe=probes[0])
+    return made[0]
 
 
-def _probe(task: tuple[Scenario, str], report: Callable[[Probe], None]) -> None:
-    report(probe(*task))
+def _try(task: tuple[Scenario, str], report: Callable[[Forecast], None]) -> None:
+    run = prepare(task[0], device=task[1], load=Loaded(download=False))
+    built = forecast_of(run)
+    report(replace(built, probe=probe(run)))
 
 
-def costs(path: Path | Scenario, device: str = "auto", overrides: Sequence[str] = ()) -> Iterator[str]:
-    """Yield lines on what a scenario's run will take, or the runs of a study's cases, one seed each.
+def look(
+    one: Path | Scenario,
+    device: str,
+    load: Loaded,
+    overrides: Sequence[str] = (),
+    *,
+    plan: bool = False,
+) -> Iterator[str]:
+    """Check a scenario or a study as `check` does; yield lines that describe it.
 
-    Raises:
-        EdgeflError: a file is invalid, or a run cannot start.
+    Args:
+        plan: whether to yield also what the runs will take; each case is then built and tried in a process of its
+            own.
     """
-    cases, seeds = ([("", path)], 1) if isinstance(path, Scenario) else cases_of(path, overrides)
-    walls_s = []
+    cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
+    ok = f"{one.name if isinstance(one, Scenario) else one}: ok"
+    if not plan:
+        yield "\n  ".join([ok, *summary(check_builds(cases, device, load))])
+        return
+    made: list[Forecast] = []
     for label, scenario in cases:
+        made.append(_tried(scenario, device))
         if label:
             yield f"{label}, one of {seeds} seeds:"
-        made = _tried(scenario, device)
-        yield from made.costs()
-        walls_s.append((Range(seeds, seeds), made.wall_s))
-    if cases[0][0]:
-        whole = total(walls_s).text(wall_time)
-        yield f"the whole study, {seeds * len(cases)} runs one after another: {whole}"
+            yield from made[-1].costs()
+    yield "\n  ".join([ok, *summary(made)])
+    if not cases[0][0]:
+        yield from made[0].costs()
+        return
+    whole = total((Range(seeds, seeds), case.wall_s) for case in made).text(wall_time)
+    yield f"the whole study, {seeds * len(cases)} runs one after another: {whole}"

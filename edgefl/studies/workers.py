@@ -180,7 +180,7 @@ def _serve(pipe: Connection, work: Work[T], environment: dict[str, str]) -> None
     # Ctrl-C reaches all processes of a terminal, but only the starting process decides whether and when they end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     tasks: queue.SimpleQueue[T] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(pipe, tasks), daemon=True).start()
+    threading.Thread(target=_listen, args=(pipe, tasks), name="edgefl listening", daemon=True).start()
     while True:
         task = tasks.get()
         try:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, Received, ServerState, Trained, Updates
+from edgefl.learning.algorithms import RECEIVED_GRADIENT, Algorithm, Received, ServerState, Trained, Updates
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
@@ -63,7 +63,9 @@ def algorithms(algorithm: Algorithm) -> None:
         "receive() must count vectors as integers, one per device, [K], or leave them None",
     )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
-    grads = algorithm.correct(torch.randn(many, PARAMETERS), torch.randn(many, PARAMETERS), start, state, own)
+    at_start = {RECEIVED_GRADIENT: torch.randn(many, PARAMETERS)} if algorithm.whole_gradients else {}
+    given, local = torch.randn(2, many, PARAMETERS)
+    grads = algorithm.correct(given, local, start, state, own | at_start)
     must_be_shaped("correct()", grads, (many, PARAMETERS), "return a row per device, [k, M]")
     stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
     must(
@@ -96,7 +98,8 @@ def _one_round(
     }
     lent = copy.deepcopy((model, rows, received.start, state))
     rng = CHANCE.of_devices("upload", range(many))
-    trained = Trained(local=rows, notes=received.notes, rng=rng, **told)
+    slopes = torch.randn(many, PARAMETERS) if algorithm.whole_gradients else None
+    trained = Trained(local=rows, notes=received.notes, rng=rng, gradients=slopes, **told)
     sent = algorithm.upload(trained, state, _copies(own))
     must_be_shaped("upload() sends rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
     must(

@@ -187,8 +187,8 @@ class _ScriptedStage:
         _, samples, down_bits, up_bits = zip(*work, strict=True)
         return Expected(tuple(ids), samples, samples, down_bits, up_bits)
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self.learner.calls.append(("aggregate", tuple(ids)))
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        self.learner.calls.append(("aggregate", tuple(ids), *(() if weights is None else (tuple(weights),))))
 
     def submit(self) -> int:
         self.learner.calls.append(("submit",))

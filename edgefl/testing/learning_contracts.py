@@ -203,7 +203,7 @@ def models(model: Model) -> None:
             others = 0.1 * torch.randn(3, layout.size)
             at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
             must(
-                torch.allclose(model.gradients(*at), derived_gradients(*at), atol=GRADIENT_ROUNDING),
+                torch.allclose(model.gradients(*at), _derived_gradients(*at), atol=GRADIENT_ROUNDING),
                 "gradients() are not those of the loss with its terms: correct them, or do not set knows_terms",
             )
 
@@ -218,7 +218,7 @@ class _Distance(OutputTerm):
         return logits + representation
 
 
-def derived_gradients(
+def _derived_gradients(
     module: torch.nn.Module,
     layout: TensorLayout,
     rows: Tensor,

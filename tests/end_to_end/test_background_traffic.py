@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 from tests.tools.invariants import check_run
 

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from edgefl.analysis.html import write_report
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 from edgefl.studies.merging import merge
 from tests.refusals import refused_at

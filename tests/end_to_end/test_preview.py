@@ -20,9 +20,9 @@ from edgefl.commands.preview_data import Preview, _sessions, make_preview
 from edgefl.commands.preview_picture import draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
+from edgefl.run.api import simulate
 from edgefl.run.forecast import Forecast
 from edgefl.run.probe import Probe
-from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within

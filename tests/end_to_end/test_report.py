@@ -13,10 +13,10 @@ from PIL import Image
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.html import replay, report, write_report
-from edgefl.analysis.html.packing import Column, pack
+from edgefl.analysis.html.replay import Column, pack
 from edgefl.analysis.reports.moving import draw_moving
 from edgefl.commands.cli import main
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 from tests.refusals import refused_at
 from tests.tools.chromium import PROGRAM, Page, browser

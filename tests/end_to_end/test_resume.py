@@ -10,7 +10,7 @@ from edgefl import load_scenario, simulate
 from edgefl.analysis.runs.load import load_runs
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
-from edgefl.run.resuming import resume
+from edgefl.run.api import resume
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.journal import FILE, FORMAT
 from edgefl.run_directory.seal import sealed, unsealed

@@ -113,7 +113,7 @@ def test_other_data_or_another_version_of_results_is_another_run(
         trace.write_text(trace.read_text().replace("20,0", "21,0"))
         message = "the data of devices.mobility.path is "
     else:
-        from edgefl.scenario.identity import Identity
+        from edgefl.scenario.prepared import Identity
 
         _, *others = Identity.__init__.__defaults__ or ()
         monkeypatch.setattr(Identity.__init__, "__defaults__", (999, *others))

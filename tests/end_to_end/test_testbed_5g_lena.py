@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from edgefl.rng import Streams
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
 from tests.tools.invariants import check_run

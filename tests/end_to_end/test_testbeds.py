@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 
 PIS = Path(__file__).parents[2] / "scenarios" / "raspberry_pis.yaml"

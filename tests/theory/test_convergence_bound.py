@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
-from edgefl.analysis.measures.lemma import lemma1, shift_of_minimisers
-from edgefl.analysis.reports.theory import constants, theorem1
+from edgefl.analysis.reports.theory import constants, lemma1, shift_of_minimisers, theorem1
 from edgefl.learning.federation.theory import of_gradients
 
 A = np.diag([2.0, 1.0, 0.25])

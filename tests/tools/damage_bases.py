@@ -7,7 +7,7 @@ from pathlib import Path
 
 from edgefl import studies
 from edgefl.engine.records import Round
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.scenario.scenario import load
@@ -94,7 +94,7 @@ def made(folder: Path, name: str) -> Path:
                 load(folder / "digits.yaml"),
                 folder / LEFT,
                 device="cpu",
-                every=OFTEN,
+                snapshot_rounds=OFTEN.rounds,
                 on_round=lambda row: ends.told("", row),
             )
     return folder / name

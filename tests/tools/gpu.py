@@ -16,12 +16,16 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+
+if TYPE_CHECKING:
+    from tests.tools.bench.training import TrainingTask
 
 ROOT = Path(__file__).parents[2]
 EDGEFL = [sys.executable, "-c", "from edgefl.commands.cli import main; main()"]
@@ -51,6 +55,26 @@ SCENARIO = {
     },
 }
 SHARING = 3  # processes on one GPU
+# operations that only look at memory or reserve it, and those whose result the host needs
+NO_KERNEL = {
+    *("view", "_unsafe_view", "_reshape_alias", "expand", "t", "transpose", "permute", "slice", "select"),
+    *(
+        "as_strided",
+        "unsqueeze",
+        "squeeze",
+        "unbind",
+        "split",
+        "split_with_sizes",
+        "detach",
+        "alias",
+        "lift_fresh",
+    ),
+    *("empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"),
+}
+WAITED_FOR = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero")
+OPERATION_S = (
+    5e-6  # of the host for an operation; small kernels take less, so a round of small models takes this sum
+)
 
 
 @dataclass(frozen=True)
@@ -193,8 +217,47 @@ def waits_of_the_host(asked: Asked) -> str:
     return f"{len(caught)} in a round, at {', '.join(sorted(places)) or 'no place'}"
 
 
+def operations(task: "TrainingTask") -> Counter[str]:
+    """Count what a GPU is asked for in a round of stacked training, by name.
+
+    Counted on a CPU, with a GPU's chunks, so it needs none; more devices in a chunk need no more operations.
+    """
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    from edgefl.learning.local.batching import CHUNK_BYTES
+    from tests.tools.bench.training import Ours
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            names[func.overloadpacket.__name__] += 1
+            return func(*args, **(kwargs or {}))
+
+    names: Counter[str] = Counter()
+    few = replace(task, devices=4, samples=64, batch=8)
+    job = Ours(few, few.data(), 1, batching="stacked", memory_bytes=CHUNK_BYTES["cuda"])
+    job()
+    with Count():
+        job()
+    return names
+
+
+def launches(_: Asked) -> str:
+    """Tabulate the operations of a round, and the time that they take the host."""
+    from tests.tools.bench.training import CNN, LOGISTIC, RESNET
+
+    lines = ["| task | operations | kernels | waits | of the host, ms |", "|---|---:|---:|---:|---:|"]
+    for task in (LOGISTIC, CNN, RESNET):
+        names = operations(task)
+        kernels = names.total() - sum(names[name] for name in NO_KERNEL)
+        waits = sum(names[name] for name in WAITED_FOR)
+        host_ms = 1e3 * names.total() * OPERATION_S
+        lines.append(f"| {task.title} | {names.total()} | {kernels} | {waits} | {host_ms:.2g} |")
+    return "\n".join(lines)
+
+
 STEPS: dict[str, Callable[[Asked], str]] = {
     "Machine": machine,
+    "Operations of a round": launches,
     "Host waits for the device": waits_of_the_host,
     "Runs, each twice": runs_twice,
     "Beside a CPU": as_on_a_cpu,

@@ -6,7 +6,7 @@ import pytest
 
 from edgefl import Results, Scenario, simulate
 from edgefl.engine.records import Round
-from edgefl.run.resuming import resume
+from edgefl.run.api import resume
 from tests.tools import kill
 
 

@@ -37,7 +37,7 @@ def faults(root: Path) -> Iterator[str]:
         if key not in cited:
             yield f"CITATION.cff: has no {key}: add {wanted}"
     if not isinstance(cited.get("date-released", date.min), date):
-        yield f"CITATION.cff: date-released is {cited['date-released']}, which is no date such as 2026-11-30"
+        yield f"CITATION.cff: date-released is {cited['date-released']}, which is not a date such as 2026-11-30"
     if "site_url" not in (root / "mkdocs.yml").read_text():
         yield "mkdocs.yml: has no site_url: add the address of the pages"
     yield from _changes(root, version)

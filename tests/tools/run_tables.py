@@ -64,7 +64,7 @@ def read(directory: Path) -> Tables:
     """Read the tables of a run; those of several federations together, with a column that says whose rows they are.
 
     Raises:
-        OSError, ValueError: a table is missing, or holds what is no number.
+        OSError, ValueError: a table is missing, or holds something other than a number.
     """
     slot_s, completed, recorded, cloud = DEFAULT_SLOT_S, True, "all", None
     battery_j: dict[str, float | None] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def unpack(packed: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Undo `edgefl.analysis.html.packing.pack`, as assets/unpack.js does."""
+    """Undo `edgefl.analysis.html.replay.pack`, as assets/unpack.js does."""
     data, at, columns = zlib.decompress(base64.b64decode(packed["data"])), 0, {}
     for head in packed["columns"]:
         kind = np.dtype(f"<i{head['bytes']}")

@@ -161,7 +161,7 @@ class GainReader:
                 if other is not asking and (other.key == asking.key or other.cell != asking.cell)
             ]
         due = [one.due(positions_m, None if together else row) for one in rounds]
-        if survey is not None and not together:
+        if survey is not None and not on_grid:
             asking.take(due[0], *asking.of_survey(survey), due[0])
             return
         if not any(map(len, due)):

@@ -145,7 +145,7 @@ def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
         given: Any = data
         for name in place.split("."):
             given = given_keys((given or {}).get(name, {}))
-        # a section that is no mapping has its own check
+        # a section that is not a mapping has its own check
         missing += [f"{place}.{key}" for key in keys if given is not None and key not in given]
     return missing
 

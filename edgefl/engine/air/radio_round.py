@@ -333,12 +333,12 @@ class Link:
 
     def received(self, upload: Span) -> Span:
         """Return an upload as the server receives it: as sent, or lost at its end to packet errors."""
-        errors = self.round.packet_errors
-        if errors is None or upload.cut is not None or not upload.bits:
+        if (errors := self.round.packet_errors) is None or upload.cut is not None or not upload.bits:
             return upload
         snr = self.sync_snr("uplink", self.share("uplink"), self.snr_now("uplink"))
-        hit = errors.hit(self.round.links.fading[self.row], snr, self.round.air.next_slot(upload.end_s))
-        return upload._replace(cut=Cause.LOST) if hit else upload
+        end = self.round.air.next_slot(upload.end_s)
+        arrives, lost = errors.drawn(self.round.links.fading[self.row], snr, end)
+        return upload._replace(arrives=arrives, cut=Cause.LOST if lost else None)
 
 
 def _mean_snr(air: AirInterface, direction: Direction, share: float, fading: Fading, snr: float) -> float:

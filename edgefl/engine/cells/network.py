@@ -37,7 +37,7 @@ class Network:
 
     Events: a device, switched on or not, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
-    previous one. In an event without a cell, no cell serves the device.
+    previous one. An event names no cell if none serves the device.
 
     Args:
         movement: movement of the devices.

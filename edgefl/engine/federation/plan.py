@@ -96,9 +96,10 @@ def _planned(
 def _received(link: Link, part: Part, task: DeviceTask) -> Part:
     assert part.uplink is not None
     uplink = task.seen(link.received(part.uplink))
-    if uplink.cut is None:
-        return part
-    return part._replace(outcome=Outcome.cut_off(uplink.cut, Activity.UPLINK), uplink=uplink)
+    cut = uplink.cut
+    return part._replace(
+        outcome=part.outcome if cut is None else Outcome.cut_off(cut, Activity.UPLINK), uplink=uplink
+    )
 
 
 def _moved(

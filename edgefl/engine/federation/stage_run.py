@@ -244,7 +244,13 @@ class StageRun:
             return False
         if self._rules.server_s:
             yield self._env.timeout(self._rules.server_s)
-        self._stage.aggregate(self._work.take(ready, server.counts.version))
+        ids = self._work.take(ready, server.counts.version)
+        arrives = {done.device: done.part.uplink.arrives for done in ready if done.part.uplink is not None}
+        weights = self._policy.weights([arrives[id_] for id_ in ids])
+        if weights is None:
+            self._stage.aggregate(ids)
+        else:
+            self._stage.aggregate(ids, weights)
         return True
 
     def _book(self, made: Made) -> None:

@@ -35,7 +35,7 @@ class Untrained:
         samples, bits = (self._samples,) * many, (self.payload_bits,) * many
         return Expected(tuple(ids), samples, samples, bits, bits)
 
-    def aggregate(self, ids: Sequence[int]) -> None:
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         pass
 
     def submit(self) -> int:

@@ -8,7 +8,14 @@ from typing import NamedTuple, cast
 import numpy as np
 import simpy
 
-from edgefl.contract import REPORTED_LOSS, UPLOAD, AccountingStage, LocalRound, Stage
+from edgefl.contract import (
+    REPORTED_LOSS,
+    UPLOAD,
+    AccountingStage,
+    LocalRound,
+    LocalRoundUnderWay,
+    Stage,
+)
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.parts import Cause, Part
@@ -28,6 +35,11 @@ class Dispatch:
     local: LocalRound
     large_scale: LargeScaleState
     opened: RadioRound
+
+    @cached_property
+    def trained(self) -> LocalRound:
+        """The devices' work with its scalars, once it is trained."""
+        return self.local.whole() if isinstance(self.local, LocalRoundUnderWay) else self.local
 
     @cached_property
     def distances_m(self) -> list[float]:
@@ -190,10 +202,10 @@ def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
 
 def _joined(done: Sequence[JobDone]) -> LocalRound:
     """Return the work of these jobs as one local round."""
-    dispatch, first = done[0].dispatch, done[0].dispatch.local
+    dispatch, first = done[0].dispatch, done[0].dispatch.trained
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first
-    rows = [(one.dispatch.local, one.position) for one in done]
+    rows = [(one.dispatch.trained, one.position) for one in done]
     work = [(of.ids[k], of.iterations[k], of.samples[k], of.down_bits[k], of.up_bits[k]) for of, k in rows]
     scalars = {name: tuple(of.scalars[name][k] for of, k in rows) for name in first.scalars}
     ids, iterations, samples, down_bits, up_bits = zip(*work, strict=True)
@@ -220,7 +232,7 @@ def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> Loc
 
 def mean_reported_loss(done: Sequence[JobDone]) -> float:
     """Return the mean of the losses reported with updates; devices without data report none."""
-    losses = [one.dispatch.local.scalars[REPORTED_LOSS][one.position] for one in done]
+    losses = [one.dispatch.trained.scalars[REPORTED_LOSS][one.position] for one in done]
     known = [loss for loss in losses if loss is not None]
     return float(np.mean(known)) if known else 0.0
 

@@ -101,7 +101,7 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
         return np.where(k < 1.0, gain / np.where(weak < WEAK, weak, snr), np.inf)
 
 
-def fedl(of: Uploads, kappa: float) -> Allocation:
+def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
     """Minimise joules + kappa times the seconds of the slowest: computing, then sending one after the other.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
@@ -109,16 +109,25 @@ def fedl(of: Uploads, kappa: float) -> Allocation:
     ln 2 / (1 + W((kappa g / P - 1) / e)), at least as long as at its maximum power. Here devices do not take turns:
     each sends on a share t_k / sum(t) of the band for sum(t) seconds. Its power per Hz, its bits and its
     amplifier's energy stay the same.
+
+    A device at `least_clock_hz` is done at L_k = c_k / least before T, whatever T is: with devices by falling L, and
+    T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a share.
     """
-    cubes = float((of.capacitance * of.cycles**3).sum())
-    compute_s = max((2.0 * cubes / kappa) ** (1.0 / 3.0), float(of.shortest_s.max()))
+    cubes = of.capacitance * of.cycles**3
+    with np.errstate(divide="ignore", invalid="ignore"):
+        longest_s = np.where(of.cycles > 0, of.cycles / np.minimum(least_clock_hz, of.clock_hz), 0.0)
+        longest_turns_s = of.bits_hz / _rate_of(of.gain * least_power)
+    by_length = np.argsort(-longest_s, kind="stable")
+    priced_s = (2.0 * cubes[by_length].cumsum() / kappa) ** (1.0 / 3.0)
+    compute_s = max(float(np.minimum(priced_s, longest_s[by_length]).max()), float(of.shortest_s.max()))
     saves = of.amplifier_w > 0
     paid_w = np.where(saves, of.amplifier_w, 1.0)
     best = np.where(saves, efficiency_of((kappa + of.send_w) * of.gain / paid_w), np.inf)
-    turns_s = of.bits_hz / np.minimum(best, _rate_of(of.gain))
+    turns_s = np.minimum(of.bits_hz / np.minimum(best, _rate_of(of.gain)), longest_turns_s)
     full = expm1(of.bits_hz / turns_s * LN2) / of.gain
     shares = turns_s / turns_s.sum()
-    clock_hz = np.minimum(np.maximum(of.cycles, 1e-300) / max(compute_s, 1e-300), of.clock_hz)
+    clock_hz = np.maximum(np.maximum(of.cycles, 1e-300) / max(compute_s, 1e-300), least_clock_hz)
+    clock_hz = np.minimum(clock_hz, of.clock_hz)
     clock_hz = np.where(of.cycles > 0, clock_hz, of.clock_hz)
     return Allocation(shares, np.minimum(1.0, full) * shares, clock_hz, np.full(len(shares), turns_s.sum()))
 

@@ -15,15 +15,23 @@ class Fedl(CountedDecider):
 
     Dinh, Tran et al., IEEE/ACM Trans. Networking, 2021, problems SUB1 and SUB2, in closed form with Lambert's W:
     see `edgefl.engine.selectors._allocation.fedl`. Instead of taking turns on the whole band, devices send
-    together, each on a share of it. Left out: their choice of the local accuracy (SUB3), and lower limits on clock
-    and power.
+    together, each on a share of it. Left out: their choice of the local accuracy (SUB3).
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     kappa: float = Field(1.0, gt=0, le=1e9, description="price of a second of a round, J/s")
+    least_power: float = Field(
+        0.0, ge=0, le=1, description="least share of its maximum power that a device uses"
+    )
+    least_clock_hz: float = Field(
+        0.0, ge=0, le=1e12, description="least clock; the highest, where that is lower"
+    )
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
         chosen = drawn(candidates, number, rng)
-        return decision(chosen, lambda _: lambda of, near: allocation.fedl(of, self.kappa))
+        return decision(chosen, lambda _: lambda of, near: self._allocated(of))
+
+    def _allocated(self, of: allocation.Uploads) -> allocation.Allocation:
+        return allocation.fedl(of, self.kappa, self.least_power, self.least_clock_hz)

@@ -54,6 +54,10 @@ class ServerPolicy(Component):
         """Return whether a model may take an update of this staleness."""
         return True
 
+    def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
+        """Return weights of updates by the probabilities with which they arrived; None if they do not matter."""
+        return None
+
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
         """Return the tier of each device by id, 0 for the fastest; empty without tiers.
 

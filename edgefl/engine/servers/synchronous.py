@@ -1,5 +1,9 @@
 """The synchronous server: rounds one after the other."""
 
+from collections.abc import Sequence
+
+from pydantic import Field
+
 from edgefl.engine.servers import ServerPolicy, ServerState
 
 
@@ -8,7 +12,21 @@ class Synchronous(ServerPolicy):
 
     McMahan et al., AISTATS 2017. `rounds.deadline_s`, `over_selection` and `min_updates` set how long a round waits;
     devices that are late are cut off, and their updates are lost.
+
+    The mean of the updates that arrive leans to devices with strong links. `unbiased` weights each by 1 / (1 - q) if
+    packet errors lose it with probability q, and by its share of the data of all participants. The expectation of the
+    new model is then the mean of all participants' models (Horvitz and Thompson, 1952), with a larger variance. An
+    update that is lost for another reason counts as no change.
     """
+
+    unbiased: bool = Field(
+        False,
+        description="weight updates by 1 / (1 - q), with q the probability that packet errors lose them"
+        " (radio.link.uplink_waterfall_db, uplink_threshold_db)",
+    )
+
+    def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
+        return tuple(1.0 / one for one in arrives) if self.unbiased else None
 
     @property
     def learning(self) -> None:

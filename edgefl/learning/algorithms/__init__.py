@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from edgefl.config.component import Component
 from edgefl.learning.algorithms._exchanged import (
+    RECEIVED_GRADIENT,
     Members,
     Notes,
     Received,
@@ -24,6 +25,7 @@ from edgefl.learning.chance import Chance
 from edgefl.learning.tensors import Tensor
 
 __all__ = [
+    "RECEIVED_GRADIENT",
     "Algorithm",
     "Chance",
     "Members",

@@ -10,6 +10,8 @@ from edgefl.learning.tensors import Tensor
 ServerState = Mapping[str, Tensor]
 # the vectors that each of k devices keeps, by name: [k, M] each
 Vectors = Mapping[str, Tensor]
+# the gradients [k, M] at the received model, among the vectors of `correct`, with `whole_gradients`
+RECEIVED_GRADIENT = "received gradient"
 # an algorithm's notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, Tensor]
 
@@ -67,7 +69,8 @@ class Trained(_AtARate):
         momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if
         steps are not sums of gradients, as with Adam: see `needs_sgd`.
     lr: local learning rate, or [k] a rate per device. notes: of `Received`. rng: random numbers of these devices,
-    different ones in `upload` and in `keep`.
+    different ones in `upload` and in `keep`. gradients: [k, M] of the loss on all samples of each device at its local
+    model; in `upload` only, with `whole_gradients`.
     """
 
     local: Tensor
@@ -77,6 +80,7 @@ class Trained(_AtARate):
     lr: float | Tensor
     notes: Notes
     rng: Chance = NO_CHANCE
+    gradients: Tensor | None = None
 
     def part(self, begin: int, end: int) -> Self:
         """Return the results of some of the devices."""
@@ -89,6 +93,7 @@ class Trained(_AtARate):
             lr=self.lr if isinstance(self.lr, float) else self.lr[begin:end],
             notes={name: note[begin:end] for name, note in self.notes.items()},
             rng=self.rng.part(begin, end),
+            gradients=None if self.gradients is None else self.gradients[begin:end],
         )
 
 

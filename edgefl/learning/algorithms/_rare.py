@@ -21,6 +21,9 @@ class RareVerbs:
     knows_drift: ClassVar[bool] = False
     # whether each device receives several models and runs them forward to choose one
     chooses_model: ClassVar[bool] = False
+    # whether each device computes the gradient of its loss on all its samples, at the model that it receives (for
+    # `correct`: RECEIVED_GRADIENT among its vectors) and at its local model after training (for `upload`)
+    whole_gradients: ClassVar[bool] = False
     # whether all updates of an aggregation must begin from the same model and server state: it is then refused if
     # rounds overlap
     one_round: ClassVar[bool] = False

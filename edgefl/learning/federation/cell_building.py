@@ -17,7 +17,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.modules.model_files import begin_with
 from edgefl.learning.scores.device_tests import DeviceTests
 from edgefl.learning.scores.metrics import BEST
-from edgefl.learning.settings import EvaluationSettings, LearningSettings, LocalSettings
+from edgefl.learning.settings import EvaluationSettings, LearningSettings
 from edgefl.learning.tasks import Task
 from edgefl.rng import Streams
 
@@ -100,12 +100,13 @@ def device_tests(
     )
 
 
-def local_training(local: LocalSettings, training_data: TrainingData, module: Any) -> LocalTraining:
+def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:
     """Build the local training of the scenario's model.
 
     Raises:
         EdgeflError: the model cannot be trained with these settings.
     """
+    local = settings.local
     training = LocalTraining(
         training_data.model,
         module,
@@ -116,6 +117,7 @@ def local_training(local: LocalSettings, training_data: TrainingData, module: An
         memory_bytes=int(local.memory_gb * 1e9) if local.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,
+        compiled=settings.kernels == "numba",
     )
     if local.batch < training.smallest_batch:
         raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "local", "batch"))

@@ -18,8 +18,8 @@ class CloudTrainStage(TrainStage):
         super().__init__(*parts)
         self._cloud = cloud
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        super().aggregate(ids)
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        super().aggregate(ids, weights)
         self._cloud.hear(self.trainer.cell, self.trainer.device_data.sizes(ids))
 
     def submit(self) -> int:

@@ -19,7 +19,7 @@ from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.drifting import Drifting
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
 from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, construct
-from edgefl.learning.federation.trainer import Trainer
+from edgefl.learning.federation.trainer import Foretell, Trainer
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import flops_per_sample
 from edgefl.learning.local.local_training import LocalTraining
@@ -66,13 +66,14 @@ class TorchLearner:
         self.watch: Callable[[Evaluation], None] | None = (
             None  # called with every evaluation of the global model
         )
+        self.foretell: Foretell | None = None  # called with a round before it trains, as in `Trainer.train`
         self.stage_of_training: Callable[..., TrainStage] = TrainStage
         module = begun_module(settings, training_data, streams)
         flops = settings.cost.flops_per_sample
         if flops == "counted":
             flops = float(flops_per_sample(module, training_data.inputs.shape))
         self.flops_per_sample = flops
-        training = local_training(settings.local, training_data, module)
+        training = local_training(settings, training_data, module)
         layout = training.layout
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
@@ -115,7 +116,7 @@ class TorchLearner:
         if settings.algorithm.knows_drift:
             # with separate buffers: both models' updates wait for the server at the same time
             self.stage_of_training = TrainBothStage
-            again = local_training(settings.local, training_data, module)
+            again = local_training(settings, training_data, module)
             self.federation.twin = self._trained_model(devices.new_states(), self._initial, again, "twin")
 
     @property
@@ -127,7 +128,7 @@ class TorchLearner:
     def train_stage(self) -> TrainStage:
         """The training stage in the current state."""
         stage = self.stage_of_training(self.trainer, self.federation, self._warm_start)
-        stage.watch = self.watch
+        stage.watch, stage.foretell = self.watch, self.foretell
         return stage
 
     @property

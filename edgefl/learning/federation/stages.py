@@ -25,7 +25,7 @@ from edgefl.learning.drifts import Moment
 from edgefl.learning.federation import theory
 from edgefl.learning.federation.federation import At, Federation, Reports, RoundFacts
 from edgefl.learning.federation.first_losses import compare, losses_received
-from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Trainer
+from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Foretell, Trainer
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.tensors import in_double
 from edgefl.learning.updates.trained_model import PLAIN, TrainedModel
@@ -102,23 +102,27 @@ class _SessionStage:
         now.members = members
         trainer.training_data.devices.serve(trainer.cell, newcomers)
 
-    def _aggregate(self, model: TrainedModel, ids: Sequence[int]) -> None:
+    def _aggregate(
+        self, model: TrainedModel, ids: Sequence[int], weights: Sequence[float] | None = None
+    ) -> None:
         """Aggregate the updates of these devices; if rounds do not overlap, the others are lost."""
         now = self.federation.now
         if self.overlapping is None:
             model.waiting = {id_: model.waiting[id_] for id_ in ids}
         sizes, at = self.trainer.device_data.sizes(now.members), now.round.at
         with self.trainer.naming_divergence(model, at):
-            model.aggregate(ids, sizes, self.overlapping or PLAIN, (*at, now.models))
+            reweighed = None if weights is None else dict(zip(ids, weights, strict=True))
+            model.aggregate(ids, sizes, self.overlapping or PLAIN, (*at, now.models), reweighed)
 
 
 class TrainStage(_SessionStage):
     """The stage that trains the global model; in the first P sessions its phase is called pilot.
 
-    watch: called with every evaluation of the global model, or None.
+    watch: called with every evaluation of the global model, or None. foretell: as in `Trainer.train`.
     """
 
     watch: Callable[[Evaluation], None] | None = None
+    foretell: Foretell | None = None
 
     @property
     def facts(self) -> StageFacts:
@@ -161,10 +165,10 @@ class TrainStage(_SessionStage):
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         return self.federation.model.uploaded(ids, self.trainer.device_data.sizes(set(ids)))
 
-    def aggregate(self, ids: Sequence[int]) -> None:
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         participants = list(self.federation.model.waiting.values())
         for model in self._models:
-            self._aggregate(model, ids)
+            self._aggregate(model, ids, weights)
         now = self.federation.now
         if self.overlapping is not None:
             now.models += 1
@@ -220,7 +224,9 @@ class TrainStage(_SessionStage):
 
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
         drops = self.federation.now.session.drops
-        return self.trainer.train(self.federation.model, ids, facts, lr, self._terms(), drops=drops)
+        return self.trainer.train(
+            self.federation.model, ids, facts, lr, self._terms(), drops=drops, foretell=self.foretell
+        )
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
@@ -275,8 +281,8 @@ class ProbeStage(_SessionStage):
         lr, drops = settings.local.lr * settings.local.probe_lr, self.federation.now.session.drops
         return self.trainer.train(self._model, ids, facts, lr, [], drops=drops)
 
-    def aggregate(self, ids: Sequence[int]) -> None:
-        self._aggregate(self._model, ids)
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        self._aggregate(self._model, ids, weights)
         self.federation.now.probed = True
 
     @property
@@ -306,7 +312,7 @@ class CheckStage(_SessionStage):
         federation.now.check = Reports(of_opening, of_previous)
         return local
 
-    def aggregate(self, ids: Sequence[int]) -> None:
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         self.federation.now.check = replace(self.federation.now.check, arrived=list(ids))
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.local.whole_gradient import whole_gradient
 from edgefl.learning.modules.parameters import ModelLayout
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.trainer import Trainer
     from edgefl.learning.updates.updates import TrainedRound
 
-AT_ONCE = 2048  # samples; bounds memory
 COLUMNS = (
     "theory_lr",
     "theory_loss",  # F at the model that the round started from, over the participants' data
@@ -49,8 +48,8 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
     assert last.start.dim() == 1
     module, layout, split = trainer.module, trainer.layout, trainer.training_data.train
     rows = [torch.from_numpy(last.batches.samples[k]).to(split.y.device) for k in positions]
-    before = [_gradient(module, layout, last.start, split, own) for own in rows]
-    after = [_gradient(module, layout, made, split, own) for own in rows]
+    before = [whole_gradient(module, layout, last.start, split, own) for own in rows]
+    after = [whole_gradient(module, layout, made, split, own) for own in rows]
     sizes = np.array([len(own) for own in rows], dtype=float)
     steps = np.array([last.models.steps[k] for k in positions], dtype=float)
     batch = np.minimum(trainer.settings.local.batch, sizes)
@@ -95,28 +94,11 @@ def of_gradients(
     }
 
 
-def _gradient(
-    module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
-) -> tuple[float, Tensor]:
-    """Return the mean loss over samples [n] at a model [M + Q], and its gradient [M], in evaluation mode."""
-    parameters, statistics = layout.split(model)
-    parameters = parameters.detach().clone().requires_grad_()
-    tensors = {**layout.parameters.views(parameters), **layout.statistics.views(statistics)}
-    total, slope = 0.0, torch.zeros_like(parameters)
-    with torch.enable_grad():
-        for some in rows.split(AT_ONCE):
-            logits = functional_call(module, tensors, (split.normalised(some),))
-            loss = split.task.loss(logits, split.y[some], "sum")
-            (part,) = torch.autograd.grad(loss, parameters, retain_graph=len(rows) > AT_ONCE)
-            total, slope = total + float(loss.detach()), slope + part
-    return total / len(rows), slope / len(rows)
-
-
 def _variance(
     module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
 ) -> float:
     """Return the sample variance of per-sample gradients, summed over coordinates; 0 for one sample."""
     if len(rows) < 2:
         return 0.0
-    each = torch.stack([_gradient(module, layout, model, split, row[None])[1] for row in rows])
+    each = torch.stack([whole_gradient(module, layout, model, split, row[None])[1] for row in rows])
     return float(each.var(dim=0, correction=1).sum())

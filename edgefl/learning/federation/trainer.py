@@ -1,7 +1,7 @@
 """Train and test a cell's models, without state from round to round."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -33,6 +33,7 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import Diverged, TrainedModel
+from edgefl.learning.updates.updates import Amounts, LocalResult
 from edgefl.rng import Streams
 
 # further columns of devices.csv and rounds.csv
@@ -40,6 +41,8 @@ EPOCHS, PERSONAL_ACCURACY, TEST_SAMPLES = "epochs", "accuracy_personal", "test_s
 ACCURACY_STD, ACCURACY_BY_SAMPLES = "accuracy_std", "accuracy_by_samples"
 ACCURACY_WORST_TENTH = "accuracy_worst_tenth"
 VALIDATED = [VALIDATION_SCORE, "loss_validation"]
+
+Foretell = Callable[[LocalRound, int], None]
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,7 @@ class Trainer:
         concept: bool | None = None,
         *,
         drops: bool = False,
+        foretell: Foretell | None = None,
     ) -> LocalRound:
         """Do the local training of a round.
 
@@ -124,6 +128,8 @@ class Trainer:
             drops: whether updates that are not finite are dropped.
             concept: True, all devices train on data after the drift; False, before it; by default, each device trains
                 on the concept that it has at the moment.
+            foretell: called with the round before it trains, without scalars, and its number; not called if training
+                may change more than scalars, such as which updates are finite.
 
         Raises:
             Divergence: a local model is not finite, and not dropped.
@@ -132,10 +138,13 @@ class Trainer:
         batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)
         local = self.settings.local
         stop = local.stop if local.early_stopping is not None else None
+
+        def foretold(amounts: Amounts) -> None:
+            if foretell is not None and not drops:
+                foretell(self._local_round(ids, amounts), facts.at.round)
+
         with self.naming_divergence(model, facts.at):
-            result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops)
-        # a personal model trains on the same mini-batches
-        processed = result.samples * (2 if self.settings.algorithm.trains_personal else 1)
+            result = model.train(ids, batches, lr, terms, stop, facts.at, drops=drops, foretell=foretold)
         scalars: dict[str, tuple[float | None, ...]] = {
             name: tuple(values.tolist()) for name, values in result.scalars.items()
         }
@@ -143,15 +152,18 @@ class Trainer:
         if len(batches.validation):
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
+        done = self._local_round(ids, result)
+        return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
+
+    def _local_round(self, ids: Sequence[int], of: Amounts | LocalResult) -> LocalRound:
+        # a personal model trains on the same mini-batches
+        processed = of.samples * (2 if self.settings.algorithm.trains_personal else 1)
         return LocalRound(
             tuple(ids),
-            tuple(result.steps.tolist()),
-            self.work.booked(result.steps, processed, result.tested),
-            tuple(result.down_bits.tolist()),
-            tuple(result.up_bits.tolist()),
-            scalars,
-            result.after,
-            not_finite=result.not_finite,
+            tuple(of.steps.tolist()),
+            self.work.booked(of.steps, processed, of.tested),
+            tuple(of.down_bits.tolist()),
+            tuple(of.up_bits.tolist()),
         )
 
     @contextmanager

@@ -1,7 +1,7 @@
 """Local training of a round's devices, in chunks."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,11 @@ from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
 from edgefl.learning.local.chunk_training import ChunkTraining, Worker
+from edgefl.learning.local.compiled import DEVICES, CompiledTraining
 from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
+from edgefl.learning.local.whole_gradient import whole_gradient
 from edgefl.learning.models import Model
 from edgefl.learning.modules.module_facts import (
     example,
@@ -47,6 +49,7 @@ class LocalTraining:
         memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
         threads: chunks trained at the same time; always 1 on a GPU.
         task: the task with the devices' loss; other losses than the cross-entropy need automatic differentiation.
+        compiled: whether numba trains instead of PyTorch, see `learning.kernels`.
 
     Attributes:
         layout: layout of parameters and statistics in a model's vector.
@@ -65,6 +68,7 @@ class LocalTraining:
         memory_bytes: int | None = None,
         threads: int = 1,
         task: Task = CLASSIFICATION,
+        compiled: bool = False,
     ) -> None:
         self._task = task
         self._model = model
@@ -81,6 +85,9 @@ class LocalTraining:
         self.smallest_batch = smallest_batch(module)
         if bf16 and train.x.device.type == "cpu":
             refuse_wrong_bf16_gradients(module, example(train.x))
+        self._compiled = (
+            CompiledTraining(self.layout.parameters, train, rule, self._pool.count) if compiled else None
+        )
 
     @torch.no_grad()
     def run(self, task: LocalTask, *, anew: bool = False) -> LocalModels:
@@ -102,6 +109,9 @@ class LocalTraining:
             tested=np.zeros(count, dtype=np.int64),
             optimiser=None if task.optimiser is None else task.start.new_zeros(count, self.state_size),
         )
+        if self._compiled is not None:
+            self._pool.work(partial(self._compiled.train, task, models), list(_cut(task.batches, DEVICES)))
+            return models
         kind = self._kind(task)
         try:
             self._run(kind, task, models)
@@ -131,6 +141,20 @@ class LocalTraining:
                 losses[k, c] = worker.kernel.loss(row, worker.reader, rows)
         return losses
 
+    def gradients(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+        """Compute the gradients [K, M] of each device's mean loss on its samples, in evaluation mode.
+
+        Args:
+            models: one model for all [M + Q], or one for each device [K, M + Q]. The gradient is 0 without samples.
+        """
+        found = models.new_zeros(len(samples), self.layout.parameters.size)
+        module = self._module.eval()
+        for row, model, own in zip(found, models.expand(len(samples), -1), samples, strict=True):
+            if len(own):
+                rows = torch.from_numpy(own).to(models.device)
+                row.copy_(whole_gradient(module, self.layout, model, self._train, rows)[1])
+        return found
+
     @property
     def state_size(self) -> int:
         """Length of a device's kept optimiser state, including its steps so far; 0 if none is kept."""
@@ -154,14 +178,8 @@ class LocalTraining:
         def train(hand: int, positions: Sequence[int]) -> None:
             ChunkTraining(workers[hand], task, self._rule, models).run(positions)
 
-        self._pool.work(train, list(self._chunks(task.batches, kind)))
-
-    def _chunks(self, batches: Batches, kind: type[Kernel]) -> Iterator[list[int]]:
-        """Yield chunks of positions by decreasing number of steps, then by position."""
-        order = np.argsort(-batches.steps, kind="stable").tolist()
-        size = kind.at_once or self.chunk(batches.rows.shape[2])
-        for begin in range(0, len(order), size):
-            yield order[begin : begin + size]
+        size = kind.at_once or self.chunk(task.batches.rows.shape[2])
+        self._pool.work(train, list(_cut(task.batches, size)))
 
     def _kind(self, task: LocalTask) -> type[Kernel]:
         written = self._model.writes_out_terms() if task.has_terms() else self._model.writes_out()
@@ -200,3 +218,10 @@ class LocalTraining:
             kernel = kind(self._model, self._module, self._bf16, sample, self._task)
             workers.append(Worker(kernel, self._train))
         return workers[:count]
+
+
+def _cut(batches: Batches, size: int) -> Iterator[list[int]]:
+    """Yield chunks of positions by decreasing number of steps, then by position."""
+    order = np.argsort(-batches.steps, kind="stable").tolist()
+    for begin in range(0, len(order), size):
+        yield order[begin : begin + size]

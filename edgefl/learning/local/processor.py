@@ -1,10 +1,22 @@
-"""Hardware features of the CPU that matter for training."""
+"""Features of processors that matter for training."""
 
 from pathlib import Path
+
+import torch
 
 CPUINFO = Path("/proc/cpuinfo")  # Linux's; other systems have none
 LISTS = ("flags", "features")  # of x86 and of ARM
 BF16 = {"avx512_bf16", "amx_bf16", "bf16"}
+
+
+def repeat_on_gpus() -> None:
+    """Make GPUs compute float32 in float32, and convolutions with the same bits in each run.
+
+    By default PyTorch lets cuDNN round the inputs of float32 convolutions to TF32's 10 bits, and choose algorithms
+    that add in any order (PyTorch, CUDA semantics and Reproducibility).
+    """
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
 
 
 def has_bf16() -> bool | None:

@@ -141,6 +141,10 @@ class Model(Component):
         """
         return None
 
+    def hidden_widths(self) -> tuple[int, ...] | None:
+        """Return the widths of the hidden layers of a network of fully connected layers with ReLU, else None."""
+        return None
+
     def gradients(
         self,
         module: nn.Module,

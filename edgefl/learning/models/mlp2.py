@@ -43,6 +43,9 @@ class Mlp2(Model):
         features = nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), self.hidden), nn.ReLU())
         return with_head(features, nn.Linear(self.hidden, classes))
 
+    def hidden_widths(self) -> tuple[int, ...] | None:
+        return (self.hidden,) if type(self).build is Mlp2.build else None
+
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         first, second = prod(input_shape) * self.hidden, self.hidden * classes
         # products: for both layers forward and the weights' gradient, for the second also the input's gradient

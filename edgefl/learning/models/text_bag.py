@@ -59,10 +59,21 @@ class TextBag(Model):
             torch.sum(delta, 0, out=gradients["head.bias"][k])
             lengths = words[k].sum(1)
             per_word = (delta @ head) / lengths.clamp(min=1).unsqueeze(1)
-            gradients["features.weight"][k].index_add_(
-                0, tokens[k][words[k]], per_word.repeat_interleave(lengths, 0)
+            add_rows(
+                gradients["features.weight"][k], tokens[k][words[k]], per_word.repeat_interleave(lengths, 0)
             )
         return result
+
+
+def add_rows(matrix: Tensor, rows: Tensor, values: Tensor) -> None:
+    """Add values [n, width] to these rows [n] of a matrix; rows that repeat get the same bits in each run.
+
+    On a GPU `index_add_` adds in any order; `index_put_` sorts the rows first, and on a CPU takes 2.5 times as long.
+    """
+    if matrix.is_cuda:
+        matrix.index_put_((rows,), values, accumulate=True)
+    else:
+        matrix.index_add_(0, rows, values)
 
 
 class _Bag(nn.EmbeddingBag):

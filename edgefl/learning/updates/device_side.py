@@ -7,7 +7,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import Algorithm, Notes, Received, Sent, ServerState, Trained
+from edgefl.learning.algorithms import (
+    RECEIVED_GRADIENT,
+    Algorithm,
+    Notes,
+    Received,
+    Sent,
+    ServerState,
+    Trained,
+)
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.handed import NOTES, OWN, Handed
@@ -19,11 +27,12 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
 from edgefl.learning.updates.transfers import Transfers
-from edgefl.learning.updates.updates import LocalResult, TrainedRound
+from edgefl.learning.updates.updates import Amounts, LocalResult, TrainedRound
 
 LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
+Foretell = Callable[[Amounts], None]
 OPTIMISER = "optimiser"  # state of the optimiser, and steps so far
 
 
@@ -63,6 +72,12 @@ class DeviceSide:
             models = models.expand(len(ids), -1)
         return torch.cat([models, statistics.expand(*models.shape[:-1], -1)], dim=-1)
 
+    @property
+    def _changes_upload(self) -> bool:
+        """Whether devices send anything other than their local models."""
+        changes = self._transfers.changes_upload or self._release.changes_upload
+        return changes or self._algorithm.changes_upload()
+
     def task(
         self,
         ids: Sequence[int],
@@ -76,9 +91,13 @@ class DeviceSide:
         """Return the local training of these devices, which start from one model [M + Q], or one each [k, M + Q]."""
         algorithm = self._algorithm
         like, _ = self._training.layout.split(start.reshape(-1, start.shape[-1])[0])
+        at_start = self._training.gradients(start, batches.samples) if algorithm.whole_gradients else None
 
         def own(positions: Sequence[int]) -> Mapping[str, Tensor]:
-            return self.own([ids[k] for k in positions], like)
+            vectors = self.own([ids[k] for k in positions], like)
+            if at_start is not None:
+                vectors[RECEIVED_GRADIENT] = at_start[list(positions)]
+            return vectors
 
         def kept(name: str) -> Callable[[Sequence[int]], Tensor]:
             def rows(positions: Sequence[int]) -> Tensor:
@@ -113,9 +132,8 @@ class DeviceSide:
         The uploads are None if devices send their local models, which needs no memory.
         """
         algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
-        changes = self._transfers.changes_upload or self._release.changes_upload or algorithm.changes_upload()
         remembered = {} if optimiser is None else {OPTIMISER: optimiser}
-        if not positions or not changes:
+        if not positions or not self._changes_upload:
             return None, remembered
         parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
@@ -125,6 +143,8 @@ class DeviceSide:
             ids = [trained.ids[k] for k in some]
             rng = chance.of_devices("upload", ids)
             view = self.trained(trained, some, parameters[some], rng)
+            if algorithm.whole_gradients:
+                view = replace(view, gradients=self._gradients(trained, some))
             part = algorithm.upload(view, state, self.own(ids, parameters[0]))
             part = replace(part, rows=self._release.limited(part.rows, view.start, ids, chance))
             part, left = self._transfers.up(part, view.start, ids, chance)
@@ -141,6 +161,27 @@ class DeviceSide:
         bits = [part.bits for part in parts if part.bits is not None]
         memory = remembered | {name: all_of([one[name] for one in memories]) for name in memories[0]}
         return Sent(rows, notes, all_of(bits) if bits else None), memory
+
+    def _gradients(self, trained: TrainedRound, positions: Sequence[int]) -> Tensor:
+        """Return the whole gradients [k, M] of local models; count the passes at the received models as well."""
+        assert trained.batches is not None
+        samples = [trained.batches.samples[k] for k in positions]
+        # two passes forward and backward; a backward pass counts as two forward ones
+        trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
+        return self._training.gradients(trained.rows[positions], samples)
+
+    def foretell(
+        self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
+    ) -> None:
+        """Tell a round's amounts of work before it trains, unless early stopping or what is sent may change them.
+
+        Args:
+            tested: as in `LocalResult`.
+        """
+        count = len(batches.steps)
+        if tell is not None and not len(batches.validation) and not self._changes_upload:
+            bits = self._transfers.down_bits(received, count), self._transfers.up_bits(None, count)
+            tell(Amounts(batches.steps, batches.processed(batches.steps), tested, *bits))
 
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray

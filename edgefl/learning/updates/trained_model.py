@@ -17,7 +17,7 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide
+from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
@@ -131,17 +131,17 @@ class TrainedModel:
         at: tuple[int | str, ...] = (),
         *,
         drops: bool = False,
+        foretell: Foretell | None = None,
     ) -> LocalResult:
         """Do the local training of a round; each device's update waits until it is aggregated or trained again.
 
         Args:
-            ids: the participants, sorted.
-            batches: mini-batches of the participants.
-            lr: learning rate, which the algorithm may change.
-            terms: further terms of the local loss.
+            ids, batches: the participants, sorted, and their mini-batches.
+            lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
             stop: early stopping that replaces the algorithm's.
             at: the round's place in the run, for random streams.
             drops: whether the server drops updates that are not finite; their values are then left out.
+            foretell: as in `DeviceSide.foretell`.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -155,6 +155,8 @@ class TrainedModel:
         received, meant = self._transfers.down(wanted, ids, chance)
         start = self.side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
+        beside = self.compared(terms) * (1 + algorithm.trains_personal)
+        self.side.foretell(foretell, batches, received, receivers.tested + beside * batches.sizes.sum(1))
         task = self.side.task(ids, batches, lr, start, terms, stop, self.state)
         models = self._training.run(task, anew=bool(self.waiting))
         lost = models.not_finite
@@ -169,8 +171,8 @@ class TrainedModel:
             trained = replace(trained, sent=sent.rows, notes=(received.notes, sent.notes))
         trained = replace(trained, memory=memory, meant=meant)
         self.waiting |= {id_: Update(trained, k) for k, id_ in enumerate(ids)}
-        beside = self.compared(terms) * (1 + algorithm.trains_personal) * batches.processed(models.steps)
-        result = self.side.result(trained, received, sent, receivers.tested + beside)
+        tested = receivers.tested + beside * batches.processed(models.steps)
+        result = self.side.result(trained, received, sent, tested)
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
@@ -183,6 +185,7 @@ class TrainedModel:
         samples: Mapping[int, int],
         staleness: Staleness = PLAIN,
         at: tuple[int | str, ...] = (),
+        reweighed: Mapping[int, float] | None = None,
     ) -> None:
         """Aggregate the waiting updates of these devices, except those without data.
 
@@ -195,13 +198,13 @@ class TrainedModel:
             samples: id -> number of samples, of all devices of the session.
             staleness: weights of stale updates.
             at: the aggregation's place in the run, for random streams.
+            reweighed: id -> weight on its share of the data of all participants of its round.
 
         Raises:
             Diverged: the new model is not finite.
         """
         layout = self._training.layout
-        taken = [self.waiting.pop(id_) for id_ in sorted(arrived)]
-        taken = [update for update in taken if not update.is_empty]
+        taken = [update for id_ in sorted(arrived) if not (update := self.waiting.pop(id_)).is_empty]
         version, self.version = self.version, self.version + 1
         if not taken:
             return
@@ -209,6 +212,9 @@ class TrainedModel:
         sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
         stale = [version - update.round.version for update in taken]
         weights = staleness.weights(stale, (sizes / sizes.sum()).tolist())
+        if reweighed is not None:
+            part = sizes.sum() / sum(samples[id_] for id_ in round_.ids)
+            weights = [part * reweighed[update.round.ids[update.position]] for update in taken]
         as_they_are = not any(stale) and set(weights) == {1.0} and staleness.base == "received"
         as_they_are = as_they_are or bool(staleness.tiers)
         together = all(update.round is round_ for update in taken)
@@ -343,6 +349,4 @@ class TrainedModel:
         return SessionMembers(self._algorithm, self.devices, samples, parameters)
 
     def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        _, statistics = self._training.layout.split(self.model)
-        whole = torch.cat([models, statistics.expand(len(models), -1)], dim=1)
-        return self._training.losses(whole, samples)
+        return self._training.losses(self.side.with_statistics(models, (), self.model), samples)

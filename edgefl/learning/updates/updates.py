@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -132,6 +133,16 @@ class Update:
     def is_empty(self) -> bool:
         """Whether the device did no local step because it has no data."""
         return not self.round.models.steps[self.position]
+
+
+class Amounts(NamedTuple):
+    """The amounts of work of K devices in a round before they train, [K] each, as in `LocalResult`."""
+
+    steps: np.ndarray
+    samples: np.ndarray
+    tested: np.ndarray
+    down_bits: np.ndarray
+    up_bits: np.ndarray
 
 
 @dataclass(frozen=True)

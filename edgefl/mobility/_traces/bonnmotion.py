@@ -40,7 +40,7 @@ def read(path: Path, samples: Samples) -> None:
         nodes.append([])
         try:
             if not are_numbers(words):
-                raise samples.bad_row(line, "holds a word that is no number; write t x y of each waypoint")
+                raise samples.bad_row(line, "holds a word that is not a number; write t x y of each waypoint")
             size = _size(words)
             if not size:
                 raise samples.bad_row(line, f"{len(words)} numbers are no waypoints t x y with rising t")

@@ -47,6 +47,6 @@ def _add(line: int, cells: list[str], samples: Samples) -> None:
     try:
         places = [(float(lon), float(lat)) for lon, lat in json.loads(polyline)]
     except (ValueError, TypeError, RecursionError) as error:
-        raise samples.bad_row(line, f"POLYLINE is no list of [longitude, latitude] ({error})") from error
+        raise samples.bad_row(line, f"POLYLINE is not a list of [longitude, latitude] ({error})") from error
     for number, (lon, lat) in enumerate(places):
         samples.add(line, "taxi", taxi, begin_s + STEP_S * number, lon, lat)

@@ -1,6 +1,6 @@
 """Measure speed and memory on this machine, beside named rivals: `make bench BENCH="training --short"`.
 
-python -m tests.tools.bench radio | network | deciders | training | memory | run SCENARIO
+python -m tests.tools.bench whole | radio | network | deciders | training | memory | run SCENARIO
 """
 
 from collections.abc import Callable
@@ -14,6 +14,25 @@ from edgefl.commands.shared import AllowCode, Override, ScenarioFile, TorchDevic
 
 Json = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 app = typer.Typer(help="Measure speed on this machine, against named rivals in the same run.")
+
+
+@app.command("whole")
+def bench_whole(
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds of a run.")] = 50,
+    repeats: Annotated[int, typer.Option(min=1, help="Interleaved repeats; figures are medians.")] = 5,
+    floats: Annotated[bool, typer.Option("--floats", help="Inputs are floats instead of bytes.")] = False,
+    json: Json = False,
+) -> None:
+    """Measure whole runs of logistic regression with the `nr` radio against PyTorch loops without any.
+
+    Examples:
+
+        python -m tests.tools.bench whole --rounds 20 --repeats 3
+    """
+    from tests.tools.bench import report, whole
+
+    figures = whole.run(rounds, repeats, floats=floats)
+    show(figures, json, report.whole)
 
 
 @app.command("radio")

@@ -106,7 +106,7 @@ def presets(rounds: int = PRESET_ROUNDS, repeats: int = PRESET_REPEATS, devices:
     Returns:
         `wall_s` by name; `ratio`: over the journal's.
     """
-    from edgefl.run.simulation import simulate
+    from edgefl.run.api import simulate
     from edgefl.scenario.scenario import Scenario
 
     def whole(preset: str, load: float) -> float:

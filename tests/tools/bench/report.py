@@ -93,6 +93,19 @@ def training(figures: dict[str, Any]) -> Group:
     return Group(*tables)
 
 
+def whole(figures: dict[str, Any]) -> Group:
+    """Show wall and CPU time of a round of whole runs and their rivals, and where that of a run goes."""
+    table = _table(figures["title"], "wall, ms", "CPU, ms", "over\nedgefl")
+    for name, ms in figures["wall_ms"].items():
+        ratio = figures["ratio"].get(name)
+        table.add_row(name, f"{ms:.3g}", f"{figures['cpu_ms'][name]:.3g}", f"{ratio:.1f}x" if ratio else "")
+    table.caption = f"The loops have no radio. Load of the machine at the end: {figures['load']:.1f}"
+    parts = _table("A round with one thread", "ms")
+    for name, ms in figures["parts"].items():
+        parts.add_row(name, f"{ms:.1f}")
+    return Group(table, parts)
+
+
 def memory(figures: dict[str, Any]) -> Table:
     """Show peak memory, a row per algorithm."""
     batches = f"{figures['rounds']} rounds of {figures['steps']} x {figures['batch']}"

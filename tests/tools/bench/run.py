@@ -86,7 +86,7 @@ def run(scenario: Scenario, *, device: str = "auto", threads: int | None = None)
         `wall_s`, `rounds`, `shares` (room -> share of the wall time, sum 1) and `other`: the share of all
         that is neither training nor evaluation, of the time in which the clock runs.
     """
-    from edgefl.run.simulation import simulate
+    from edgefl.run.api import simulate
 
     rounds = 0
 

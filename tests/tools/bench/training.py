@@ -269,6 +269,8 @@ class Ours:
         algorithm: Algorithm | None = None,
         torch_device: torch.device = CPU,
         batching: Batching = "sequential",
+        memory_bytes: int | None = None,
+        compiled: bool = False,
     ) -> None:
         module = task.model.build(task.shape, CLASSES).to(torch_device)
         split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
@@ -280,6 +282,8 @@ class Ours:
             batching=batching,
             bf16=bf16,
             threads=threads,
+            memory_bytes=memory_bytes,
+            compiled=compiled,
         )
         states = DeviceStates(task.devices, split.x.device)
         self._track = TrainedModel(training, algorithm or FedAvg(), states, training.layout.flatten(module))
@@ -324,6 +328,11 @@ class Loop:
     def model(self) -> Tensor:
         """[M] after the rounds so far."""
         return torch.cat([part.flatten() for part in self._global])
+
+    def begin_with(self, model: Tensor) -> None:
+        """Replace the model [M] that the next round begins with."""
+        for part, new in zip(self._global, model.split([part.numel() for part in self._global]), strict=True):
+            part.copy_(new.view_as(part))
 
     def __call__(self) -> float:
         for part in self._total:

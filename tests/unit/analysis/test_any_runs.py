@@ -69,7 +69,7 @@ def test_a_report_on_several_folders_goes_beside_them(
     a, b = (write_run(f"here/{name}", rounds(0.5), SESSIONS) for name in ("a", "b"))
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    assert compare([a, b], target=0.6).out == a.parent / "comparison"
+    assert compare([a, b], target=0.6).out == a.parent / "comparison" / "target-0.6"
     assert list(Path.cwd().iterdir()) == []
     assert load_runs([a, a.parent / "b"]).folder() == a.parent / "comparison"
     monkeypatch.chdir(a.parent)

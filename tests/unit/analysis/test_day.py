@@ -10,7 +10,7 @@ from PIL.PngImagePlugin import PngImageFile
 
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, _openings, report_day
-from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
 # residents at night, workers by day, residents again: from six in the evening on, with one of them away
@@ -90,7 +90,7 @@ def test_what_an_opening_is_worth(write_run: Write) -> None:
             for number, devices in enumerate(members)
         ]
         path = write_run(name, rounds, sessions)
-    runs = Runs.of(path.parent)
+    runs = load_runs(path.parent)
     spent, goal, scope = _openings(runs.rounds, runs.sessions, "good", 0.5)
     assert scope == "sessions whose population came back"
     assert goal.short == "95 % of peak"

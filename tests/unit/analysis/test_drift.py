@@ -157,7 +157,7 @@ def study(root: Path) -> Path:
 
 @pytest.mark.usefixtures("rendered")
 def test_a_study_is_compared(tmp_path: Path) -> None:
-    comparison = compare_drift(study(tmp_path), reading=Reading(smooth=1))
+    comparison = compare_drift(study(tmp_path), smooth=1)
     assert comparison.table["variant"].tolist() == ["flash", "fedavg"]
     flash = comparison.table.iloc[0]
     assert flash["recovery_rounds_mean"] == 11.5
@@ -180,7 +180,7 @@ def test_weights_that_a_run_has_not_recorded(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"no accuracy_by_samples: run them again with learning\.evaluation\.tested_on"
     ):
-        compare_drift(study(tmp_path), reading=Reading(by="samples"))
+        compare_drift(study(tmp_path), by="samples")
 
 
 def test_rounds_are_numbered_from_1_over_all_sessions_of_a_cell() -> None:

@@ -10,10 +10,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.lines import curve_of, draw_lines, pilots_matter, with_elapsed
-from edgefl.analysis.figures.openings import duration, short
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.style import Styles, plain, variant_styles, whole
 from edgefl.analysis.page.formatting import count_of
+from edgefl.analysis.reports.day import duration, short
 
 
 def seen_in(figure: Figure, styles: Styles) -> dict[str, int]:

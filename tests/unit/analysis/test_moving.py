@@ -14,7 +14,7 @@ from PIL import Image
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.reports import moving
 from edgefl.analysis.reports.moving import draw_moving, frame_times_s
-from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
 ISD_M = 500.0
@@ -69,7 +69,7 @@ def run(write_run: Write, **scenario: Any) -> Path:
 
 
 def day_of(path: Path) -> MovingRun:
-    return moving_run(Runs.of(path), 0)
+    return moving_run(load_runs(path), 0)
 
 
 def test_people_walk_between_records_and_change_cells_half_way(write_run: Write) -> None:

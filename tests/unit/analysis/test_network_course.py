@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from edgefl.analysis import load_runs, report_network
-from edgefl.analysis.figures.column import DPI, WIDTH_INCH
+from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.reports.network import PERIODS, _by_run, network_figure, over_time
 
@@ -79,7 +79,7 @@ def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) ->
     moving(write_run, seed=2)
     report = report_network(root)
     assert report.figure == root / "network.png"
-    assert Image.open(report.figure).width == round(WIDTH_INCH * DPI)
+    assert Image.open(report.figure).width == round(WIDTH_INCH * COLUMN_DPI)
     assert (root / "network.pdf").read_bytes().startswith(b"%PDF")
     assert len(pd.read_csv(root / "network_course.csv")) == 2 * PERIODS
     assert list(pd.read_csv(root / "network.csv")["handovers"]) == [2, 2]

@@ -2,15 +2,18 @@
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 import edgefl
 from edgefl.analysis.commands.line import main
+from edgefl.analysis.reports import paper_scripts
 from edgefl.analysis.reports import papers as known
 from edgefl.analysis.reports.papers import COLUMNS, OURS, agrees, audit, compared, paper, papers
 from edgefl.analysis.reports.reproduction import PAPERS, Reproduction
+from edgefl.examples.papers.fedl import rows as fedl_rows
 
 ROMAN = ["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV"]
 # tables and figures of each paper, counted in the papers themselves
@@ -41,9 +44,14 @@ def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> N
     assert result.shows
     assert bool(result.command) == (result.state != "closed")
     assert result.recorded or result.needs or result.why
-    if result.command:
+    root = Path(edgefl.__file__).parents[1]
+    if result.script:
+        assert (root / "examples" / "papers" / f"{result.script}.py").is_file()
+        assert result.recorded in ((result.script,), ())  # a paper may print a ranking only
+        assert result.minutes > 0
+    elif result.command:
         verb, name = result.command.split()[1:]
-        folder = Path(edgefl.__file__).parents[1] / "scenarios"
+        folder = root / "scenarios"
         assert (folder / ("studies" if verb == "study" else ".") / f"{name}.yaml").is_file()
     for name in result.recorded:
         table = pd.read_csv(OURS / f"{name}.csv", comment="#")
@@ -100,6 +108,31 @@ def test_a_study_is_recorded_beside_the_papers_numbers(
     assert numbers["setting"].tolist() == ["0.3 session 5"] * 2
     assert numbers["agrees"].tolist() == [True, False]
     assert "1 of 2 numbers are within the band." in known.sentences(result)
+
+
+def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Numbers that the paper does not have are left out; one that the script lacks is an error that names it."""
+    printed = "setting,variant,ours,ours_std,seeds\nb,x,1.1,,1\na,x,3.0,0.5,4\nnew,x,7,,1\n"
+    monkeypatch.setattr(
+        paper_scripts.subprocess,
+        "run",
+        lambda *_, **__: SimpleNamespace(returncode=0, stdout=printed, stderr=""),
+    )
+    monkeypatch.setattr(paper_scripts, "PAPERS", tmp_path)
+    (tmp_path / "mine.csv").write_text("# Source\nsetting,variant,unit,theirs\na,x,points,4.5\nb,x,ratio,1\n")
+    numbers = paper_scripts.computed("mine")
+    assert list(numbers.columns) == COLUMNS
+    assert numbers[["setting", "theirs", "ours"]].to_numpy().tolist() == [["a", 4.5, 3.0], ["b", 1, 1.1]]
+    (tmp_path / "mine.csv").write_text("setting,variant,unit,theirs\na,y,points,4.5\n")
+    with pytest.raises(ValueError, match="no number for a, y"):
+        paper_scripts.computed("mine")
+
+
+def test_fedls_published_numbers_follow_from_the_closed_form() -> None:
+    """As recorded: the command runs the script in a process of its own, this test in its own."""
+    recorded = pd.read_csv(OURS / "fedl.csv", comment="#").set_index(["setting", "variant"])["ours"]
+    for setting, quantity, value in fedl_rows():
+        assert value == pytest.approx(recorded[setting, quantity], rel=1e-5)
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,6 @@ import pytest
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.reports.question import Question, answer
 from edgefl.analysis.reports.sweep import sweep
-from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.servers import several_servers
 
 Write = Callable[..., Path]
@@ -61,7 +60,7 @@ def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> N
 @pytest.mark.parametrize("column", ["rounds", "gain", "first"])
 def test_columns_that_count_rounds_are_refused(two_servers: Path, column: str) -> None:
     with pytest.raises(ValueError, match=f"'{column}' counts rounds, and .*: compare seconds or joules"):
-        compare(two_servers, layout=Layout(columns=(column, "seconds")))
+        compare(two_servers, columns=(column, "seconds"))
 
 
 def test_a_question_about_rounds_is_refused(two_servers: Path) -> None:

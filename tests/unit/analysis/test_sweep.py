@@ -9,10 +9,10 @@ import pytest
 import yaml
 from PIL import Image
 
-from edgefl.analysis import load_runs
-from edgefl.analysis.figures.column import DPI, WIDTH_INCH
+from edgefl.analysis import load_runs, load_settings
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.pareto import efficient, pareto_figure
+from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.page.units import axis_of
@@ -91,7 +91,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     assert (root / "target-0.5" / "sweep.tex").read_text().count(r"\\") == 1 + 6
     for figure in found.figures:
         assert figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
-        assert Image.open(figure).width == round(WIDTH_INCH * DPI)
+        assert Image.open(figure).width == round(WIDTH_INCH * COLUMN_DPI)
 
 
 def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Write) -> None:
@@ -245,7 +245,7 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
 
 
 def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
-    """Two axes are none, nor are values that are no numbers."""
+    """Two axes are none, nor are values that are not numbers."""
 
     def root(folder: str, grids: list[dict[str, float | str]]) -> Path:
         for number, grid in enumerate(grids):
@@ -259,14 +259,14 @@ def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
             (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": grid}))
         return path.parent
 
-    assert grid_key(root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}])) == "radio.x_hz"
+    assert grid_key(load_settings(root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
     follows = root("follows", [{"x_hz": 1.0}, {"x_hz": 2.0}])
     for file in follows.rglob("scenario.yaml"):  # a default that follows the axis
         x_hz = yaml.safe_load(file.read_text())["radio"]["x_hz"]
         file.write_text(yaml.safe_dump({"radio": {"x_hz": x_hz, "power_w": 2 * x_hz}}))
-    assert grid_key(follows) == "radio.x_hz"
-    assert grid_key(root("words", [{"preset": "nr"}, {"preset": "journal"}])) is None
-    assert grid_key(root("two", [{"x_hz": 1.0, "y": 1}, {"x_hz": 2.0, "y": 2}])) is None
+    assert grid_key(load_settings(follows)) == "radio.x_hz"
+    assert grid_key(load_settings(root("words", [{"preset": "nr"}, {"preset": "journal"}]))) is None
+    assert grid_key(load_settings(root("two", [{"x_hz": 1.0, "y": 1}, {"x_hz": 2.0, "y": 2}]))) is None
 
 
 def test_another_target_leaves_the_files_of_the_study_alone(write_run: Write) -> None:

@@ -1,4 +1,4 @@
-"""Targets: accuracies and shares of a peak, one or several."""
+"""Targets: accuracies and shares of a peak, one or several, and the folders of their files."""
 
 import math
 from collections.abc import Callable
@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare, load_runs, metrics
-from edgefl.analysis.measures.targets import Target, target_of, targets_of
+from edgefl.analysis.measures.targets import Target, apart, target_of, targets_of
+from edgefl.analysis.runs.load import Runs
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
@@ -52,7 +53,7 @@ def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
     assert of_b["rounds_to_target_mean"].to_dict() == {"50%": 2, "0.5": 3, "50% of b": 1, "50% of best": 2}
     assert of_b["seconds_to_target_mean"].tolist() == [20, 30, 10, 20]
     assert of_b["joules_to_target_mean"].tolist() == [10, 15, 5, 10]
-    assert (root / "comparison_targets.csv").exists()
+    assert (comparison.out / "comparison_targets.csv").exists()
     # the headline's is the first
     assert comparison.table.set_index("variant").loc["b", "rounds_to_target_mean"] == 2
 
@@ -80,3 +81,22 @@ def test_without_a_reference_there_is_no_target_of_its_peak(write_run: Write) ->
 def test_a_target_of_a_variant_that_is_not_there_is_refused(write_run: Write) -> None:
     with pytest.raises(ValueError, match=r"no variant 'averge'; known: a, best"):
         compare(write_run("a", rounds(0.8), SESSIONS), target="95% of averge")
+
+
+@pytest.mark.parametrize(
+    ("target", "folder"),
+    [
+        ("95%", ""),
+        (["95%"], ""),
+        (0.8, "target-0.8"),
+        (["0.8", "95%"], "target-0.8-95"),
+        ("90% of best", "target-90-of-best"),
+    ],
+)
+def test_the_folder_is_named_after_the_targets(target: object, folder: str) -> None:
+    assert apart(target) == folder  # type: ignore[arg-type]
+    runs = Runs.__new__(Runs)
+    object.__setattr__(runs, "home", Path("runs"))
+    object.__setattr__(runs, "path", Path("runs"))
+    assert runs.folder(None, apart(target)) == Path("runs", folder)  # type: ignore[arg-type]
+    assert runs.folder("here", apart(target)) == Path("here")  # type: ignore[arg-type]

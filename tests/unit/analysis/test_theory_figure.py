@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from edgefl.analysis import report_theory
-from edgefl.analysis.figures.column import DPI, WIDTH_INCH
+from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.reports.theory import theory_figure
 
 Write = Callable[..., Path]
@@ -43,7 +43,7 @@ def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) ->
     root = measured(write_run, "a", 1, 0.01)
     report = report_theory(root)
     assert report.figure is not None
-    assert Image.open(report.figure).width == round(WIDTH_INCH * DPI)
+    assert Image.open(report.figure).width == round(WIDTH_INCH * COLUMN_DPI)
     assert report.figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
     assert len(pd.read_csv(root / "theory_rounds.csv")) == 6
     assert len(pd.read_csv(root / "theory.csv")) == 1

@@ -45,9 +45,9 @@ def test_a_threshold_is_exceeded_as_often_as_the_fading_is_strong() -> None:
 )
 def test_as_many_are_lost_as_the_closed_form_says(errors: PacketErrors) -> None:
     fading = LinkFading(5, 0.9)
-    hits = [errors.hit(fading, 2.0, slot) for slot in range(DRAWS)]
+    hits = [errors.drawn(fading, 2.0, slot)[1] for slot in range(DRAWS)]
     lost = 1.0 - float(errors.arrives(2.0))
     assert abs(np.mean(hits) - lost) < SIGMAS * np.sqrt(lost * (1 - lost) / DRAWS)
     # a function of link and slot: weaker packets are lost wherever stronger ones are
-    assert hits[:50] == [errors.hit(fading, 2.0, slot) for slot in range(50)]
-    assert all(errors.hit(fading, 1.0, slot) for slot in range(DRAWS) if hits[slot])
+    assert hits[:50] == [errors.drawn(fading, 2.0, slot)[1] for slot in range(50)]
+    assert all(errors.drawn(fading, 1.0, slot)[1] for slot in range(DRAWS) if hits[slot])

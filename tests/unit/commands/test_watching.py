@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from edgefl.commands import watching
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 from tests.refusals import refused_at
 

@@ -9,8 +9,7 @@ import yaml
 
 from edgefl.config import shipped
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.identity import LENGTH
-from edgefl.scenario.prepared import Prepared
+from edgefl.scenario.prepared import LENGTH, Prepared
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.studies.validation import check_build
 from tests.refusals import refused_at

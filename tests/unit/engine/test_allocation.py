@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -56,20 +57,32 @@ def test_lambert_inverts() -> None:
     assert least_share(1.001 * gain / LN2, gain).tolist() == [np.inf] * 3  # beyond an endless band
 
 
-@pytest.mark.parametrize("kappa", [0.05, 1.0, 50.0])
-def test_fedl_against_brute_force(kappa: float) -> None:
-    """Its two objectives have one unknown each, the time of computing, and the turn of a device."""
+@pytest.mark.parametrize("kappa", [1e-3, 0.05, 1.0, 50.0])
+@pytest.mark.parametrize(("least_power", "least_clock_hz"), [(0.0, 0.0), (0.2, 0.6e9)])
+def test_fedl_against_brute_force(kappa: float, least_power: float, least_clock_hz: float) -> None:
+    """Its two objectives have one unknown each, the time of computing, and the turn of a device.
+
+    With a least clock the first is convex between the times at which a device reaches it, so each piece is searched.
+    """
     of = replace(uploads(4, 1), send_w=np.zeros(4))
-    got = fedl(of, kappa)
+    got = fedl(of, kappa, least_power, least_clock_hz)
+    least_hz = np.minimum(of.clock_hz, least_clock_hz)
 
     def computing(t: float) -> float:
-        return float((of.capacitance * of.cycles**3).sum() / t**2 + kappa * t)
+        clock_hz = np.maximum(of.cycles / t, least_hz)
+        return float((of.capacitance * of.cycles * clock_hz**2).sum() + kappa * t)
 
     slowest_s = float(of.shortest_s.max())
-    best = minimize_scalar(computing, bounds=(slowest_s, 1e3), method="bounded", options={"xatol": 1e-12})
-    assert computing(float((of.cycles / got.clock_hz).max())) <= min(best.fun, computing(slowest_s)) * (
-        1 + BRUTE
-    )
+    with np.errstate(divide="ignore"):
+        ends_s = sorted({slowest_s, *np.clip(of.cycles / least_hz, slowest_s, 1e3).tolist()})
+    pieces = [computing(t) for t in ends_s] + [
+        minimize_scalar(computing, bounds=piece, method="bounded", options={"xatol": 1e-12}).fun
+        for piece in pairwise(ends_s)
+    ]
+    computed_s = float((of.cycles / got.clock_hz).max())
+    assert np.all(got.clock_hz >= least_hz)
+    assert np.all(got.clock_hz <= of.clock_hz)
+    assert computing(computed_s) <= min(pieces) * (1 + BRUTE)
     turns_s = got.shares * got.sent_s
     for k in range(4):
 
@@ -78,8 +91,13 @@ def test_fedl_against_brute_force(kappa: float) -> None:
             return float(of.amplifier_w[k] * power * t + kappa * t)
 
         shortest_s = of.bits_hz[k] / np.log2(1 + of.gain[k])
-        best = minimize_scalar(sending, bounds=(shortest_s, 1e3), method="bounded", options={"xatol": 1e-14})
-        assert sending(turns_s[k]) <= min(best.fun, sending(shortest_s)) * (1 + BRUTE)
+        longest_s = of.bits_hz[k] / np.log2(1 + of.gain[k] * least_power) if least_power else 1e3
+        best = minimize_scalar(
+            sending, bounds=(shortest_s, longest_s), method="bounded", options={"xatol": 1e-14}
+        )
+        ends = (sending(shortest_s), sending(longest_s))
+        assert shortest_s * (1 - BRUTE) <= turns_s[k] <= longest_s * (1 + BRUTE)
+        assert sending(turns_s[k]) <= min(best.fun, *ends) * (1 + BRUTE)
     # a turn on the whole band is a share for all turns' time: the same bits
     assert moved(of, got) == pytest.approx(of.bits_hz, rel=BRUTE)
 

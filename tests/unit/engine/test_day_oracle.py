@@ -14,7 +14,7 @@ import simpy
 
 from edgefl.channel.energy import compute_time_s
 from edgefl.rng import Streams
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 

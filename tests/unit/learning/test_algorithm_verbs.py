@@ -180,7 +180,7 @@ def test_notes_of_one_number_per_device_are_reported() -> None:
     for result, chosen in zip(done, choices, strict=True):
         assert result.scalars["cluster"].tolist() == chosen.tolist()
     assert done[1].tested.tolist() == [2 * len(OWN[k]) for k in SECOND]
-    assert played(FedDc())[2][0].scalars == {}, "a vector is no column"
+    assert played(FedDc())[2][0].scalars == {}, "a vector is not a column"
 
 
 def test_bits_count_each_way() -> None:

@@ -111,6 +111,18 @@ def scaffold(x: Array, server_lr: float) -> tuple[Array, Array, Array]:
     return x, c, c_k
 
 
+def fedl(w: Array, eta: float) -> tuple[Array, Array]:
+    """The authors' file: plain steps first; then eta G, with G of the last local models, for the own gradient."""
+    slope: Array | None = None
+    for ids, batches in plans():
+        by = [0 * w if slope is None else eta * slope - loss_and_gradient(w, OWN[k])[1] for k in ids]
+        rows = [descend(w, batches, j, lambda g, v, b=b: g + b) for j, b in enumerate(by)]
+        slope = shares(ids) @ [loss_and_gradient(row, OWN[k])[1] for row, k in zip(rows, ids, strict=True)]
+        w = shares(ids) @ rows
+    assert slope is not None
+    return w, slope
+
+
 def cosine(z: Array, r: Array) -> tuple[Array, Array]:
     """[B, 1] similarity and its gradient by z: r / (|z| |r|) - s z / |z|^2."""
     n_z, n_r = (np.linalg.norm(v, axis=1, keepdims=True) for v in (z, r))
@@ -328,6 +340,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], tuple[tuple[str, str], ...]]]
         partial(scaffold, server_lr=0.8),
         (("server", "control"), ("devices", "control")),
     ),
+    (named("fedl", eta=0.6), partial(fedl, eta=0.6), (("server", "slope"),)),
     (named("moon", mu=1.3, tau=0.5), partial(moon, mu=1.3, tau=0.5), (("devices", LOCAL_MODEL),)),
     (
         named("fedacg", momentum=0.6, beta=0.3),
@@ -443,11 +456,16 @@ def test_the_degenerate_case_is_another_algorithm(
 
 @pytest.mark.parametrize(
     ("algorithm", "ids"),
-    [(named("fednova"), ALL), (named("scaffold"), [5]), (named("ca2fl"), ALL)],
+    [
+        (named("fednova"), ALL),
+        (named("scaffold"), [5]),
+        (named("ca2fl"), ALL),
+        (named("fedl", eta=1), [5]),
+    ],
     ids=name_of,
 )
 def test_with_equal_steps_one_device_or_everybody_it_is_fedavg(algorithm: Algorithm, ids: list[int]) -> None:
-    """FedNova with equal steps, SCAFFOLD with one device, CA2FL with everybody in every round."""
+    """FedNova with equal steps, SCAFFOLD and FEDL with one device, CA2FL with everybody in every round."""
     ends, sizes = [], {k: HELD[k] for k in ids}
     for one in (track(algorithm)[0], track(FedAvg())[0]):
         one.open(one.model, sizes)

@@ -23,7 +23,7 @@ from edgefl.learning.memory import Need
 from edgefl.learning.models.mlp2 import Mlp2
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.rng import Streams
-from edgefl.run import simulation
+from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
 from edgefl.scenario import memory_needs
 from edgefl.scenario import scenario as scenarios
@@ -216,7 +216,7 @@ def test_too_many_devices_are_refused_before_a_run_and_by_validate(
         "needs at least 0.528 GB of memory, 0.3 GB of it for 1,000,000 devices; 0.5 GB are available here"
     )
     with pytest.raises(EdgeflError) as error:
-        simulation.simulate(many, tmp_path / "out")
+        simulate(many, tmp_path / "out")
     assert str(error.value) == f"--set devices.count=1000000 devices.count: {estimate}"
     (tmp_path / "a.yaml").write_text(scenarios.dump(many))
     with pytest.raises(EdgeflError) as error:
@@ -237,7 +237,7 @@ def test_models_that_are_too_large_are_refused_before_they_are_made(
     monkeypatch.setattr(memory, "available_bytes", lambda: 1e9)
     wide = loaded(tmp_path, TRAINED, "learning.model={name: mlp2, hidden: 1000000}", "devices.count=10")
     with pytest.raises(EdgeflError) as error:
-        simulation.simulate(wide, tmp_path / "out", device="cpu")
+        simulate(wide, tmp_path / "out", device="cpu")
     for part in (
         "--set devices.count=10 devices.count: needs at least 3.6 GB",
         "for 12 models of 75,000,075 n",

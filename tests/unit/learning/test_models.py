@@ -18,7 +18,7 @@ from edgefl.learning.models.svhn_cnn import SvhnCnn
 from edgefl.learning.models.text_bag import TextBag
 from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.warm_starts.continuous import Continuous
-from edgefl.testing.learning_contracts import derived_gradients
+from edgefl.testing.learning_contracts import _derived_gradients
 from tests.refusals import refused_at
 from tests.tools.constants import with_constants
 
@@ -268,7 +268,7 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
         return [term for name in names.split() if (term := found[name]) is not None]
 
     def exact(terms: list[OutputTerm]) -> Tensor:
-        return derived_gradients(module, layout, rows.double(), x.double(), y, weight.double(), terms)
+        return _derived_gradients(module, layout, rows.double(), x.double(), y, weight.double(), terms)
 
     expected = exact(terms(torch.float64))
     own = model.gradients(module, layout, rows, x, y, weight, terms(torch.float32))

@@ -18,8 +18,7 @@ from edgefl.engine.records import Round
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
 from edgefl.rng import Streams
-from edgefl.run.resuming import resume
-from edgefl.run_directory.snapshot import Every
+from edgefl.run.api import resume
 from tests.tools import kill
 
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
@@ -204,7 +203,7 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
             tmp_path / "left",
             device="cpu",
             on_round=leave,
-            every=Every(rounds=4),
+            snapshot_rounds=4,
         )
     resume(tmp_path / "left")
     assert kill.differences(tmp_path / "left", whole) == []

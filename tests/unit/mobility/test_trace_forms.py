@@ -168,7 +168,7 @@ def test_porto(write: Write) -> None:
     assert np.isnan(moved.positions_m(1000.0)).all()
     assert moved.positions_m(3600.0)[0] == pytest.approx(near_m(-8.6, 41.14, (-8.61, 41.14)), abs=0.06)
     assert "3585 s" in notes[0]
-    with refused_at("devices.mobility.path", ":2: POLYLINE is no list"):
+    with refused_at("devices.mobility.path", ":2: POLYLINE is not a list"):
         started(write(head + trip.replace("]]", "]")), (-8.61, 41.14))
 
 

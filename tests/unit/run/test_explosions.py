@@ -1,4 +1,4 @@
-"""Notes on what explodes: rounds of absurd length, huge losses, scores that are no numbers."""
+"""Notes on what explodes: rounds of absurd length, huge losses, scores that are not numbers."""
 
 import json
 import math
@@ -11,7 +11,7 @@ import pytest
 from edgefl import load_scenario, simulate
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import ENERGIES, DeviceRound, DeviceScore, Round, Session
-from edgefl.run.explosions import HOPELESS_S, HUGE_LOSS, LONG_S, TIMES_THE_MEDIAN, Extremes, notes
+from edgefl.run.counts import HOPELESS_S, HUGE_LOSS, LONG_S, TIMES_THE_MEDIAN, Extremes, explosions
 from edgefl.scenario.scenario import Scenario
 
 FAR: dict[str, Any] = {
@@ -75,7 +75,7 @@ PLAIN = Scenario.model_validate(
 
 
 def told(extremes: Extremes) -> list[str]:
-    return list(notes(extremes, list(PLAIN.by_federation.values()), PLAIN.radio))
+    return list(explosions(extremes, list(PLAIN.by_federation.values()), PLAIN.radio))
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
-from edgefl.run.simulation import simulate
 from edgefl.scenario import scenario
 
 

@@ -1,17 +1,25 @@
 """What a run will take: by hand from a probe's figures, and a probe of a run without training."""
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from edgefl.commands.preview_data import make_preview
 from edgefl.errors import EdgeflError
+from edgefl.rng import Streams
 from edgefl.run.forecast import Forecast, Range
+from edgefl.run.plan import prepare
 from edgefl.run.probe import Probe, probe
 from edgefl.run.progress import size
-from edgefl.scenario.scenario import Scenario
-from edgefl.studies.validation import costs
+from edgefl.scenario.data_loading import Loaded
+from edgefl.scenario.scenario import Scenario, dump
+from edgefl.scenario.world import World
+from edgefl.studies import plan, validation
+from edgefl.studies.dry_run import dry_run
+from edgefl.studies.validation import look
 from tests.tools.journal import with_journal
 
 PROBE = Probe(
@@ -118,7 +126,8 @@ def test_a_probe_is_the_run_itself_left_after_two_rounds(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    found = probe(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, rounds={"server_s": 7.0}))
+    by_rounds = {"name": "schedule", "count": 3, "rounds": 10}
+    found = probe(prepare(scenario(sessions=by_rounds, rounds={"server_s": 7.0})))
     assert found.rounds == 2
     assert 7.0 < found.latency_s < 7.1
     assert found.round_wall_s > 0
@@ -134,11 +143,15 @@ def test_what_comes_before_the_first_round_does_not_cut_a_probe_short(each_s: fl
     """
     clock = itertools.chain([0.0], (60.0 + each_s * number for number in itertools.count()))
     found = probe(
-        scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **SEVEN),
+        prepare(scenario(sessions={"name": "schedule", "count": 3, "rounds": 10}, **SEVEN)),
         most_s=1.5,
         clock=lambda: next(clock),
     )
     assert (found.rounds, found.cut_short) == (rounds, rounds < 14)
+
+
+def lines_of(file: Path) -> list[str]:
+    return list(look(file, "auto", Loaded(download=False), plan=True))
 
 
 def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
@@ -147,19 +160,60 @@ def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
         "name: a\ndevices: {count: 2}\nsessions: {name: schedule, count: 1, rounds: 5}\n"
         "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
     )
-    told = list(costs(file))
-    assert told[1].split() == ["rounds", "5"]
+    told = lines_of(file)
+    assert told[0].startswith(f"{file}: ok\n  2 devices in one cell")
+    assert told[2].split() == ["rounds", "5"]
     study = tmp_path / "study.yaml"
     study.write_text(
         "name: s\nscenario: a.yaml\nseeds: [1, 2]\nreference: one\n"
         "variants: {one: {}, many: {devices.count: 200}}\n"
     )
-    told = list(costs(study))
+    told = lines_of(study)
     assert told[0] == "one seed 1, one of 2 seeds:"
     assert told[-1].startswith("the whole study, 4 runs one after another: ")
     file.write_text(file.read_text().replace("count: 2", "count: 2, mobility: {name: trace, path: none.csv}"))
     with pytest.raises(EdgeflError):
-        list(costs(file))
+        lines_of(file)
+
+
+def _dry_run(one: Scenario, folder: Path) -> None:
+    (folder / "a.yaml").write_text(dump(one))
+    (folder / "study.yaml").write_text("name: s\nscenario: a.yaml\nseeds: [1]\nvariants: {one: {}}\n")
+    list(dry_run(plan(folder / "study.yaml"), folder / "out", device="cpu"))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda one, _: make_preview(one, "cpu"),
+        lambda one, _: validation._try(
+            (one, "cpu"), lambda forecast: None
+        ),  # validate --plan, in its process
+        _dry_run,
+    ],
+    ids=["preview", "validate", "dry_run"],
+)
+def test_a_forecast_builds_a_run_once(
+    ask: Callable[[Scenario, Path], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also of a run that reports losses, or that a score ends."""
+    built: list[Scenario] = []
+    init = World.__init__
+
+    def count(self: World, scenario: Scenario, streams: Streams) -> None:
+        built.append(scenario)
+        init(self, scenario, streams)
+
+    monkeypatch.setattr(World, "__init__", count)
+    one = scenario(
+        learning={"dataset": "digits", "model": "logistic", "local": {"steps": 1}},
+        workload=None,
+        sessions={"name": "adaptive", "count": 1, "min_rounds": 2, "max_rounds": 4},
+        rounds={"selector": {"name": "power_of_choice", "count": 1, "d": 2}},
+        stop={"patience": 9},
+    )
+    ask(one, tmp_path)
+    assert len(built) == 1
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ import pytest
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
 from edgefl.rng import Streams
-from edgefl.run import explosions, notes, preflight
-from edgefl.run.explosions import Extremes, _Slowest
+from edgefl.run import notes, preflight
+from edgefl.run.api import simulate
+from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
@@ -23,7 +24,6 @@ from edgefl.run.notes import (
     _of_gains,
     _without_coverage,
 )
-from edgefl.run.simulation import simulate
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
@@ -429,7 +429,7 @@ def advice_of(scenario: Scenario) -> str:
         *notes._churn_that_never_acted(kinds, STUCK, 1.0),
         *notes._movement_that_never_acted(kinds, STUCK, 1.0),
         *_without_coverage(AWAY, 1, indoors=any(kind.indoor_share for kind in kinds)),
-        *explosions.notes(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
+        *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
         *notes._two_bands_at_once(scenario.radio),
         *notes._beyond_nr(FAST, scenario.radio.link),  # type: ignore[arg-type]

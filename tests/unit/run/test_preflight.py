@@ -7,8 +7,8 @@ import pytest
 
 from edgefl import studies
 from edgefl.errors import EdgeflError
+from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
-from edgefl.run.simulation import simulate
 from edgefl.scenario import scenario
 from edgefl.studies import validation
 from tests.refusals import refused_at

@@ -3,7 +3,7 @@
 from typing import Any
 
 from edgefl.contract import Opening, SessionStart, StageFacts
-from edgefl.run_directory.left_out import without_probes
+from edgefl.run_directory.lending import _without_probes
 from edgefl.run_directory.plain import decoded, encoded
 
 PROBE = StageFacts("probe", 1, evaluates=False)
@@ -50,7 +50,7 @@ def opened(session: int, opening: Opening) -> Opening:
 
 def test_a_session_opens_with_its_training() -> None:
     entries = journal(probed=(0, 1))
-    kept, ends = zip(*without_probes(entries, opened), strict=True)
+    kept, ends = zip(*_without_probes(entries, opened), strict=True)
     assert ends == (1, 2, 3, 4, 10, 11, 12)
     assert [*kept[:4], *kept[5:]] == [entries[end - 1] for end in ends if end != 10]
     assert (kept[4]["call"], kept[4]["asked"]) == ("session", entries[4]["asked"])
@@ -60,4 +60,4 @@ def test_a_session_opens_with_its_training() -> None:
 
 def test_who_joins_in_probes_is_a_member() -> None:
     """Device 2 has come since the session began: the lender tests on its labels, and the other run may not."""
-    assert [end for _, end in without_probes(journal(probed=(0, 2)), opened)] == [1, 2, 3, 4]
+    assert [end for _, end in _without_probes(journal(probed=(0, 2)), opened)] == [1, 2, 3, 4]

@@ -33,6 +33,7 @@ CLOUD = ["cloud={every: 2, backhaul_bps: 1e6}"]
 THEORY = ["learning.theory=1"]
 PRIVATE = ["learning.privacy={clip: 1, where: device}"]
 NOISED = ["learning.privacy={clip: 1, where: server}"]
+NUMBA = ["learning.kernels=numba"]
 METRICS = ["learning.evaluation.metrics=[auc]"]
 SHARES = ["rounds.selector={name: fedl, count: 2}"]
 
@@ -221,6 +222,37 @@ CASES = [
             ["learning.local.optimiser.state=fresh"],
         )
         for name in ("ditto", "apfl")
+    ),
+    *(
+        ("plain_steps", f"learning.{key}", NUMBA, [f"learning.{key}={value}"], ["learning.kernels=torch"])
+        for key, value in {
+            "model": "cnn2",
+            "task": "regression",
+            "warm_start": "continuous",
+            "local.optimiser": "adam",
+            "local.clip_norm": "1",
+            "local.augmentation": "true",
+            "local.batching": "stacked",
+            "local.precision": "bf16",
+            "local.memory_gb": "1",
+        }.items()
+    ),
+    *(
+        (
+            "plain_steps",
+            "learning.algorithm",
+            NUMBA,
+            [f"learning.algorithm={name}"],
+            ["learning.algorithm=fedavg"],
+        )
+        for name in ("fedprox", "moon", "ditto", "scaffold")
+    ),
+    (
+        "plain_steps",
+        "learning.local.early_stopping",
+        [*NUMBA, "learning.local.epochs=3"],
+        ["learning.local.early_stopping=0.04"],
+        ["learning.local.early_stopping=null"],
     ),
     (
         "epochs",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from edgefl.engine.selectors import Candidates, Selector
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
 from edgefl.scenario.scenario import Scenario, dump, load

@@ -10,9 +10,9 @@ import pytest
 
 from edgefl.rng import Streams
 from edgefl.run.forecast import Forecast, Range
+from edgefl.run.plan import RunPlan
 from edgefl.run.probe import Probe
 from edgefl.run.progress import wall_time
-from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario
 from edgefl.studies import StudyOptions, plan, run
 from edgefl.studies.dry_run import FURTHER_PROBES_S, dry_run
@@ -52,11 +52,11 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """4 and 6 devices are probed, which takes long; the others share more with one of these than with the other."""
-    probed: list[int | None] = []
+    probed: list[int] = []
     asked: list[int] = []
 
-    def slow(scenario: Scenario, device: str, load: Loaded) -> Probe:
-        probed.append(scenario.devices.count)
+    def slow(run: RunPlan) -> Probe:
+        probed.append(run.world.count)
         time.sleep(FURTHER_PROBES_S)
         return replace(EACH, rounds=len(probed))
 
@@ -95,10 +95,10 @@ def test_one_probe_for_cases_whose_first_rounds_are_the_same(
     rounds: int, probes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The two rounds of a probe are the pilot session's, in which no warm start acts; of one round, one is not."""
-    probed: list[Scenario] = []
+    probed: list[RunPlan] = []
 
-    def note(scenario: Scenario, device: str, load: Loaded) -> Probe:
-        probed.append(scenario)
+    def note(run: RunPlan) -> Probe:
+        probed.append(run)
         return EACH
 
     monkeypatch.setattr("edgefl.studies.dry_run.probe", note)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.studies import run_locks
-from edgefl.studies.run_locks import STALE_S, RunLock
+from edgefl.studies.run_locks import STALE_S, _RunLock
 
 RUN = Path("a", "seed-1")
 MANY, ROUNDS = 4, 25
@@ -39,7 +39,7 @@ def another(directory: Path, number: int = 1, *, host: str = "elsewhere", age_s:
     return path
 
 
-def taken(directory: Path) -> RunLock:
+def taken(directory: Path) -> _RunLock:
     claim = run_locks.take(directory, RUN)
     assert claim is not None
     return claim

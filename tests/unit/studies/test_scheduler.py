@@ -46,6 +46,7 @@ def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
     }
     states = dict.fromkeys(family, State.PLANNED)
     queue = RunScheduler(tmp_path, [run_of(path) for path in family], reuse, states, StudyOptions())
+    queue.cores = 2
     (tmp_path / FILE).touch()
     begun = [queue.take(), queue.take()]
     for session in (2, 4):
@@ -53,6 +54,7 @@ def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
         (tmp_path / lender / LENT / f"{session}.json").touch()
         begun += [queue.take(), queue.take()]
     assert [task and task.run.path for task in begun] == [lender, None, one, None, two, None]
+    assert [task.threads for task in begun if task] == [2, 1, 1], "the lender begins alone"
 
 
 def run_of(path: Path) -> Any:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from edgefl.scenario.scenario import load
 from edgefl.studies import plan
-from edgefl.studies.study_file import label_texts
+from edgefl.studies.study_file import _label_texts
 from tests.refusals import refused_at
 
 SCENARIO = """\
@@ -38,8 +38,8 @@ def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) 
 
 
 def test_labels_have_the_units_that_tables_have() -> None:
-    assert label_texts("radio.bandwidth_hz", [5e6, 10e6]) == ["5 MHz", "10 MHz"]
-    assert label_texts("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == [
+    assert _label_texts("radio.bandwidth_hz", [5e6, 10e6]) == ["5 MHz", "10 MHz"]
+    assert _label_texts("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == [
         "gauss a 1",
         "True",
         "20 s",

@@ -13,7 +13,7 @@ from torch.nn import functional
 from edgefl.config import registry
 from edgefl.engine.selectors import Decider
 from edgefl.learning.models.logistic import Logistic
-from tests.tools.bench import deciders, floor, interleaved, memory, network, radio, report, training
+from tests.tools.bench import deciders, floor, interleaved, memory, network, radio, report, training, whole
 from tests.tools.bench.floor import Speeds, Work
 
 SMALL = training.TrainingTask("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
@@ -82,6 +82,17 @@ def test_the_floor_is_the_work_at_the_machines_speeds(monkeypatch: pytest.Monkey
     measured = Speeds.measured(1)
     assert 1e9 < measured.flops_per_s < 1e13
     assert 1e8 < measured.bytes_per_s < 1e13
+
+
+def test_whole_runs_are_measured_beside_loops() -> None:
+    figures = whole.run(2, 1, dataclasses.replace(SMALL, devices=4), floats=True)
+    assert list(figures["wall_ms"]) == list(figures["cpu_ms"])
+    own = figures["wall_ms"]["edgefl, 2 threads"]
+    for name, ratio in figures["ratio"].items():
+        assert ratio == pytest.approx(figures["wall_ms"][name] / own)
+    assert set(figures["ratio"]) == {"PyTorch loop", "PyTorch loop, 2 processes"}
+    assert figures["parts"]["start and end"] > 0
+    assert report.whole(figures)
 
 
 def test_network_reports_ratios() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.tools import gpu
+from tests.tools.bench.training import LOGISTIC
 
 
 def fails(_: gpu.Asked) -> str:
@@ -19,3 +20,11 @@ def test_a_step_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.Mo
     assert "AssertionError: other bytes" in text.split("## Second")[0]
     assert "on cpu" in text.split("## Second")[1]
     assert gpu.main(["--device", "cpu", "--out", str(out)]) == 2, "what was measured is not written over"
+
+
+def test_operations_of_a_round_do_not_grow_with_its_devices() -> None:
+    """Stacked, five steps are five products forward and five back, and the host waits for two results."""
+    names = gpu.operations(LOGISTIC)
+    assert names["baddbmm"] == 2 * LOGISTIC.steps
+    assert sum(names[name] for name in gpu.WAITED_FOR) == 2
+    assert names.total() < 200

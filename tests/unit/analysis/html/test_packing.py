@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from edgefl.analysis.html.packing import Column, pack, unit_of
+from edgefl.analysis.html.replay import Column, pack, unit_of
 from tests.tools.unpacked import unpack
 
 

@@ -11,7 +11,7 @@ from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan
 from edgefl.rng import Streams
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 
 CELL = {"radius_m": 250.0}

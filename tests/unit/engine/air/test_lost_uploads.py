@@ -75,6 +75,21 @@ def test_lost_as_often_as_the_model_says_and_paid_for() -> None:
     )
 
 
+def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
+    """1 / exp(-m / SNR) for each update that arrived, and none without the option."""
+    decider = Told(count=4)
+    run = world(40.0, rules={"selector": decider, "server": {"name": "synchronous", "unbiased": True}})
+    run.run()
+    snr = decider._told[0].snr_up * 4  # full power on a quarter of the band
+    told = [call for call in run.learner.calls if call[0] == "aggregate"]
+    assert len(told) > ROUNDS / 2
+    for _, ids, weights in told:
+        assert weights == pytest.approx([np.exp(1e4 / snr[id_]) for id_ in ids], rel=1e-9)
+    plain = world(40.0)
+    plain.run()
+    assert {len(call) for call in plain.learner.calls if call[0] == "aggregate"} == {2}
+
+
 def test_hungarian_is_the_best_of_all_assignments() -> None:
     """Against all ways to give three unlike blocks to three of five devices, at three limits of joules."""
     rng, widths = np.random.default_rng(3), (0.5, 0.3, 0.2)

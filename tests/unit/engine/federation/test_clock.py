@@ -17,7 +17,7 @@ from edgefl.engine.sessions.daily import Daily
 from edgefl.engine.sessions.interval import FixedInterval
 from edgefl.engine.sessions.membership import Membership
 from edgefl.engine.sessions.schedule import Schedule
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.testing import Rows, Scripted, SmallWorld, small_world
 from tests.refusals import refused_at

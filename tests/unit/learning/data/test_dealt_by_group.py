@@ -21,7 +21,7 @@ from edgefl.learning.datasets.synthetic import Synthetic
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.partitions.natural import Natural
 from edgefl.rng import Streams
-from edgefl.run.resuming import resume
+from edgefl.run.api import resume
 from edgefl.run_directory.interruption import Interrupted
 from tests.refusals import refused_at
 from tests.tools import kill

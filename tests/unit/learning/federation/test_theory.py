@@ -7,7 +7,7 @@ import pytest
 
 from edgefl.learning.federation import theory
 from edgefl.learning.federation.theory import COLUMNS
-from edgefl.run.simulation import simulate
+from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 
 SCENARIO = """

@@ -2,12 +2,18 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner
 
+import edgefl
 from edgefl.commands import cli
 from edgefl.learning.local import processor
+from edgefl.learning.models.text_bag import add_rows
 
 # as Linux shows them, cut short: Cascade Lake, Sapphire Rapids, Neoverse N1 and V1
 WITHOUT = "processor\t: 0\nmodel name\t: x\nflags\t\t: fpu avx2 avx512f avx512bw avx512_vnni\n"
@@ -57,3 +63,44 @@ def test_a_run_says_that_bf16_is_slow_here(
     assert ("edgefl: note: learning.local.precision is bf16" in done.stderr) == slow
     notes = json.loads((tmp_path / "run" / "run.json").read_text())["notes"]
     assert [("no bfloat16 instructions" in note) for note in notes] == [True] * slow
+
+
+def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None:
+    """Whatever a notebook has set before: PyTorch's own default is TF32 in convolutions."""
+    of_cudnn = torch.backends.cudnn
+    torch.backends.cuda.matmul.allow_tf32 = of_cudnn.allow_tf32 = of_cudnn.benchmark = True
+    of_cudnn.deterministic = False
+    file = tmp_path / "small.yaml"
+    file.write_text(SCENARIO % "float32")
+    edgefl.simulate(file, tmp_path / "run", device="cpu")
+    assert torch.backends.cuda.matmul.allow_tf32 is of_cudnn.allow_tf32 is of_cudnn.benchmark is False
+    assert of_cudnn.deterministic
+
+
+class Called(TorchDispatchMode):
+    """The operations that a GPU would be asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
+    """index_add_ adds in any order there; on a CPU both give the same bits."""
+    rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
+    with FakeTensorMode(), Called() as called:
+        add_rows(
+            torch.zeros(9, 3, device="cuda"),
+            torch.zeros(50, device="cuda").long(),
+            torch.zeros(50, 3, device="cuda"),
+        )
+    assert "index_add_" not in called.names
+    assert called.names[-1] in {"index_put_", "_index_put_impl_"}
+    ours, sorted_first = torch.zeros(9, 3), torch.zeros(9, 3)
+    add_rows(ours, rows, values)
+    sorted_first.index_put_((rows,), values, accumulate=True)
+    assert torch.equal(ours, sorted_first)

@@ -188,7 +188,7 @@ def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
 
 
 def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
-    """Samples that are no numbers make no update: one device's, or all three's."""
+    """Samples that are not numbers make no update: one device's, or all three's."""
     for lost in ([2], FIRST):
         x = X.astype(np.float32)
         x[np.concatenate([OWN[id_] for id_ in lost])] = np.nan

@@ -1,0 +1,345 @@
+"""Train in a process beside the engine's clock, with the same bytes.
+
+A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child goes on with
+the learners and the journal as they are, the parent with the engine. From then on the parent sends the learners'
+questions through a socket, in the order in which the engine asks them, so that every answer and every line of the
+journal is that of a single process. The child says what a round takes before it trains, if training cannot change
+that: the engine then moves the round's bits while the child trains, and waits where it needs a score.
+"""
+
+import ctypes
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+import warnings
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self
+
+from edgefl.contract import BEGIN, LocalRound, LocalRoundUnderWay, Now, StageFacts
+from edgefl.errors import EdgeflError
+from edgefl.learners import messages
+from edgefl.run_directory.interruption import Interrupted, held, interrupt
+from edgefl.run_directory.journal import Journal
+from edgefl.run_directory.questions import Answering, Place
+
+if TYPE_CHECKING:
+    from edgefl.learning.federation.learner import TorchLearner
+
+FORKS_AFTER_S = 0.5  # the fork, and the copies of memory that follow, take some hundredths of a second
+OURS = "edgefl "  # begins the names of threads that hold no lock while a round begins
+NOT_WAITED_FOR = ("aggregate", "adopt")  # questions without an answer
+Given = ParamSpec("Given")
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
+
+
+def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
+    """Return whether a run's training may move to a process of its own.
+
+    Only Linux's libraries allow a fork, and none that has begun to use a GPU. A run with one thread has one core.
+    External components stay in the user's process, where they may print or remember what they like.
+    """
+    return sys.platform == "linux" and threads > 1 and torch_device.type == "cpu" and not code
+
+
+def _is_safe() -> bool:
+    """Return whether no other thread can hold a lock that training needs: the child would wait for it forever."""
+    return all(
+        thread is threading.current_thread()
+        or thread.name.startswith(OURS)
+        or type(thread).__module__.startswith("rich.")
+        for thread in threading.enumerate()
+    )
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question to one of the learners, with all that its answer depends on."""
+
+    learner: int
+    at: Place
+    facts: StageFacts | None
+    call: str
+    asked: Mapping[str, Any]
+    now: Now
+
+
+@dataclass
+class _Answer:
+    """An answer that may still come: the round's work before it trains, if it is foretold, and the value."""
+
+    work: LocalRound | None = None
+    is_there: bool = False
+    value: Any = None
+
+
+class LearnerBeside(Answering):
+    """A server's learner, which answers in the run's training process."""
+
+    def __init__(self, own: Answering, number: int, process: "TrainingProcess") -> None:
+        super().__init__(own.at.cell, own.flops_per_sample, own.payload_bits, own.sees_time)
+        self.own, self._number, self._process = own, number, process
+
+    def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
+        return self._process.ask(_Question(self._number, self.at, self.facts, call, asked, now))
+
+
+class TrainingProcess:
+    """The process in which a run's learners answer: this one, and later perhaps a child forked from it.
+
+    Use as a context manager inside `around`: at its end the journal is closed where it is written.
+
+    Args:
+        path: the run directory.
+        forks: whether training may move to a child.
+        trained: the learners that train with PyTorch.
+    """
+
+    def __init__(self, path: Path, *, forks: bool, trained: Sequence["TorchLearner"] = ()) -> None:
+        self._path, self._forks, self._trained = path, forks, trained
+        self._ready: Callable[[], bool] = lambda: True
+        self._learners: list[LearnerBeside] = []
+        self._functions: list[Callable[..., Any]] = []  # known to both processes by their place
+        self._spent_s = 0.0  # by training in this process
+        self._socket: socket.socket | None = None
+        self._child = 0  # its process number; 0 in the child
+        self._answers: deque[_Answer] = deque()  # those that the child owes
+        self._failure: BaseException | None = None  # the child's
+        self._left = False
+        self._works = self._stops = False  # the child: whether it answers now, and whether it is to end
+
+    def around(self, journal: Journal, ready: Callable[[], bool]) -> Self:
+        """Return this process, with its journal.
+
+        Args:
+            ready: whether the learners train, rather than take recorded answers.
+        """
+        self._journal, self._ready = journal, ready
+        return self
+
+    def learner(self, own: Answering) -> Answering:
+        """Return a learner that answers here or in the child."""
+        if not self._forks:
+            return own
+        self._learners.append(LearnerBeside(own, len(self._learners), self))
+        return self._learners[-1]
+
+    def told(self, function: Callable[Given, None]) -> Callable[Given, None]:
+        """Return a function that training may call, to be done in the process that began the run."""
+        self._functions.append(function)
+        number = len(self._functions) - 1
+
+        def tell(*given: Given.args, **named: Given.kwargs) -> None:
+            if self._socket is not None and not self._child:
+                self._reply("told", (number, given, named))
+            else:
+                function(*given, **named)
+
+        return tell
+
+    def done(self, function: Callable[[], None]) -> Callable[[], None]:
+        """Return a function to be called by the process that began the run, and done where the learners are."""
+        self._functions.append(function)
+        number = len(self._functions) - 1
+        return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
+
+    def ask(self, question: _Question) -> Any:
+        """Return a learner's answer; that of a round may lack the scalars, and wait for them when they are needed."""
+        if self._socket is None and question.call == "train" and self._is_due():
+            self._fork()
+        if self._socket is None:
+            began = time.perf_counter()
+            answered = self._answered(question)
+            self._spent_s += time.perf_counter() - began
+            return answered
+        answer = self._send("question", question)
+        if question.call in NOT_WAITED_FOR:
+            return None
+        if question.call == "train":
+            self._until(lambda: answer.is_there or answer.work is not None)
+            if not answer.is_there:
+                known = {one.name: getattr(answer.work, one.name) for one in fields(LocalRound)}
+                known["ids"] = tuple(question.asked["ids"])  # the learner's own may be numbers
+                return LocalRoundUnderWay(**known, whole=lambda: self._wait_for(answer))
+        return self._wait_for(answer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._socket is None:
+            self._journal.__exit__(kind, error, trace)
+            return
+        try:
+            if error is not None:  # what it computes is not needed
+                os.kill(self._child, signal.SIGUSR1)
+            self._send("leave", (error is not None, isinstance(error, KeyboardInterrupt)))
+            self._until(lambda: self._left, raises=error is None)
+        except BaseException:
+            os.kill(self._child, signal.SIGKILL)
+            if error is None:
+                raise
+        finally:
+            with suppress(ChildProcessError):
+                os.waitpid(self._child, 0)
+            self._socket.close()
+            self._journal.close()
+
+    def _is_due(self) -> bool:
+        return self._forks and self._spent_s >= FORKS_AFTER_S and self._ready() and _is_safe()
+
+    def _fork(self) -> None:
+        ours, theirs = socket.socketpair()
+        parent = os.getpid()
+        with warnings.catch_warnings():  # Python warns of threads, which are idle
+            warnings.simplefilter("ignore", DeprecationWarning)
+            try:
+                child = os.fork()
+            except OSError:  # no room for another process: this one goes on
+                self._forks = False
+                ours.close()
+                theirs.close()
+                return
+        self._child, self._socket = child, ours if child else theirs
+        (theirs if child else ours).close()
+        if not child:
+            self._serve(parent)
+
+    def _answered(self, question: _Question) -> Any:
+        own = self._learners[question.learner].own
+        own.at, own.facts = question.at, question.facts
+        return own.answer(question.call, question.asked, question.now)
+
+    # -- in the process that began the run -----------------------------------------------------------
+
+    def _send(self, kind: str, content: Any) -> _Answer:
+        """Send a question to the child, and read meanwhile what it sends: both may have more than a socket holds."""
+        assert self._socket is not None
+        self._answers.append(answer := _Answer())
+        left = memoryview(messages.packed(kind, content))
+        with held():
+            while left:
+                comes, _, _ = select.select([self._socket], [self._socket], [])
+                if comes:
+                    self._receive()
+                else:
+                    with suppress(BrokenPipeError):  # the child is gone: there is no more to read
+                        left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
+        return answer
+
+    def _wait_for(self, answer: _Answer) -> Any:
+        self._until(lambda: answer.is_there)
+        return answer.value
+
+    def _until(self, enough: Callable[[], bool], *, raises: bool = True) -> None:
+        """Receive until it is enough.
+
+        Args:
+            raises: whether to raise the error of the child, of this question or an earlier one.
+        """
+        assert self._socket is not None
+        while True:
+            if self._failure is not None and raises:
+                raise self._failure
+            if enough():
+                return
+            select.select([self._socket], [], [])  # here, a signal interrupts at once
+            with held():
+                self._receive()
+
+    def _receive(self) -> None:
+        """Receive a message of the child.
+
+        Raises:
+            EdgeflError: the child is gone.
+        """
+        assert self._socket is not None
+        try:
+            kind, content = messages.read(self._socket)
+        except (EOFError, OSError) as gone:
+            raise EdgeflError(
+                f"{self._path}: the process that trains has ended, possibly for lack of memory; continue the run with"
+                f" edgefl resume {self._path}"
+            ) from gone
+        if kind == "told":
+            number, given, named = content
+            self._functions[number](*given, **named)
+        elif kind == "left":
+            self._left = True
+        elif kind == "error":
+            self._failure = self._failure or content
+        elif kind == "work":
+            self._answers[0].work = content
+        else:
+            answer = self._answers.popleft()
+            answer.is_there, answer.value = True, content
+
+    # -- in the child --------------------------------------------------------------------------------
+
+    def _serve(self, parent: int) -> NoReturn:
+        """Answer until the parent leaves or dies; this process never returns to the parent's code."""
+        assert self._socket is not None
+        try:
+            ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
+            for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the parent decides when training ends
+                signal.signal(getattr(signal, name), signal.SIG_IGN)
+            signal.signal(signal.SIGUSR1, self._stop)
+            gc.freeze()  # a collection would write on, and so copy, all memory
+            for learner in self._trained:
+                learner.foretell = self._foretell
+            goes_on = os.getppid() == parent
+            while goes_on:
+                goes_on = self._obey(*messages.read(self._socket))
+        finally:
+            os._exit(0)
+
+    def _obey(self, kind: str, content: Any) -> bool:
+        """Do what the parent asks, and answer; return whether there is more to do."""
+        leaves, answered = kind == "leave", None
+        if self._failure is not None and not leaves:  # the parent knows
+            return True
+        try:
+            if leaves:
+                failed, interrupted = content
+                error = Interrupted() if interrupted else EdgeflError("") if failed else None
+                self._journal.__exit__(type(error) if error else None, error, None)
+            else:
+                self._works, self._question = True, content
+                if self._stops:
+                    interrupt(signal.SIGINT)
+                answered = self._functions[content]() if kind == "do" else self._answered(content)
+                self._works = False
+        except BaseException as error:
+            self._works, self._failure = False, error
+            self._reply("error", messages.carried(error))
+        else:
+            self._reply("left" if leaves else "answer", answered)
+        return not leaves
+
+    def _foretell(self, work: LocalRound, round_: int) -> None:
+        """Send a round's work before it trains; a resumed run first trains an earlier one again."""
+        question = self._question
+        if question.call == "train" and question.asked["round"] == round_:
+            self._reply("work", work)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Interrupt what the child does: a handler of signals."""
+        self._stops = True
+        if self._works:
+            interrupt(signal.SIGINT)
+
+    def _reply(self, kind: str, content: Any) -> None:
+        assert self._socket is not None
+        with held():
+            self._socket.sendall(messages.packed(kind, content))

@@ -1,0 +1,50 @@
+"""Messages between the two processes of a run: a kind and its content."""
+
+import pickle
+import socket
+import struct
+import traceback
+from typing import Any
+
+from edgefl.errors import EdgeflError
+from edgefl.run_directory.interruption import Interrupted
+
+_LENGTH = struct.Struct("!Q")
+
+
+def packed(kind: str, content: Any) -> bytes:
+    """Return a message as bytes, its length first."""
+    message = pickle.dumps((kind, content), protocol=5)
+    return _LENGTH.pack(len(message)) + message
+
+
+def read(pipe: socket.socket) -> Any:
+    """Read a message.
+
+    Raises:
+        EOFError: the other end is closed.
+    """
+    (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
+    return pickle.loads(_exactly(pipe, length))
+
+
+def _exactly(pipe: socket.socket, length: int) -> bytearray:
+    message = bytearray(length)
+    left = memoryview(message)
+    while left:
+        some = pipe.recv_into(left)
+        if not some:
+            raise EOFError
+        left = left[some:]
+    return message
+
+
+def carried(error: BaseException) -> BaseException:
+    """Return an error as another process can raise it, with this process's traceback unless it is a user's."""
+    if not isinstance(error, EdgeflError | Interrupted):
+        error.add_note(f"in the process that trains:\n{''.join(traceback.format_exception(error))}")
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError("".join(traceback.format_exception(error)))
+    return error

@@ -1,0 +1,35 @@
+"""Weights 1 / (1 - q) make the mean of the updates that arrive unbiased; without them it leans to strong links."""
+
+import numpy as np
+
+from edgefl.learning.algorithms.fedavg import FedAvg
+from tests.unit.learning.softmax import ALL, DEVICES, EXACT, HELD, LR, plan, shares, track
+
+ARRIVES = np.linspace(0.15, 1.0, DEVICES)  # probabilities; the devices with the most data have the best links
+DRAWS, ERRORS = 400, 3.0
+
+
+def test_the_expectation_is_the_mean_of_all_participants() -> None:
+    """Within three standard errors over draws of arrivals, in the direction in which the plain mean is wrong."""
+    algorithm = FedAvg()
+    one, _ = track(algorithm)
+    rows = one.train(ALL, plan(algorithm, ALL, 1), LR, []).round.rows.double().numpy().copy()
+    begun, waiting = one.model, dict(one.waiting)
+    everyone = shares(ALL) @ rows
+    rng, made, plain = np.random.default_rng(3), [], []
+    for _ in range(DRAWS):
+        arrived = np.flatnonzero(rng.random(DEVICES) < ARRIVES).tolist()  # the last one always arrives
+        one.model, one.waiting = begun, {id_: waiting[id_] for id_ in arrived}
+        one.aggregate(arrived, HELD, reweighed={id_: 1 / ARRIVES[id_] for id_ in arrived})
+        made.append(one.model.double().numpy())
+        plain.append(shares(arrived) @ rows[arrived])
+    lean = np.mean(plain, axis=0) - everyone
+    lean /= np.linalg.norm(lean)
+    for models, unbiased in ((made, True), (plain, False)):
+        along = (np.array(models) - everyone) @ lean
+        error = along.std(ddof=1) / np.sqrt(DRAWS)
+        assert bool(abs(along.mean()) <= ERRORS * error) is unbiased
+    # all that arrive with certainty: the plain mean
+    one.model, one.waiting = begun, dict(waiting)
+    one.aggregate(ALL, HELD, reweighed=dict.fromkeys(ALL, 1.0))
+    assert np.abs(one.model.double().numpy() - everyone).max() < EXACT
