@@ -37,7 +37,10 @@ COMMANDS = (
 SITE = ("index.html", "first-hour/index.html", "energy/index.html", "reference-python/index.html")
 WIDTHS, LONGEST = (1280, 390), 2600  # px
 READY = "<body data-ready='true' style='font-family: system-ui, sans-serif; margin: 1rem'>"
-HEAD = "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'><meta name='color-scheme' content='light dark'>"
+HEAD = (
+    "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+    "<meta name='color-scheme' content='light dark'>"
+)
 
 
 def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
