@@ -28,6 +28,7 @@ __all__ = [
     "Stage",
     "StageFacts",
     "Staleness",
+    "WeighingStage",
 ]
 
 
@@ -298,14 +299,10 @@ class Stage(Protocol):
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins now."""
 
-    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+    def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived: the latest outstanding one of each of these devices.
 
         A device has at most one update under way, so its id names the update. Never called without ids.
-
-        Args:
-            weights: of each update, with a server that weights them (`synchronous`, `unbiased`): the model moves by
-                the sum of weight x share x change, where shares are of the data of all participants of the round.
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
@@ -313,6 +310,18 @@ class Stage(Protocol):
 
         Args:
             present: ids of the devices present after the round, sorted; if empty, all of the session count.
+        """
+
+
+class WeighingStage(Stage, Protocol):
+    """A stage that takes weights of updates, which it needs with a server that weights them."""
+
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        """Aggregate the updates that arrived, as `Stage` does.
+
+        Args:
+            weights: of each update, with a server that weights them (`synchronous`, `unbiased`): the model moves by
+                the sum of weight x share x change, where shares are of the data of all participants of the round.
         """
 
 

@@ -261,7 +261,10 @@ class _FlowerStage:
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         return self.learner.train(ids)
 
-    def aggregate(self, ids: Sequence[int]) -> None:
+    def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        if weights is not None:
+            reason = "a Flower strategy weights replies itself: set unbiased: false"
+            raise EdgeflError(reason, ("rounds", "server"))
         self.learner.aggregate(ids)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:

@@ -25,12 +25,12 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Self
 
-from edgefl.contract import BEGIN, LocalRound, LocalRoundUnderWay, Now, StageFacts
+from edgefl.contract import BEGIN, LocalRound, LocalRoundUnderWay, Now
 from edgefl.errors import EdgeflError
 from edgefl.learners import messages
 from edgefl.run_directory.interruption import Interrupted, held, interrupt
 from edgefl.run_directory.journal import Journal
-from edgefl.run_directory.questions import Answering, Place
+from edgefl.run_directory.questions import Answering
 
 if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
@@ -61,18 +61,6 @@ def _is_safe() -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Question:
-    """A question to one of the learners, with all that its answer depends on."""
-
-    learner: int
-    at: Place
-    facts: StageFacts | None
-    call: str
-    asked: Mapping[str, Any]
-    now: Now
-
-
 @dataclass
 class _Answer:
     """An answer that may still come: the round's work before it trains, if it is foretold, and the value."""
@@ -90,7 +78,7 @@ class LearnerBeside(Answering):
         self.own, self._number, self._process = own, number, process
 
     def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        return self._process.ask(_Question(self._number, self.at, self.facts, call, asked, now))
+        return self._process.ask(messages.Question(self._number, self.at, self.facts, call, asked, now))
 
 
 class TrainingProcess:
@@ -116,6 +104,7 @@ class TrainingProcess:
         self._failure: BaseException | None = None  # the child's
         self._left = False
         self._works = self._stops = False  # the child: whether it answers now, and whether it is to end
+        self._foretold: LocalRound | None = None
 
     def around(self, journal: Journal, ready: Callable[[], bool]) -> Self:
         """Return this process, with its journal.
@@ -152,7 +141,7 @@ class TrainingProcess:
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
 
-    def ask(self, question: _Question) -> Any:
+    def ask(self, question: messages.Question) -> Any:
         """Return a learner's answer; that of a round may lack the scalars, and wait for them when they are needed."""
         if self._socket is None and question.call == "train" and self._is_due():
             self._fork()
@@ -216,7 +205,7 @@ class TrainingProcess:
         if not child:
             self._serve(parent)
 
-    def _answered(self, question: _Question) -> Any:
+    def _answered(self, question: messages.Question) -> Any:
         own = self._learners[question.learner].own
         own.at, own.facts = question.at, question.facts
         return own.answer(question.call, question.asked, question.now)
@@ -315,11 +304,13 @@ class TrainingProcess:
                 error = Interrupted() if interrupted else EdgeflError("") if failed else None
                 self._journal.__exit__(type(error) if error else None, error, None)
             else:
-                self._works, self._question = True, content
+                self._works, self._question, self._foretold = True, content, None
                 if self._stops:
                     interrupt(signal.SIGINT)
                 answered = self._functions[content]() if kind == "do" else self._answered(content)
                 self._works = False
+                if self._foretold is not None and _amounts(answered) != _amounts(self._foretold):
+                    raise RuntimeError(f"{content.at}: training changed what was foretold of it")
         except BaseException as error:
             self._works, self._failure = False, error
             self._reply("error", messages.carried(error))
@@ -331,6 +322,7 @@ class TrainingProcess:
         """Send a round's work before it trains; a resumed run first trains an earlier one again."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
+            self._foretold = work
             self._reply("work", work)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
@@ -343,3 +335,7 @@ class TrainingProcess:
         assert self._socket is not None
         with held():
             self._socket.sendall(messages.packed(kind, content))
+
+
+def _amounts(work: LocalRound) -> tuple[Sequence[int], ...]:
+    return work.iterations, work.samples, work.down_bits, work.up_bits

@@ -1,10 +1,11 @@
 """Check the answers of an external learner; an error names place and remedy."""
 
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from edgefl.contract import (
     AGGREGATION,
@@ -20,6 +21,7 @@ from edgefl.contract import (
     SessionStart,
     Stage,
     StageFacts,
+    WeighingStage,
 )
 from edgefl.errors import EdgeflError, quoted
 from edgefl.run_directory.questions import Place
@@ -109,8 +111,13 @@ class CheckedStage:
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         if weights is None:
             self._stage.aggregate(tuple(ids))
-        else:
-            self._stage.aggregate(tuple(ids), tuple(weights))
+            return
+        if len(inspect.signature(self._stage.aggregate).parameters) < 2:
+            raise self._where.wrong(
+                "aggregate(ids) takes no weights of updates, which rounds.server: {unbiased: true} sets: leave it"
+                " out, or write aggregate(ids, weights) (edgefl.contract.WeighingStage)"
+            )
+        cast(WeighingStage, self._stage).aggregate(tuple(ids), tuple(weights))
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(tuple(present))

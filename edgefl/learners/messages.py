@@ -4,12 +4,28 @@ import pickle
 import socket
 import struct
 import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from edgefl.contract import Now, StageFacts
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
+from edgefl.run_directory.questions import Place
 
 _LENGTH = struct.Struct("!Q")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question to one of the learners, with all that its answer depends on."""
+
+    learner: int
+    at: Place
+    facts: StageFacts | None
+    call: str
+    asked: Mapping[str, Any]
+    now: Now
 
 
 def packed(kind: str, content: Any) -> bytes:

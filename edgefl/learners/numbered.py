@@ -17,6 +17,7 @@ from edgefl.contract import (
     SessionStart,
     Stage,
     StageFacts,
+    WeighingStage,
 )
 from edgefl.learning.data.device_data import DeviceData
 
@@ -79,7 +80,7 @@ class _NumberedStage:
         return cast(AccountingStage, self._stage).uploaded(self._numbers.of(ids))
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        self._stage.aggregate(self._numbers.of(ids), weights)
+        cast(WeighingStage, self._stage).aggregate(self._numbers.of(ids), weights)
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         evaluation = self._stage.evaluate(self._numbers.of(present))

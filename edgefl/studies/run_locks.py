@@ -103,7 +103,7 @@ class _RunLock:
         self._ended = threading.Event()
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._beat, daemon=True).start()
+        threading.Thread(target=self._beat, name="edgefl beating", daemon=True).start()
         return self
 
     def __exit__(

@@ -14,7 +14,7 @@ from edgefl.contract import LocalRoundUnderWay
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.learners import beside
-from edgefl.run.resuming import resume
+from edgefl.run.api import resume
 from edgefl.run_directory.interruption import Interrupted
 from tests.tools import kill
 

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Generator
 from dataclasses import dataclass
+from typing import cast
 
 import simpy
 
-from edgefl.contract import Now, Stage
+from edgefl.contract import Now, Stage, WeighingStage
 from edgefl.engine.federation.made import Made
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.rounds import Selection
@@ -250,7 +251,7 @@ class StageRun:
         if weights is None:
             self._stage.aggregate(ids)
         else:
-            self._stage.aggregate(ids, weights)
+            cast(WeighingStage, self._stage).aggregate(ids, weights)
         return True
 
     def _book(self, made: Made) -> None:

@@ -126,8 +126,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     turns_s = np.minimum(of.bits_hz / np.minimum(best, _rate_of(of.gain)), longest_turns_s)
     full = expm1(of.bits_hz / turns_s * LN2) / of.gain
     shares = turns_s / turns_s.sum()
-    clock_hz = np.maximum(np.maximum(of.cycles, 1e-300) / max(compute_s, 1e-300), least_clock_hz)
-    clock_hz = np.minimum(clock_hz, of.clock_hz)
+    clock_hz = np.clip(np.maximum(of.cycles, 1e-300) / max(compute_s, 1e-300), least_clock_hz, of.clock_hz)
     clock_hz = np.where(of.cycles > 0, clock_hz, of.clock_hz)
     return Allocation(shares, np.minimum(1.0, full) * shares, clock_hz, np.full(len(shares), turns_s.sum()))
 

@@ -138,10 +138,8 @@ class TrainedModel:
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
             lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
-            stop: early stopping that replaces the algorithm's.
-            at: the round's place in the run, for random streams.
-            drops: whether the server drops updates that are not finite; their values are then left out.
-            foretell: as in `DeviceSide.foretell`.
+            stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
+            drops, foretell: whether the server drops updates that are not finite; called as in `DeviceSide.foretell`.
 
         Raises:
             Diverged: a local model is not finite, and not dropped.
@@ -339,14 +337,12 @@ class TrainedModel:
     def _receivers(
         self, ids: Sequence[int], samples: Sequence[np.ndarray], rng: Chance = NO_CHANCE
     ) -> RoundReceivers:
-        parameters, _ = self._training.layout.split(self.model)
-        return RoundReceivers(
-            self._algorithm, ids, self.starting, self.devices, samples, self._losses, parameters, rng
-        )
+        def losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
+            return self._training.losses(self.side.with_statistics(models, (), self.model), samples)
+
+        like, _ = self._training.layout.split(self.model)
+        return RoundReceivers(self._algorithm, ids, self.starting, self.devices, samples, losses, like, rng)
 
     def _members(self, samples: Mapping[int, int]) -> SessionMembers:
         parameters, _ = self._training.layout.split(self.model)
         return SessionMembers(self._algorithm, self.devices, samples, parameters)
-
-    def _losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        return self._training.losses(self.side.with_statistics(models, (), self.model), samples)

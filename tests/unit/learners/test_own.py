@@ -144,6 +144,12 @@ def test_a_server_whose_rounds_overlap_is_refused() -> None:
         edgefl.simulate(scenario, learner=Ridge)
 
 
+def test_a_server_that_weights_updates_is_refused_by_a_learner_without_weights(tmp_path: Path) -> None:
+    unbiased = ["rounds.server={name: synchronous, unbiased: true}", "radio.link.uplink_waterfall_db=1.0"]
+    with refused_at("", "unbiased", "aggregate(ids, weights)"):
+        edgefl.simulate(edgefl.load_scenario(SCENARIO, unbiased), tmp_path / "run", learner=Ridge)
+
+
 def test_a_scenario_that_trains_by_itself_is_refused() -> None:
     scenario = edgefl.load_scenario(EXAMPLES.parent / "scenarios" / "quickstart.yaml")
     with refused_at("learning", "quickstart.yaml:", "workload"):

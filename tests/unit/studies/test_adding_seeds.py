@@ -59,7 +59,7 @@ def test_only_settings_that_are_not_known_get_more(tmp_path: Path) -> None:
     first = plan(written(tmp_path, STUDY + GRID))
     ask(first, world.carry_out(first), world.carry_out, world.look)
     assert world.seen[EASY][2] < world.seen[HARD][2]
-    assert all("2 MHz" in path for path in world.done[-1])
+    assert all("2-MHz" in path for path in world.done[-1])
 
 
 def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(

@@ -1,0 +1,62 @@
+"""What the scripts of papers add to edgefl does what the authors' files say."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from edgefl.engine.selectors import Candidates
+from edgefl.examples.papers import chen, yang_scheduling
+
+DISTANCES_M = np.array([40.0, 160.0, 90.0, 220.0, 120.0])
+HELD = np.array([100.0, 500.0, 200.0, 400.0, 300.0])
+POWER_W, BITS = 0.01, 39760 * 16.0
+
+
+def five_users() -> Candidates:
+    """Users whose SNR on the whole band is that of full power and the first block's interference on three blocks."""
+    snr = POWER_W / DISTANCES_M**2 / (3 * chen.INTERFERENCE_W[3][0])
+    ids = list(range(len(snr)))
+    many = np.ones(len(snr))
+    return Candidates(ids, 0 * many, 0, held=HELD, up_bits=BITS * many, snr_up=snr, clock_hz=1e9 * many)
+
+
+def test_chens_losses_and_proposal_are_those_of_the_file() -> None:
+    """q = 1 - exp(-1.08 I d^2 / P), and the best of all assignments of users that are fast enough."""
+    of, interference = five_users(), np.array(chen.INTERFERENCE_W[3])
+    q = 1 - np.exp(-1.08 * interference * DISTANCES_M[:, None] ** 2 / POWER_W)
+    assert 1 - chen.arrives(of, 3) == pytest.approx(q, rel=1e-9)
+    rate = 1e6 * np.log2(1 + POWER_W / DISTANCES_M[:, None] ** 2 / interference)
+    worth = np.where(BITS / rate < 0.3, HELD[:, None] * (1 - q), 0.0)
+    best = max(worth[list(users), range(3)].sum() for users in permutations(range(5), 3))
+    users, blocks = chen.Blocks(count=3)._chosen(of, 3, np.random.default_rng(1))
+    assert worth[users, blocks].sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+def test_a_frozen_choice_is_the_first_one(frozen: bool) -> None:
+    selector, of, memory, seen = chen.Blocks(count=3, choose="random", frozen=frozen), five_users(), {}, set()
+    for turn in range(20):
+        decision = selector.decide(of, 3, np.random.default_rng(turn), memory)
+        memory = dict(decision.memory)
+        seen.add(tuple(decision.ids))
+    assert (len(seen) == 1) is frozen
+
+
+def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
+    """A user below the threshold is too slow to count, and one above it has its highest clock."""
+    ids = list(range(yang_scheduling.USERS))
+    many = np.ones(len(ids))
+    of = Candidates(ids, 0 * many, 3, clock_hz=1e9 * many)
+    power = {"power": yang_scheduling.network(np.random.default_rng(2))}
+    fading = np.random.default_rng([0, 3]).exponential(size=power["power"].shape)[0]
+    fair = yang_scheduling.Scheduled(count=5, policy="fair", threshold_db=100)
+    decision = fair.decide(of, 5, np.random.default_rng(1), power)
+    assert set(decision.ids) == set(np.argsort(fading)[-5:].tolist())
+    assert decision.clock_hz is not None
+    assert np.all(decision.clock_hz == 1e3)
+    turns = yang_scheduling.Scheduled(count=5, policy="in turn", threshold_db=-100)
+    decision = turns.decide(of, 5, np.random.default_rng(1), power)
+    assert list(decision.ids) == [15, 16, 17, 18, 19]
+    assert decision.clock_hz is not None
+    assert np.all(decision.clock_hz == 1e9)
