@@ -16,6 +16,7 @@
 # make editor  get the YAML language server that editors use (needs node and npm), and test it on the scenarios
 # make gpu    all that wants a GPU, in one command: tests, speed, memory, whole runs; writes runs/gpu/gpu.md
 # make bench  measure speed beside named rivals: BENCH=whole, radio, network, deciders, training, memory, "run SCENARIO"
+# make shots  photograph terminal, notebook, report and site in Chromium, wide and narrow, light and dark, into runs/shots
 # make codecs train Fashion-MNIST with every codec, each way: the table of docs/codecs.md (some minutes)
 # make fuzz   try thousands of changed scenarios with validate and run; `make nightly` tries some of them
 # make joints random combinations of features through small runs, by rules and references; a few minutes
@@ -35,7 +36,7 @@ FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
 .PHONY: demo docs readme gallery trust town city test nightly paths quick costs lowest newest cluster editor checks gpu bench codecs fuzz joints damage \
-  faults mutants kill touched schema golden clean
+  faults mutants kill touched schema golden shots clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -130,6 +131,10 @@ gpu: $(VENV)/installed-dev
 
 bench: $(VENV)/installed-dev
 	$(BIN)/python -m tests.tools.bench $(or $(BENCH),whole --rounds 20 --repeats 3)
+
+shots: $(VENV)/installed-docs $(CHROMIUM)
+	$(BIN)/mkdocs build -q
+	$(BIN)/python -m tests.tools.shots
 
 codecs: $(VENV)/installed-dev $(FASHION)
 	$(BIN)/python -m tests.tools.codecs

@@ -232,6 +232,8 @@ def report(
     if picture:
         draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
     print(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)")
+    if picture:
+        print(f"picture: {picture}")
 
 
 @app.command(cls=ReadingCommand)

@@ -1,7 +1,6 @@
 """Commands that read run directories: they report errors, and take their options from a report's function."""
 
 import inspect
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -12,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from edgefl.analysis.page.formatting import placed
+from edgefl.analysis.page.words import complain
 from edgefl.analysis.runs.choices import Explain, Folders, Json, Quiet
 
 
@@ -29,7 +29,7 @@ class ReadingCommand(TyperCommand):
         except ValueError as error:
             program = ctx.find_root().command.name
             about = f"{f'{program}: ' if program else ''}error: {placed(error, ctx.params.get('runs') or ())}"
-            print(about, file=sys.stderr)
+            complain(about)
             raise typer.Exit(2) from error
 
     def call(self, ctx: Any) -> Any:

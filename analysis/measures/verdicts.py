@@ -12,7 +12,7 @@ from edgefl.analysis.measures.averages import COSTS, Costs, bounded
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, with_unit
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
@@ -152,6 +152,7 @@ def two_digits(ratio: float) -> str:
         return f"over {LARGEST:,.0f}"
     if ratio < 1 / LARGEST:
         return f"under {1 / LARGEST:g}"
+    ratio = float(f"{ratio:.1e}") if ratio < 100 else ratio  # 0.998 is 1.0, not 1.00
     return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.{max(0, 1 - math.floor(math.log10(ratio)))}f}"
 
 
@@ -170,7 +171,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
         " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
     )
     if missed:
-        return f"{name} misses {target.short}{own} in {missed} of {len(spells)} sessions."
+        return f"{name} misses {target.short}{own} in {missed} of {count_of(len(spells), 'session')}."
     means = spells.groupby("seed")[list(COSTS)].mean()
     both = zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True)
     words = [with_unit(means[cost].mean(), units) for cost, units in both]
@@ -184,13 +185,18 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not (missed[name] or missed[base]):
         return Versus(name, base, time, energy, f"to {target.short}").sentence()
-    said = f"{name} misses {target.short} in {missed[name]} of {row['of']:.0f} sessions, {base} in {missed[base]}"
-    if (missed[name] and missed[base]) or not time.pairs:
+    of = count_of(int(row["of"]), "session")
+    said = f"{name} misses {target.short} in {missed[name]} of {of}, {base} in {missed[base]}"
+    how, beyond = ("more", 1.0) if missed[name] else ("less", -1.0)
+    bounds = {f"the time of {base}": time, "the energy": energy}
+    telling = [  # a bound on the other side of 1 compares nothing
+        f"{how} than {_times(ratio.mean)} {what}"
+        for what, ratio in bounds.items()
+        if beyond * (ratio.mean - 1) >= 0.05
+    ]
+    if (missed[name] and missed[base]) or not time.pairs or not telling:
         return f"{said}: give a lower target to compare their costs."
-    how = "more" if missed[name] else "less"
-    ratios = (
-        f"{how} than {_times(time.mean)} the time of {base} and {how} than {_times(energy.mean)} the energy"
-    )
+    ratios = " and ".join(telling) if len(telling) > 1 else telling[0].replace("energy", f"energy of {base}")
     return f"{said}; it needs {ratios}."
 
 
@@ -198,10 +204,12 @@ def _accuracy(found: Paired, name: str, base: str) -> str:
     """Compare two variants' accuracies over the first rounds."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
     what = OVER_FIRST
-    within = f"95 % interval {low:+.1f} to {high:+.1f}"
+    near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end that would read 0, or even -0
+    low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))
+    within = f"95 % interval {low_text} to {high_text}"
     if found.decided or found.pairs < LEAST:
         better = "more" if mean > 0 else "less"
-        sure = {1: NO_INTERVAL, 2: f"2 seeds: {low:+.1f} to {high:+.1f}"}
+        sure = {1: NO_INTERVAL, 2: f"2 seeds: {low_text} to {high_text}"}
         how = sure.get(found.pairs, f"{found.pairs} seeds, {within}")
         return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({how})."
     return (

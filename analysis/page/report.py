@@ -20,6 +20,7 @@ from edgefl.analysis.page.formatting import did_you_mean
 from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
+from edgefl.analysis.page.words import Words
 
 HEADING = 9  # characters of a heading's line at least
 GAP, EDGES = 2, 2  # blanks between the columns and around the table, as drawn by rich
@@ -238,7 +239,7 @@ class Report:
         Args:
             explain: also print the further tables and the small print.
         """
-        console = console or Console(highlight=False, markup=False, emoji=False)
+        console = console or Words()
         for verdict in self.verdicts:
             console.print(Text(verdict, style="bold"))
         if self.caption:

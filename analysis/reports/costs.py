@@ -251,8 +251,8 @@ EXPLANATIONS = (
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess).",
     "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
     "The slowest device's steps add up to the latency of a synchronous round.",
-    "Stages (J, section V): pilot sessions; gradient, the V probe rounds of each later session; training. A "
-    "broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
+    "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
+    "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
     "cells, and each has the size of a transfer.",
 )
 
@@ -278,7 +278,7 @@ def _tables(
     ):
         table, unit = _spreads(frames, words, units)
         written[f"{title} ({unit})" if unit else title] = table
-    written["Cost analysis (J, section V), means over seeds"] = _stages(costs, variants)
+    written["Cost analysis (journal paper, section V), means over seeds"] = _stages(costs, variants)
     return {title: table for title, table in written.items() if len(table)}
 
 

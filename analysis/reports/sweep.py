@@ -13,7 +13,7 @@ from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bo
 from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import reference_of
-from edgefl.analysis.measures.targets import Target, target_of, usable
+from edgefl.analysis.measures.targets import Target, apart, target_of, usable
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import Versus, ratio_of, two_digits
 from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
@@ -61,6 +61,8 @@ def sweep(
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
 
+    Without `out`, files of another target than the default go into a folder of their own, such as target-0.8.
+
     Args:
         runs: folders of studies or runs, or runs that have been read.
         partial: include incomplete runs.
@@ -104,7 +106,7 @@ def sweep(
         reference=reference,
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
         layout=Layout(transposed=transposed, interval=not deviation),
-        out=by_setting.first.folder(out),
+        out=by_setting.first.folder(out, apart(target)),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -114,11 +116,17 @@ def grid_key(runs: Settings) -> str | None:
     info = runs.info
     if any(len(setting) != 1 for setting in info["setting"]):
         return None
-    points = of_points(info)
+    points, axes = of_points(info), {axis for setting in info["setting"] for axis, _ in setting}
     keys = set()
     for variant in dict.fromkeys(info["variant"]):
         own = [point for (_, name), point in points.items() if name == variant]
-        keys |= {tuple(differing(own))} if len(own) > 1 else set()
+        swept = differing(own)
+        axis = next(
+            (key for key in swept if {bare(key), key.rpartition(".")[2]} & axes), None
+        )  # other keys may follow it
+        if axis and all(numbers.follows(points, key, [axis]) for key in swept):
+            swept = [axis]
+        keys |= {tuple(swept)} if len(own) > 1 else set()
     one = next(iter(keys)) if len(keys) == 1 else ()
     return (
         one[0] if len(one) == 1 and all(_is_number(point.get(one[0])) for point in points.values()) else None

@@ -22,10 +22,13 @@ def several_servers(info: pd.DataFrame) -> str:
     Args:
         info: `Runs.info`.
     """
-    servers = {variant: _server(keys) for (_, variant), keys in of_points(info).items()}
+    points = {variant: keys for (_, variant), keys in of_points(info).items()}
+    servers = {variant: _server(keys) for variant, keys in points.items()}
     if len(set(servers.values())) < 2:
         return ""
-    told = ", ".join(f"{variant} {server}" for variant, server in servers.items())
+    names = {variant: str(keys.get(SERVER, USUAL)) for variant, keys in points.items()}
+    alike = len(set(names.values())) < len(set(servers.values()))  # only their parameters tell them apart
+    told = ", ".join(f"{variant} {server}" for variant, server in (servers if alike else names).items())
     return f"a round means different things in these variants (rounds.server: {told})"
 
 

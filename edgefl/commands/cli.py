@@ -13,6 +13,7 @@ import typer
 
 from edgefl.analysis.commands.line import app as reading
 from edgefl.analysis.commands.line import keep_matplotlib_quiet
+from edgefl.analysis.page.words import complain
 from edgefl.commands.describe import describe, list_, schema
 from edgefl.commands.doctor import doctor
 from edgefl.commands.new import new
@@ -79,17 +80,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         finally:
             sys.stdout.flush()  # what cannot be printed is an error here, not only when Python exits
     except EdgeflError as error:
-        # plain print: rich would wrap long lines and take brackets for markup
-        print(f"edgefl: error: {error}", file=sys.stderr)
+        complain(f"edgefl: error: {error}")
         sys.exit(2)
     except Exception as error:
         if isinstance(error, OSError) and _lost(sys.stdout):
-            print(f"edgefl: error: standard output cannot be written ({error.strerror})", file=sys.stderr)
+            complain(f"edgefl: error: standard output cannot be written ({error.strerror})")
             sys.exit(2)
         where = outside.blame(error)
         if where is None or os.environ.get("EDGEFL_TRACEBACK"):
             raise
-        print(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows the traceback", file=sys.stderr)
+        complain(f"edgefl: error: {where}\nEDGEFL_TRACEBACK=1 shows the traceback")
         sys.exit(2)
 
 

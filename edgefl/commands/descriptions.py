@@ -25,6 +25,7 @@ from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
+DIGITS = 12  # of a number; a longer one, such as 2 / 3, is rounded
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 PAPERS = """\
@@ -111,7 +112,7 @@ def _full_names(bare: str) -> list[str]:
         return components or found
     if found:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
-    near = nearest(bare, list(known))
+    near = nearest(bare, list(known)) or next((name for name in known if name.endswith(f"_{bare}")), None)
     hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
 
@@ -205,7 +206,7 @@ def _place_of(kind: str) -> str | None:
 
 
 def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None) -> str:
-    about = [field.description] if field and field.description else []
+    about = [field.description, ""] if field and field.description else []
     return "\n".join(
         [name, "", *about, inspect.getdoc(section) or "", "", *_parameters(section.model_fields, name)]
     )
@@ -331,5 +332,5 @@ def _number(value: Any) -> str:
     if isinstance(value, tuple | list):
         return f"[{', '.join(map(_number, value))}]"
     if isinstance(value, float):
-        return yaml_number(value)
+        return yaml_number(value) if len(yaml_number(value)) <= DIGITS else f"{value:.4g}"
     return quoted(value) if isinstance(value, bool) else repr(value)

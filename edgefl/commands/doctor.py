@@ -123,6 +123,7 @@ def _packages() -> Iterator[_Finding]:
 def _processor() -> Iterator[_Finding]:
     import torch
 
+    from edgefl.analysis.page.formatting import count_of
     from edgefl.learners.building import available_cores
     from edgefl.learning.local.processor import has_bf16
 
@@ -131,7 +132,8 @@ def _processor() -> Iterator[_Finding]:
     bf16 = {True: "bfloat16 in hardware", False: "no bfloat16", None: "bfloat16 unknown"}[has_bf16()]
     yield _Finding(
         "processor",
-        f"{available_cores()} cores for this process, {torch.get_num_threads()} threads of PyTorch{limit};"
+        f"{count_of(available_cores(), 'core')} for this process,"
+        f" {count_of(torch.get_num_threads(), 'thread')} of PyTorch{limit};"
         f" {torch.backends.cpu.get_cpu_capability()}, {bf16}",
     )
 

@@ -7,6 +7,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 COLUMN = re.compile(r" *\S+ {2,}")  # a name, and blanks up to the start of its text
+POINT = "  "  # before the further lines of a point
+NAMED = (" ", "- ")  # begins a line that is not of a paragraph
 DEEPEST = 24  # a text that starts further right moves below its name
 
 
@@ -21,13 +23,17 @@ def folded(lines: Iterable[str], width: int) -> Iterator[str]:
     """Fold lines to a width: refill paragraphs; indent the text after a name to its own column."""
     paragraph: list[str] = []
     for line in [*"\n".join(lines).split("\n"), None]:
-        if line and not line.startswith((" ", "- ")) and not COLUMN.match(line):
+        below = bool(paragraph) and paragraph[0].startswith("- ")  # of a point
+        if line and line.startswith(POINT if below else NAMED) is below and not COLUMN.match(line):
             paragraph.append(line)
             continue
         if paragraph:
-            yield from textwrap.wrap(" ".join(paragraph), width, break_on_hyphens=False)
+            text = " ".join(map(str.strip, paragraph))
+            yield from _wrap(text, POINT if text.startswith("- ") else "", width)
             paragraph = []
-        if line is not None:
+        if line is not None and line.startswith("- "):
+            paragraph.append(line)
+        elif line is not None:
             yield from [line] if len(line) <= width else _item(line, width)
 
 

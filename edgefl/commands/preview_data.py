@@ -34,6 +34,7 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
+PLAN = "{plan}"  # in a line, where the call that makes a plan is named
 PROBE_S = 1.5  # processor time
 WALK_S = 1.0  # processor time
 TIMES = 150  # at which the devices of each cell are counted
@@ -89,8 +90,8 @@ class Preview:
         carrier = carriers_of(self.world.scenario.radio)["downlink"]
         return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
 
-    def lines(self) -> list[str]:
-        """Return the preview as a few lines."""
+    def lines(self, plan: str) -> list[str]:
+        """Return the preview as a few lines; `plan` is the call that estimates the time of training."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
@@ -108,10 +109,11 @@ class Preview:
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed"
             lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
-        trains = "is mostly training: `edgefl validate FILE --plan` trains two rounds to estimate it"
+        trains = f"is mostly training: {PLAN} trains two rounds to estimate it"
         roughly = f"{forecast.wall_s.text(wall_time)}, roughly"
         lines.append(f"wall time       {trains if self.world.scenario.trains else roughly}")
-        return lines + [f"note: {note}" for note in self.notes]
+        lines += [f"note: {note}" for note in self.notes]
+        return [line.replace(PLAN, plan) for line in lines]
 
 
 def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PROBE_S) -> Preview:
@@ -141,7 +143,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     reach_m = _reach_m(world, ground, tracks_m)
     limits = {
         f"a round's time and joules are those of the first {seen.rounds} to end, and quick rounds end first; more"
-        " would have taken too long: `edgefl validate FILE --plan` includes them": seen.cut_short,
+        f" would have taken too long: {PLAN} includes them": seen.cut_short,
         "devices switch too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long": walked_s

@@ -37,7 +37,7 @@ def preview(
     from edgefl.scenario.scenario import given
 
     seen, target = written_preview(given(scenario), None if out is None else Path(out), device)
-    return Picture.of(target, seen.lines())
+    return Picture.of(target, seen.lines("edgefl.validate(..., plan=True)"))
 
 
 def validate(

@@ -1,6 +1,5 @@
 """`edgefl run`, `edgefl resume`, `edgefl watch` and `edgefl record`."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from edgefl.analysis.page.words import complain
 from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.commands.shared import (
     AllowCode,
@@ -86,7 +86,7 @@ def _carry_out(
     def note(text: str) -> None:
         notes.append(text)
         if told.plain:
-            print(f"edgefl: note: {text}", file=sys.stderr)
+            complain(f"edgefl: note: {text}")
 
     with _interruptible(), ProgressDisplay(told.console, {name: scenario}) as progress:
         path = begin(
@@ -133,7 +133,7 @@ def _interruptible() -> Iterator[None]:
         yield
     except Interrupted as error:
         how = f"continue with: edgefl resume {error.path}" if error.path else "nothing was written"
-        print(f"edgefl: interrupted; {how}", file=sys.stderr)
+        complain(f"edgefl: interrupted; {how}")
         raise typer.Exit(error.exit_code) from error
 
 
@@ -149,8 +149,9 @@ def _print_end(path: Path, printed: Sequence[str]) -> None:
         console.print(Text(f"end: {stopped}"), soft_wrap=True)
     for note in (note for note in about.get("notes") or () if note not in printed):
         console.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
-    for line in closing(path):
-        console.print(Text(line), soft_wrap=True)
+    reached, go_on = closing(path)
+    console.print(Text(reached), soft_wrap=True)
+    console.print(Text(go_on, no_wrap=True), soft_wrap=True)  # a command that one can copy
 
 
 def watch(
@@ -229,4 +230,4 @@ def record(
     how = world_record.Recording(every_s, links_s, tuple(payload_bits or ()), duration_s, tables)
     path = world_record.record(load(scenario, set_ or (), seed), out, how)
     console.print(Text(f"recorded world: {path}"), soft_wrap=True)
-    console.print(Text(f"train on it: edgefl run {path / 'scenario.yaml'}"), soft_wrap=True)
+    console.print(Text(f"train on it: edgefl run {path / 'scenario.yaml'}", no_wrap=True), soft_wrap=True)

@@ -58,7 +58,8 @@ def examples(
         return
     tell(f"{file.name:<20}  {_docstring(file)}" for file in sorted(shipped.EXAMPLES.glob("*.py")))
     for pattern in ("notebooks/*.ipynb", "riverside/*"):
-        tell(str(file.relative_to(shipped.EXAMPLES)) for file in sorted(shipped.EXAMPLES.glob(pattern)))
+        for file in sorted(shipped.EXAMPLES.glob(pattern)):
+            print(file.relative_to(shipped.EXAMPLES))
 
 
 def _docstring(file: Path) -> str:

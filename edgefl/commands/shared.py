@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.console import Console
 
+from edgefl.analysis.page.words import Words
 from edgefl.config import outside
 
-# print text literally: a folder may be called [red] or :car:
-console = Console(highlight=False, markup=False, emoji=False)
+console = Words()
 
 
 def _found(kind: Literal["scenario", "study"]) -> Callable[[Path], Path]:
@@ -68,7 +67,7 @@ Override = Annotated[
         autocompletion=_settings,
     ),
 ]
-TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu, cuda or cuda:N.")]
+TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu, cuda, cuda:N or mps.")]
 SnapshotRounds = Annotated[
     int | None,
     typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),

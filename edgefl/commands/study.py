@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 import typer
 from rich.console import Console
 
+from edgefl.analysis.page.words import complain
 from edgefl.analysis.runs.choices import Explain, Json, Quiet
 from edgefl.commands.shared import AllowCode, SnapshotRounds, StudyFile, TorchDevice, console
 from edgefl.commands.told import Told
@@ -109,7 +110,7 @@ def study(
 
     def noted(note: str) -> None:
         if told.plain:
-            print(f"edgefl: note: {note}", file=sys.stderr)
+            complain(f"edgefl: note: {note}")
 
     options = studies.StudyOptions(
         device=device,
@@ -160,7 +161,7 @@ def _carry_out(
             options = replace(options, begins=shown.begins, progress=shown.update, failed=shown.failed)
             return studies.run(plan, out, options)
     except Interrupted as error:
-        print("edgefl: interrupted; the same command continues it", file=sys.stderr)
+        complain("edgefl: interrupted; the same command continues it")
         raise typer.Exit(error.exit_code) from error
 
 
@@ -179,7 +180,7 @@ def _reported() -> Iterator[None]:
     try:
         yield
     except EdgeflError as error:
-        print(f"edgefl: {error}", file=sys.stderr)
+        complain(f"edgefl: {error}")
 
 
 class _Shown:
@@ -209,7 +210,7 @@ class _Shown:
         self._progress.failed(failure.label)
         print(failure.trace, end="", file=sys.stderr)
         if not self._quiet:
-            print(f"edgefl: failed: {failure}", file=sys.stderr)
+            complain(f"edgefl: failed: {failure}")
 
     def close(self) -> None:
         if self._progress is not None:

@@ -84,7 +84,7 @@ def preview(
     from edgefl.scenario.scenario import load
 
     seen, target = written_preview(load(scenario, set_ or ()), out, device)
-    for line in seen.lines():
+    for line in seen.lines(f"`edgefl validate {scenario} --plan`"):
         console.print(Text(line), soft_wrap=True)
     console.print(Text(f"picture: {target}"), soft_wrap=True)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from edgefl.config.component import Component
-from edgefl.config.gone_keys import GONE, MOVED
+from edgefl.config.gone_keys import ABROAD, GONE, MOVED
 from edgefl.config.registry import KINDS, did_you_mean, nearest
 from edgefl.config.units import unit_slip
 from edgefl.errors import quoted
@@ -189,6 +189,8 @@ def _unknown(
     if unnamed and not nearest(key, known):
         write = f"{{name: ..., {key}: ...}}"
         return f"unknown key of {unnamed}, the default if no name is given: write {write}"
+    if key in ABROAD and not nearest(key, known):
+        return f"unknown key; here it is {ABROAD[key]}"
     if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
     return f"unknown key{did_you_mean(key, known)}" if known else "this component takes no parameters"

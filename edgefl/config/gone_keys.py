@@ -56,3 +56,15 @@ MOVED = {
     for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
     for key in keys
 }
+
+# key as other programs call it -> ours, in full
+ABROAD = {
+    **dict.fromkeys(("batch_size", "minibatch_size"), "learning.local.batch"),
+    **dict.fromkeys(("clients_per_round", "fraction_fit", "participation"), "rounds.selector.count"),
+    "codec": "learning.uplink_codec or learning.downlink_codec",
+    **dict.fromkeys(("clients", "num_clients"), "devices.count"),
+    **dict.fromkeys(("learning_rate", "lr"), "learning.local.lr"),
+    **dict.fromkeys(("local_epochs", "num_epochs"), "learning.local.epochs"),
+    **dict.fromkeys(("num_rounds", "rounds"), "sessions.rounds"),
+    **dict.fromkeys(("target", "target_accuracy"), "stop.accuracy"),
+}

@@ -51,7 +51,7 @@ def may_have_gpu() -> bool:
 
 
 def torch_device(name: str) -> "torch.device":
-    """Return the torch device of `auto`, `cpu`, `cuda` or `cuda:N`.
+    """Return the torch device of `auto`, `cpu`, `cuda`, `cuda:N` or `mps`; `auto` is `cuda` where it exists.
 
     Raises:
         EdgeflError: the name is unknown, or this machine has no such device.
@@ -59,13 +59,13 @@ def torch_device(name: str) -> "torch.device":
     import torch
 
     kind, colon, number = name.partition(":")
-    if kind == "mps":
-        raise EdgeflError(
-            f"--device {name}: edgefl computes scores in float64, which Apple's GPUs lack; use --device cpu"
-        )
+    if name == "mps":
+        if not torch.backends.mps.is_available():
+            raise EdgeflError("--device mps: PyTorch finds no GPU of Apple's here; use --device cpu or auto")
+        return torch.device("mps")
     numbered = number.isdecimal() and kind == "cuda" if colon else True
     if kind not in ("auto", "cpu", "cuda") or not numbered:
-        raise EdgeflError(f"--device {name}: choose auto, cpu, cuda or cuda:N")
+        raise EdgeflError(f"--device {name}: choose auto, cpu, cuda, cuda:N or mps")
     available = torch.cuda.is_available()
     if kind == "cuda" and not available:
         raise EdgeflError(f"--device {name}: PyTorch finds no CUDA device here; use --device cpu or auto")

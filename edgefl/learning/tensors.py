@@ -1,4 +1,4 @@
-"""The type of a tensor, for modules that do not import PyTorch, which takes longer to load than a scenario."""
+"""Tensors for modules that do not import PyTorch, which takes longer to load than a scenario."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,3 +6,10 @@ if TYPE_CHECKING:
     from torch import Tensor
 else:
     Tensor = Any
+
+WITHOUT_DOUBLE = "mps"  # type of the torch devices that have no float64: Apple's GPUs
+
+
+def in_double(tensor: Tensor) -> Tensor:
+    """Return a tensor in float64, on the processor if its own device has none."""
+    return (tensor.cpu() if tensor.device.type == WITHOUT_DOUBLE else tensor).double()

@@ -13,7 +13,6 @@ import numpy as np
 from edgefl.engine.selectors import Candidates, Decision
 from edgefl.errors import EdgeflError, quoted
 from edgefl.run.controlled import Controlled, ControlledRun, ControlledWithReports
-from edgefl.scenario import fits
 from edgefl.scenario.scenario import Scenario, given
 
 try:
@@ -77,10 +76,11 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
                 raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: give a finite number")
         self._scenario, self._device, self._controls = given(scenario), device, controls
         self._weights, self._reports = (accuracy, seconds, joules), reports
-        rounds = self._scenario.rounds.model_copy(update={"selector": self._decider()})
-        if set(controls) & {"shares", "power"}:
-            decided = self._scenario.model_copy(update={"rounds": rounds})
-            fits.check(decided.fitting(decided.sections), only=("fixed_shares", "own_power"))
+        if set(controls) & {
+            "shares",
+            "power",
+        }:  # radio.sharing follows a selector that sets them, unless given
+            self._scenario = self._scenario.with_(rounds__selector=self._decider())
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(

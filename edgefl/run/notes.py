@@ -192,7 +192,8 @@ def _rule(
         yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, makes it cover more"
     elif never:
         yield (
-            f"{name}: {never}; {covers}; if that is intended, take {instead}; otherwise make the run longer"
+            f"{name}: {never}; {covers}; if that is intended, take {instead}; otherwise spread"
+            " its rounds (rounds.every_s) or give it more"
         )
 
 

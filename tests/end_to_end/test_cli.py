@@ -119,7 +119,7 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
     ("arguments", "message"),
     [
         (["run", "none.yaml"], "none.yaml: cannot be read"),
-        (["run", "digits.yaml", "--device", "tpu"], "--device tpu: choose auto, cpu, cuda or cuda:N"),
+        (["run", "digits.yaml", "--device", "tpu"], "--device tpu: choose auto, cpu, cuda, cuda:N or mps"),
         (["run", "digits.yaml", "--out", "/proc/none"], "/proc/none: cannot be written"),
         (["run", "digits.yaml", "--out", "."], "is not empty; choose another --out"),
         (["run", "digits.yaml", "--set", "learning.model=logistics"], "did you mean 'logistic'"),

@@ -83,7 +83,9 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     assert len(preview.handovers_m) == len(handovers)
     assert preview.handovers_per_hour == pytest.approx(len(handovers) * 3600 / preview.walked_s)
     assert 0 < preview.borders < 3 * len(handovers)
-    assert f", {len(handovers) / preview.borders:.2g} per border crossed" in "\n".join(preview.lines())
+    assert f", {len(handovers) / preview.borders:.2g} per border crossed" in "\n".join(
+        preview.lines("a plan")
+    )
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:

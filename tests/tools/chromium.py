@@ -1,5 +1,6 @@
 """A headless Chromium, driven by the DevTools protocol over a pipe: no further package is needed."""
 
+import base64
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ from typing import Any
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 WAIT_S = 60.0
+REPORT_READY = "document.body && document.body.dataset.ready === 'true'"
 
 
 class Page:
@@ -44,8 +46,10 @@ class Page:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return dict(answer["result"])
 
-    def open(self, file: Path, width: int = 1280, height: int = 900, dark: bool = False) -> None:
-        """Open a report from file:// and wait until it is ready."""
+    def open(
+        self, file: Path, width: int = 1280, height: int = 900, dark: bool = False, ready: str = REPORT_READY
+    ) -> None:
+        """Open a page from file:// and wait until it is ready, by default as a report says it."""
         mobile = width < 500
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -57,7 +61,13 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.call("Page.navigate", url=file.resolve().as_uri())
-        self.wait("document.body && document.body.dataset.ready === 'true'")
+        self.wait(ready)
+
+    def picture(self, target: Path, width: int, height: int) -> None:
+        """Write a PNG picture of the page's top left corner."""
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        shot = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)
+        target.write_bytes(base64.b64decode(shot["data"]))
 
     def js(self, expression: str) -> Any:
         """Return what an expression is worth; promises are waited for."""

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from edgefl.learning.algorithms import Members, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
-from edgefl.learning.tensors import Tensor
+from edgefl.learning.tensors import Tensor, in_double
 
 
 class AdaptiveFedAvg(FedAvg):
@@ -31,7 +31,7 @@ class AdaptiveFedAvg(FedAvg):
     beta3: ClassVar[float] = 0.5  # share of the variance's ratio that is kept; 1: a constant rate
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        zero, one = (start.new_full((), value).double() for value in (0.0, 1.0))
+        zero, one = (in_double(start.new_full((), value)) for value in (0.0, 1.0))
         return {
             "rounds": zero,
             "mean": start.new_zeros(start.shape),
@@ -48,7 +48,7 @@ class AdaptiveFedAvg(FedAvg):
         after = updates.mean()
         rounds = state["rounds"] + 1
         mean = self.beta1 * state["mean"] + (1 - self.beta1) * after
-        spread = (after - state["centre"]).square().mean().double()
+        spread = in_double((after - state["centre"]).square().mean())
         variance = self.beta2 * state["variance"] + (1 - self.beta2) * spread
         last, now = (
             v / (1 - self.beta2**t) for v, t in ((state["variance"], rounds - 1), (variance, rounds))

@@ -27,6 +27,7 @@ from edgefl.learning.federation.federation import At, Federation, Reports, Round
 from edgefl.learning.federation.first_losses import compare, losses_received
 from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Foretell, Trainer
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.tensors import in_double
 from edgefl.learning.updates.trained_model import PLAIN, TrainedModel
 from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
@@ -142,7 +143,7 @@ class TrainStage(_SessionStage):
             further[REPORTED_LOSS] = losses_received(trainer, model.waiting_round(ids))
         if session.norms:
             received, trained = (trainer.layout.split(rows)[0] for rows in self._received_and_trained(ids))
-            further[REPORTED_NORM] = tuple((trained - received).double().norm(dim=1).tolist())
+            further[REPORTED_NORM] = tuple(in_double(trained - received).norm(dim=1).tolist())
             local = replace(local, after={**local.after, REPORTED_NORM: TRAINING})
         if trainer.device_tests is not None:
             tested = trainer.due(facts.moment.round)

@@ -60,7 +60,7 @@ class TrainingData:
         self.torch_device = torch_device
         self.threads = threads
         self.model = settings.model
-        self.thread_pool = ThreadPool(1 if torch_device.type == "cuda" else threads)
+        self.thread_pool = ThreadPool(threads if torch_device.type == "cpu" else 1)
         self.devices = RunDevices(devices, torch_device, ids)
         augmentation = Augmentation() if settings.local.augmentation else None
         if augmentation is not None:

@@ -78,7 +78,7 @@ class LocalTraining:
         self._batching = batching
         self._bf16 = bf16
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
-        self._pool = ThreadPool(1 if train.x.device.type == "cuda" else threads)
+        self._pool = ThreadPool(threads if train.x.device.type == "cpu" else 1)
         self._workers: dict[type[Kernel], list[Worker]] = {}
         self._buffers: dict[str, Tensor] = {}
         self.layout = ModelLayout.of(module)

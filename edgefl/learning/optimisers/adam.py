@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from edgefl.learning.optimisers import Optimiser, Step
-from edgefl.learning.tensors import Tensor
+from edgefl.learning.tensors import Tensor, in_double
 
 
 class Adam(Optimiser):
@@ -45,7 +45,7 @@ class Adam(Optimiser):
             below = torch.sqrt(second, out=grads).add_(self.epsilon * root)
             local.addcdiv_(first, below, value=-step.lr * mean * root)
             return
-        number = step.number.double()  # steps differ between devices
+        number = in_double(step.number)  # steps differ between devices
         means = ((1 - beta1) / (1 - beta1**number)).to(local)
         roots = ((1 - beta2**number) / (1 - beta2)).sqrt().to(local)
         below = torch.sqrt(second, out=grads).div_(roots).add_(self.epsilon)

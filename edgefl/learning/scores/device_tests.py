@@ -10,6 +10,7 @@ from torch import Tensor
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.scores.tester import ModelTester
+from edgefl.learning.tensors import in_double
 from edgefl.rng import Streams
 
 
@@ -167,7 +168,7 @@ def _per_sample(
 
     def found(outputs: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:
         each = task.scores(outputs, y), task.loss(outputs, y, "none")
-        return each[0].double().cpu().numpy(), each[1].double().cpu().numpy()
+        return in_double(each[0]).cpu().numpy(), in_double(each[1]).cpu().numpy()
 
     blocks = tester.run(model, test, torch.from_numpy(rows).to(test.y.device), found)
     scores, losses = zip((np.zeros(0), np.zeros(0)), *blocks, strict=True)

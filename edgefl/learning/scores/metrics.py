@@ -9,6 +9,7 @@ from torch import Tensor
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.scores.tester import ModelTester
+from edgefl.learning.tensors import in_double
 
 Name = Literal["top5", "macro_f1", "auc", "perplexity"]
 BEST = 5
@@ -19,14 +20,14 @@ def measure(
     names: Sequence[Name], tester: ModelTester, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> dict[str, float]:
     """Compute metrics of a model [M + Q] on the test samples with these labels."""
-    blocks = tester.of_labels(model, test, labels, lambda outputs, y: (outputs.double(), y))
+    blocks = tester.of_labels(model, test, labels, lambda outputs, y: (in_double(outputs), y))
     logits, y = (torch.cat(column) for column in zip(*blocks, strict=True))
-    return {name: METRICS[name](logits, y) for name in names}
+    return {name: METRICS[name](logits, y.to(logits.device)) for name in names}
 
 
 def _top5(logits: Tensor, y: Tensor) -> float:
     """Return the share of samples with their label among the five largest logits [n, C], C > 5."""
-    return float((logits.topk(BEST, dim=1).indices == y[:, None]).any(1).double().mean())
+    return float((logits.topk(BEST, dim=1).indices == y[:, None]).any(1).sum()) / len(y)
 
 
 def _macro_f1(logits: Tensor, y: Tensor) -> float:
@@ -51,7 +52,7 @@ def _auc(logits: Tensor, y: Tensor) -> float:
         if not negatives:
             return float("nan")
         _, place, count = torch.unique(outputs[:, label], return_inverse=True, return_counts=True)
-        ends = count.cumsum(0).double()
+        ends = in_double(count.cumsum(0))
         ranks = (ends - (count - 1) / 2)[place]  # mean rank of equal outputs, from 1
         area = float(ranks[mine].sum()) - positives * (positives + 1) / 2
         areas.append(area / (positives * negatives))

@@ -8,7 +8,7 @@ import numpy as np
 
 from edgefl.config.component import Component
 from edgefl.learning.datasets import Data
-from edgefl.learning.tensors import Tensor
+from edgefl.learning.tensors import Tensor, in_double
 
 __all__ = ["Task"]
 
@@ -66,7 +66,7 @@ class Task(Component):
 
     def total(self, outputs: Tensor, y: Tensor) -> float:
         """Compute the sum of the samples' scores."""
-        return float(self.scores(outputs, y).double().sum())
+        return float(in_double(self.scores(outputs, y)).sum())
 
     def further(self, loss: float) -> Mapping[str, float]:
         """Return the values of `columns`, given the mean loss on the test data."""

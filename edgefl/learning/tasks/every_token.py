@@ -9,7 +9,7 @@ import numpy as np
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Task
-from edgefl.learning.tensors import Tensor
+from edgefl.learning.tensors import Tensor, in_double
 
 
 class EveryToken(Task):
@@ -52,7 +52,7 @@ class EveryToken(Task):
         return each.unflatten(0, y.shape).mean(1)
 
     def scores(self, outputs: Tensor, y: Tensor) -> Tensor:
-        return (outputs.argmax(-1) == y).double().mean(1)
+        return in_double(outputs.argmax(-1) == y).mean(1)
 
     def further(self, loss: float) -> Mapping[str, float]:
         return {"perplexity": math.exp(min(loss, 700.0))}  # exp of more overflows

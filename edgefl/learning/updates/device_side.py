@@ -22,6 +22,7 @@ from edgefl.learning.local.handed import NOTES, OWN, Handed
 from edgefl.learning.local.local_task import LocalTask, Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.tensors import in_double
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.privacy_account import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
@@ -188,7 +189,7 @@ class DeviceSide:
         """Return each device's work, for the tables."""
         models, count = trained.models, len(trained.ids)
         scalars = {
-            name: note.double().cpu().numpy() for notes in trained.notes for name, note in notes.items()
+            name: in_double(note).cpu().numpy() for notes in trained.notes for name, note in notes.items()
         }
         account, after = self._release.columns(trained.ids, models.steps > 0)
         assert trained.batches is not None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
+from edgefl.learning.tensors import in_double
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 
 if TYPE_CHECKING:
@@ -123,17 +124,17 @@ class Similarity(WarmStart):
         gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])
         mu = torch.softmax(-self.scale_for([*gradients, gradient]) * distances, dim=0).tolist()
-        model = torch.zeros_like(current, dtype=torch.float64)
+        model = in_double(torch.zeros_like(current))
         for z, weight in zip(comparable, mu, strict=True):
-            model.add_(z.model, alpha=weight)
+            model.add_(z.model.to(model.device), alpha=weight)
         weights = {z.session: weight for z, weight in zip(comparable, mu, strict=True)}
-        return OpeningModel(model.to(current.dtype), weights)
+        return OpeningModel(model.to(current), weights)
 
     def between(self, gradient: Tensor, other: Tensor) -> Tensor:
         """Compute the distance [] of two gradients [M], in float64."""
         import torch
 
-        gradient, other = gradient.double(), other.double()
+        gradient, other = in_double(gradient), in_double(other)
         if self.distance == "cosine":
             return 1 - torch.cosine_similarity(gradient, other, dim=0)
         if self.distance == "unit_tensors":

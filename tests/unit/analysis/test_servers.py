@@ -53,7 +53,7 @@ def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> N
     assert "Rounds to" not in text
     assert "First 10 rounds" not in text
     said = " ".join(comparison.notes)
-    assert "rounds.server: buffers fedbuff (buffer 10), waits synchronous" in said
+    assert "rounds.server: buffers fedbuff, waits synchronous" in said
     assert "buffers needs 2.0 times the time of waits" in " ".join(comparison.verdicts)
 
 

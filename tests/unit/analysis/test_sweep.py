@@ -88,7 +88,7 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
     assert set(table.loc["slow", "joules_to_target_mean"]) == {10}
     names = [f"{series}, {value}" for series in ("ours", "slow") for value in (20, 100, 200)]
     assert list(headline(found).index) == names
-    assert (root / "sweep.tex").read_text().count(r"\\") == 1 + 6
+    assert (root / "target-0.5" / "sweep.tex").read_text().count(r"\\") == 1 + 6
     for figure in found.figures:
         assert figure.with_suffix(".pdf").read_bytes().startswith(b"%PDF")
         assert Image.open(figure).width == round(WIDTH_INCH * COLUMN_DPI)
@@ -260,5 +260,18 @@ def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
         return path.parent
 
     assert grid_key(load_settings(root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
+    follows = root("follows", [{"x_hz": 1.0}, {"x_hz": 2.0}])
+    for file in follows.rglob("scenario.yaml"):  # a default that follows the axis
+        x_hz = yaml.safe_load(file.read_text())["radio"]["x_hz"]
+        file.write_text(yaml.safe_dump({"radio": {"x_hz": x_hz, "power_w": 2 * x_hz}}))
+    assert grid_key(load_settings(follows)) == "radio.x_hz"
     assert grid_key(load_settings(root("words", [{"preset": "nr"}, {"preset": "journal"}]))) is None
     assert grid_key(load_settings(root("two", [{"x_hz": 1.0, "y": 1}, {"x_hz": 2.0, "y": 2}]))) is None
+
+
+def test_another_target_leaves_the_files_of_the_study_alone(write_run: Write) -> None:
+    root = study(write_run)
+    assert sweep(root, keys=["bandwidth_hz"]).out == root
+    before = {file: file.read_bytes() for file in root.glob("sweep*")}
+    assert sweep(root, keys=["bandwidth_hz"], target=0.5).out == root / "target-0.5"
+    assert {file: file.read_bytes() for file in root.glob("sweep*")} == before

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare
+from edgefl.analysis.measures.verdicts import two_digits
 from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
 
@@ -69,9 +70,34 @@ def test_one_seed_has_no_interval(write_run: Write) -> None:
 def test_a_missed_target_is_a_bound(write_run: Write) -> None:
     runs = {"ours": [(10.0, 5.0, 0.9)] * 2, "b": [(20.0, 5.0, 0.5)] * 2}
     assert verdicts(write_run, runs)[1] == (
-        "b misses 80 % accuracy in 2 of 2 sessions, ours in 0; it needs more than 2.0 times the time of ours and more"
-        " than 1.0 times the energy."
+        "b misses 80 % accuracy in 2 of 2 sessions, ours in 0; it needs more than 2.0 times the time of ours."
     )
+
+
+@pytest.mark.parametrize(
+    ("time_s", "energy_j", "says"),
+    [
+        (20.0, 10.0, "it needs more than 2.0 times the time of ours and more than 2.0 times the energy."),
+        (5.0, 10.0, "it needs more than 2.0 times the energy of ours."),
+        (5.0, 2.0, "give a lower target to compare their costs."),
+    ],
+)
+def test_a_bound_that_compares_nothing_is_left_out(
+    write_run: Write, time_s: float, energy_j: float, says: str
+) -> None:
+    """More than half the time of another variant may be less than its time, or more."""
+    runs = {"ours": [(10.0, 5.0, 0.9)], "b": [(time_s, energy_j, 0.5)]}
+    said = verdicts(write_run, runs)[1]
+    assert said.startswith("b misses 80 % accuracy in 1 of 1 session, ours in 0")
+    assert said.endswith(says)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"),
+    [(0.998, "1.0"), (1.04, "1.0"), (0.0996, "0.10"), (0.994, "0.99"), (9.97, "10"), (99.7, "100")],
+)
+def test_a_ratio_has_two_digits_after_rounding_too(ratio: float, text: str) -> None:
+    assert two_digits(ratio) == text
 
 
 def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:

@@ -28,6 +28,16 @@ def test_paragraphs_are_filled_anew_and_blank_lines_stay() -> None:
     ]
 
 
+def test_a_point_that_was_broken_is_filled_below_its_text() -> None:
+    lines = ["- One point, whose text was broken", "  elsewhere, and goes on.", "- Another."]
+    assert list(folded(lines, WIDTH)) == [
+        "- One point, whose text was broken",
+        "  elsewhere, and goes on.",
+        "- Another.",
+    ]
+    assert list(folded(["- One point,", "  short."], WIDTH)) == ["- One point, short."]
+
+
 def test_words_stay_and_nothing_is_wider() -> None:
     text = "  key: " + "word " * 40 + "(>= 0, default 1e-05)"
     found = list(folded([text], WIDTH))

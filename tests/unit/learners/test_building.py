@@ -40,13 +40,19 @@ def test_a_name_is_a_device(name: str, device: str) -> None:
         (0, "cuda:1", "finds no CUDA device here"),
         (1, "cuda:1", "this machine has cuda:0; choose"),
         (3, "cuda:3", "this machine has cuda:0 to cuda:2"),
-        (1, "mps", "float64, which Apple's GPUs lack; use --device cpu"),
-        (1, "cpu:0", "choose auto, cpu, cuda or cuda:N"),
-        (1, "cuda:", "choose auto, cpu, cuda or cuda:N"),
-        (1, "cuda:x", "choose auto, cpu, cuda or cuda:N"),
+        (1, "mps", "finds no GPU of Apple's here; use --device cpu or auto"),
+        (1, "mps:0", "choose auto, cpu, cuda, cuda:N or mps"),
+        (1, "cpu:0", "choose auto, cpu, cuda, cuda:N or mps"),
+        (1, "cuda:", "choose auto, cpu, cuda, cuda:N or mps"),
+        (1, "cuda:x", "choose auto, cpu, cuda, cuda:N or mps"),
     ],
     indirect=["cards"],
 )
 def test_a_device_that_is_not_there_is_refused(name: str, says: str) -> None:
     with refused_at("", f"--device {name}: ", says):
         torch_device(name)
+
+
+def test_apples_gpu_is_a_device_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    assert torch_device("mps") == torch.device("mps")

@@ -39,6 +39,16 @@ def test_gymnasium_makes_it_by_name(name: str) -> None:
     check_env(made.unwrapped, skip_render_check=True)
 
 
+def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
+    """As with any decider that sets shares, they hold for a round, unless the scenario says otherwise."""
+    usual = {key: value for key, value in SMALL.items() if key != "radio"}
+    env = RoundEnv(usual)
+    assert env.reset(seed=1)[0].shape == (4, len(FEATURES))
+    env.close()
+    with refused_at("radio.sharing", "needs shares and powers that hold for a round", "set sharing: static"):
+        RoundEnv({**usual, "radio": {"sharing": "dynamic"}})
+
+
 def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
     env = RoundEnv(SMALL, controls=("who",), accuracy=0.0, seconds=1.0, joules=2.0)
     first, info = env.reset(seed=5)

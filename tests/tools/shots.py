@@ -1,0 +1,128 @@
+"""Photograph what people see: terminal, notebook, report and site, on a desk and a phone, by day and by night.
+
+`make shots` writes runs/shots/NAME-WIDTH-LOOK.png. A page that is wider than its screen is an error.
+"""
+
+import html
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import edgefl
+from tests.tools import chromium
+
+SCENARIO = {
+    "name": "first",
+    "devices": {"count": 12},
+    "radio": {"bandwidth_hz": 10.0e6},
+    "sessions": {"name": "schedule", "count": 2, "rounds": 8},
+    "learning": {
+        "dataset": "digits",
+        "partition": {"name": "dirichlet", "alpha": 0.5},
+        "model": "logistic",
+        "local": {"batch": 32, "lr": 0.01},
+    },
+}
+COMMANDS = (
+    ["--help"],
+    ["compare", "study", "--target", "0.7"],
+    ["costs", "run"],
+    ["describe", "radio.bandwidth_hz"],
+)
+SITE = ("index.html", "first-hour/index.html", "energy/index.html", "reference-python/index.html")
+WIDTHS, LONGEST = (1280, 390), 2600  # px
+READY = "<body data-ready='true' style='font-family: system-ui, sans-serif; margin: 1rem'>"
+HEAD = (
+    "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
+    "<meta name='color-scheme' content='light dark'>"
+)
+
+
+def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
+    """Make the pages, and a picture of each."""
+    out.mkdir(parents=True, exist_ok=True)
+    seen = _answers(out)
+    pages = {"terminal": _terminal(out), "notebook": _notebook(seen), "report": seen[0].report()}
+    files = {name: page if isinstance(page, Path) else out / f"{name}.html" for name, page in pages.items()}
+    for name, page in pages.items():
+        if not isinstance(page, Path):
+            files[name].write_text(f"{HEAD}{READY}{page}", encoding="utf-8")
+    files |= {
+        f"site-{Path(page).parent.name or 'index'}": site / page for page in SITE if (site / page).exists()
+    }
+    wide = [shot for name, file in files.items() for shot in _shots(name, file, out)]
+    print("\n".join(wide) or f"{len(files)} pages in {out}")
+    sys.exit(bool(wide))
+
+
+def _answers(out: Path) -> tuple[edgefl.Results, edgefl.StudyResults]:
+    """Return a run and a study, made on the first call."""
+    run, study = out / "run", out / "study"
+    if not run.exists():
+        edgefl.simulate(SCENARIO, run, device="cpu")
+    variants = {
+        "narrow": {"radio.bandwidth_hz": 5.0e6},
+        "wide": None,
+        "fedprox": {"learning.algorithm": "fedprox"},
+    }
+    return edgefl.Results(run), edgefl.study(SCENARIO, variants, seeds=[1, 2, 3], out=study, device="cpu")
+
+
+def _terminal(out: Path) -> str:
+    """Return what commands print on a terminal of 80 columns."""
+    console = Console(record=True, width=80, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
+    told = {**os.environ, "COLUMNS": "80", "FORCE_COLOR": "1"}
+    for command in COMMANDS:
+        console.print(f"$ edgefl {' '.join(command)}", style="bold", highlight=False)
+        program = "from edgefl.commands.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", program, *command],
+            cwd=out,
+            env=told,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        console.print(Text.from_ansi(done.stdout))
+    page = console.export_html(inline_styles=True, code_format="<pre style='overflow-x: auto'>{code}</pre>")
+    return page
+
+
+def _notebook(seen: tuple[edgefl.Results, edgefl.StudyResults]) -> str:
+    """Return what cells with these values show."""
+    shown = {
+        "results": seen[0],
+        "study": seen[1],
+        "edgefl.compare(study)": edgefl.compare(seen[1]),
+        "edgefl.costs(results)": edgefl.costs(seen[0]),
+        "edgefl.load_scenario(...)": edgefl.load_scenario(SCENARIO),
+    }
+    return "".join(
+        f"<pre>In: {html.escape(code)}</pre>{value._repr_html_()}<hr>" for code, value in shown.items()
+    )
+
+
+def _shots(name: str, file: Path, out: Path) -> list[str]:
+    """Take the pictures of a page; return complaints about those wider than their screen."""
+    wide = []
+    with chromium.browser() as page:
+        for width in WIDTHS:
+            for dark in (False, True):
+                page.open(file, width, dark=dark, ready="document.readyState === 'complete'")
+                across, down = page.js(
+                    "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+                )
+                target = out / f"{name}-{width}-{'dark' if dark else 'light'}.png"
+                page.picture(target, width, min(down, LONGEST))
+                if across > width:
+                    wide.append(f"{target}: {across} px wide")
+    return wide
+
+
+if __name__ == "__main__":
+    typer.run(main)
