@@ -38,8 +38,6 @@ def study(
 
     A study with a question gets further seeds until it is answered, or its budget is spent.
 
-    In a script, call it below `if __name__ == "__main__":`, as Python requires where processes are started.
-
     Args:
         base: a study file; or a scenario (object, file or dict), which needs `variants`.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.

@@ -13,8 +13,8 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -145,9 +145,22 @@ def _start(work: Work[T]) -> _Worker[T]:
     ours, theirs = multiprocessing.Pipe()
     start = (_FORKS or multiprocessing.get_context("spawn")).Process
     process = start(target=_serve, args=(theirs, work, dict(os.environ)))
-    process.start()
+    with _without_script():
+        process.start()
     theirs.close()  # a second owner of that end would hide the worker's death
     return _Worker(process, ours)
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Hide the file of the calling script: a worker needs nothing from it, and would execute it, study and all."""
+    main = vars(sys.modules["__main__"])
+    hidden = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main.update(dict.fromkeys(hidden))
+    try:
+        yield
+    finally:
+        main.update(hidden)
 
 
 def _end(workers: Sequence[_Worker[Any]]) -> None:

@@ -1,5 +1,6 @@
 """Tasks side by side: order, reports, failures, dead processes."""
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -76,3 +77,19 @@ def test_an_error_of_the_caller_ends_the_work(work: Callable[..., None]) -> None
     with pytest.raises(RuntimeError, match="enough"):
         side_by_side(InOrder(list("abcdef")), work, 1, reported=lambda task, told: None, ended=ended)
     assert ends == ["a"]
+
+
+def test_workers_do_not_execute_the_script_that_starts_them(tmp_path: Path) -> None:
+    (tmp_path / "some_work.py").write_text(WORK)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "print('executed')\n"
+        "from edgefl.studies.workers import InOrder, side_by_side\n"
+        "from some_work import work\n"
+        "side_by_side(InOrder(['a', 'b']), work, 1, reported=print, ended=print)\n"
+        "print(__file__)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+    expected = ["executed", *(f"{task} {task} {when}" for task in "ab" for when in ("begins", "ends"))]
+    lines = [*expected[:3], "a None", *expected[3:], "b None", str(script)]
+    assert (done.stdout.splitlines(), done.stderr) == (lines, "")
