@@ -156,6 +156,8 @@ def _message(
 ) -> str:
     parent = _model_at(model, place[:-1])
     if error["type"] == "extra_forbidden":
+        if named := _named(model, place[:-1]):
+            return f"unknown key{named}"
         if parent and place[-1] in parent.__class_vars__:
             own = f", or inherit from {parent.__name__}" if issubclass(parent, Component) else ""
             return f"is now a constant, {getattr(parent, place[-1])}: leave it out{own}"
@@ -172,7 +174,7 @@ def _message(
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
     if error["type"] != "strict":  # whose message has the value already
-        remedy = _remedy(error, _model_at(model, place)) or unit_slip(place, error)
+        remedy = _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error)
         text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"
 
@@ -240,6 +242,14 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
         return False
     parent = _model_at(model, place[:-2])
     return parent is not None and place[-2] in parent.model_fields and _model_at(model, place[:-1]) is None
+
+
+def _named(model: type[BaseModel] | None, place: Place) -> str:
+    """Suggest a name if a place of a mapping from names to sections holds a section's own key; '' if it does not."""
+    item = _model_at(model, place)
+    if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
+        return ""
+    return f"; a name is missing: write {dotted(place[:-1])}: {{NAME: {{{place[-1]}: ...}}}}"
 
 
 def _remedy(error: Mapping[str, Any], wanted: type[BaseModel] | None) -> str:

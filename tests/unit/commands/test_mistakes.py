@@ -38,6 +38,9 @@ unknown section | radio: | radoi: | 6 | radoi: unknown key: did you mean 'radio'
 a key of another section | seed: 1 | bandwidth_hz: 1.0e+6 | 2 | unknown key here; write radio.bandwidth_hz
 a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (fedprox, moon)
 a key of devices |   model: logistic\n |   model: logistic\n  clock_hz: 1.0e+9\n | 11 | learning.clock_hz: unknown key here; write devices.clock_hz
+a shape without a name | radio: | areas: {geojson: {path: town.geojson}}\nradio: | 6 | areas.geojson.path: unknown key; a name is missing: write areas: {NAME: {geojson: ...}}
+a file for a shape | radio: | areas:\n  geojson: town.geojson\nradio: | 7 | areas.geojson: must be a mapping of keys to values, got 'town.geojson'; a name is missing: write areas: {NAME:
+a class without a name |   count: 4\n |   count: 4\n  classes: {share: 0.5}\n | 5 | devices.classes.share: must be a mapping of keys to values, got 0.5; a name is missing: write
 megahertz | 20.0e+6 | 20 | 7 | must be >= 100000, got 20: 20 MHz is 20.0e+6
 a number with its unit | 20.0e+6 | 20 MHz | 7 | got '20 MHz': write 20.0e+6, without the unit
 another unit in the key | bandwidth_hz: 20.0e+6 | bandwidth_mhz: 20 | 7 | did you mean 'bandwidth_hz'?
