@@ -1,5 +1,6 @@
 """Studies from Python, as `edgefl study` runs them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -125,4 +126,9 @@ def _planned(
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(write(content), encoding="utf-8")
-        yield studies.plan(file, base=base.source)
+        try:
+            plan = studies.plan(file, base=base.source)
+        except EdgeflError as error:  # without a file that the caller never saw
+            text = re.sub(rf"{re.escape(str(file))}:(\d+ )?", "", str(error))
+            raise EdgeflError(text, error.place) from None
+        yield plan
