@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.html.series import label_of
 from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.measures.verdicts import stops
 from edgefl.analysis.page import inline
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
@@ -40,6 +41,8 @@ def summary(runs: Runs) -> list[str]:
             f"{len(runs.info)} runs: {', '.join(map(str, variants))}"
             + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
+        if len(variants) == 1:  # those of several are in the answer
+            sentences += stops(runs.info, runs.rounds, variants)
     return sentences
 
 
@@ -215,7 +218,8 @@ def _one(runs: Runs, run: Any) -> list[str]:
     sentences = [
         f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training "
         f"rounds take {time_text(run.simulated_s)} of simulated time and {energy_text(joules)} of the "
-        f"devices' energy; the median round takes {time_text(training['latency_s'].median())}."
+        f"devices' energy; the median round takes {time_text(training['latency_s'].median())}.",
+        *([f"How it ended: {run.stopped}."] if run.stopped else []),
     ]
     known = training.dropna(subset=["accuracy"]).sort_values("end_s")
     if len(known):

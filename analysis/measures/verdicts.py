@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
+from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
@@ -19,6 +20,8 @@ RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that
 NO_INTERVAL = "one seed, so no interval"
 OVER_FIRST = f"over the first {FIRST_ROUNDS} rounds of a session"
 ALIKE = 0.01  # of accuracy: smaller differences are named together
+# part of run.json's `stopped` in which seeds differ
+WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
 LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
 
 
@@ -60,6 +63,23 @@ class Versus:
         if self.energy.decided:
             return f"{first}; {self.subject} needs {_times(self.energy.mean)} the energy ({_interval(self.energy)})."
         return f"{first}, nor in energy ({_around(self.energy)})."
+
+
+def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> list[str]:
+    """Return how `stop` ended the runs, a sentence per variant: each reason, with the rounds of its runs."""
+    ended = info[info["stopped"] != ""]
+    reasons = ended["stopped"].str.replace(WHEN_STOPPED, "", regex=True)
+    sentences = []
+    for variant in variants:
+        some, told = ended[ended["variant"] == variant], []
+        for reason, runs in some.groupby(reasons, sort=False):
+            lengths = [len(training_rounds(of_run(rounds, run))) for run in runs.itertuples()]
+            few, most = min(lengths), max(lengths)
+            after = f"{few:,} to {count_of(most, 'round')}" if few < most else count_of(most, "round")
+            told.append(f"{reason} (after {after}, {count_of(len(runs), 'seed')})")
+        if told:
+            sentences.append(f"{variant}: {'; '.join(told)}.")
+    return sentences
 
 
 def ratios(

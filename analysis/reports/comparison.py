@@ -23,7 +23,7 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, usable
-from edgefl.analysis.measures.verdicts import ratios, verdicts
+from edgefl.analysis.measures.verdicts import ratios, stops, verdicts
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
@@ -154,7 +154,10 @@ def compare(
         scope=scope,
         trained=trained,
         clock=clock,
-        verdicts=verdicts(detail, found, base, goal, by_rounds=not several),
+        verdicts=(
+            *verdicts(detail, found, base, goal, by_rounds=not several),
+            *stops(both.info[both.info["seed"].isin(both.seeds)], rounds, variants),
+        ),
         by_rounds=not several,
         notes=tuple(notes),
         runs=given,

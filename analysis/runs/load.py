@@ -34,7 +34,7 @@ class Runs:
             the run), devices_recorded (rows of devices.csv: of all rounds, of none, or of every n-th), payload_bits
             (of one model transfer, NaN if unknown), place (the variant's rank for sorting: as in the study's file or,
             with several folders, in their order), score (of its models: accuracy, or another task's, whose columns
-            appear twice, also as accuracy).
+            appear twice, also as accuracy), stopped (how `stop` ended the run, empty without it).
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.

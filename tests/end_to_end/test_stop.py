@@ -7,6 +7,8 @@ import pytest
 
 import edgefl
 from edgefl import Results
+from edgefl.analysis.html.words import summary
+from edgefl.analysis.runs.load import load_runs
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
 
@@ -73,6 +75,7 @@ def test_a_run_that_does_not_get_there_is_the_run_without_it(whole: Results, tmp
     run = stopped(tmp_path, {"accuracy": 1.0})
     assert (run / "rounds.csv").read_bytes() == (whole / "rounds.csv").read_bytes()
     assert run.info["stopped"] == "not stopped by its scores"
+    assert "How it ended: not stopped by its scores." in summary(load_runs(run))
     assert "stopped" not in whole.info
 
 

@@ -160,3 +160,25 @@ def test_a_unit_stands_beside_its_values_and_not_in_the_name() -> None:
         "lr",
         "count",
     ]
+
+
+def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -> None:
+    at = "(round 2 of session 1, after 2 s)"  # differs by seed, so only the reason is told
+    runs = [
+        ("ours", 1, 2, f"accuracy 0.8 reached {at}"),
+        ("ours", 2, 3, "accuracy 0.8 reached (round 3 of session 1, after 3 s)"),
+        ("b", 1, 2, f"no progress in 5 tests {at}"),
+        ("b", 2, 4, "not stopped by its scores"),
+        ("c", 1, 1, "accuracy 0.8 reached in 2 cells, in the last after 9 s; 1 of 3 cells not stopped"),
+        ("c", 2, 1, None),
+    ]
+    for variant, seed, count, stopped in runs:
+        rounds = [{"session": 1, "round": one, "accuracy": 0.5} for one in range(1, count + 1)]
+        about = {"variant": variant, "seed": seed, "stopped": stopped, "reference": "ours"}
+        root = write_run(f"{variant}/{seed}", rounds, [{"session": 1}], **about)
+    found = compare(root.parents[1], target=0.8)
+    assert found.verdicts[-3:] == (
+        "ours: accuracy 0.8 reached (after 2 to 3 rounds, 2 seeds).",
+        "b: no progress in 5 tests (after 2 rounds, 1 seed); not stopped by its scores (after 4 rounds, 1 seed).",
+        "c: accuracy 0.8 reached in 2 cells; 1 of 3 cells not stopped (after 1 round, 1 seed).",
+    )
