@@ -40,7 +40,7 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue from a slot boundary at a mean SNR; return the last bit's boundary, or None if after `until`.
+        """Continue from a slot boundary at a mean SNR; return when the last bit arrives, or None if after `until`.
 
         Args:
             slot: not before the last one; the slots up to it carried what the previous SNR allowed.

@@ -153,7 +153,7 @@ class PagedFading(LinkDraws):
 
 
 def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
-    """Draw the missing pages of links, given by their indices, those that are alike together."""
+    """Draw the missing pages of links, given by their indices; links that are alike are drawn together."""
     missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
     together: dict[Hashable, list[tuple[PagedFading, int]]] = {}
     for place in missing.values():

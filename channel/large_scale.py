@@ -88,7 +88,7 @@ class LargeScale:
             shadowing_std_db: deviation in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites, or None if sites are independent.
             los_common: common part of their line of sight, likewise.
-            wraparound: of the sites' layout; None without wrap-around.
+            wraparound: that of the sites' layout; None without wrap-around.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -257,7 +257,7 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances are longer than the model's range and take its last loss."""
+        """Return [n] whether links of these 2D distances exceed the model's range and take the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
@@ -295,7 +295,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return by how many standard deviations places are in sight (negative: not), or None if all or none are."""
+        """Return the margin of sight in standard deviations (negative: out of sight), or None if all or none are."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

@@ -116,15 +116,15 @@ class SharedBand:
             id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
             fading: of its link.
-            most_snr: mean SNR on a resource block that power control allows, > 0; unused without blocks.
-            widest: part of the band that its radio takes, above 0 to 1; unused without blocks.
-            neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
+            most_snr: highest mean SNR on a resource block that power control allows, > 0; unused without blocks.
+            widest: largest part of the band that its radio can use, above 0 to 1; unused without blocks.
+            neighbours: power over noise of one share of the other transmitters, >= 0, with power `full`; with
                 `per_resource_block` it is constant and belongs in the snr.
             background: True for background traffic, for schedulers that distinguish it.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, a flow that ends before it has not been
-                returned by `settle`, or the transfer would not end even if alone.
+                returned by `settle`, or the transfer would not end even alone in the band.
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")

@@ -31,7 +31,7 @@ AUTO_SLOTS = 4000
 # ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
 AUTO_COHERENCE_TIMES = 50
 
-# Most blocks read at a time; results do not depend on it.
+# Maximum number of blocks read at a time; results do not depend on it.
 CHUNK_BLOCKS = 8
 
 # Numbers of the random streams of renewal
