@@ -68,13 +68,13 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: number of shares that each other site sends at once, each with full power: one number, or
+            neighbours: number of shares that every other site sends at once, each with full power: one number, or
                 [devices]. With interference by slot, this SNR does not include interference.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with noise that includes the mean interference of this number of shares at each other site."""
+        """Return `snr` with the mean interference of `neighbours` shares from every other site in the noise."""
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
@@ -162,7 +162,7 @@ class Budget:
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices, cells] the power of each other site over the noise, while it sends."""
+        """Return [devices, cells] the power of every other site over the noise, while it sends."""
         assert state.of_cells is not None  # with a load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
@@ -195,7 +195,7 @@ class Budget:
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
-        """Return [devices] the interference of one full-power share at each other site, over the downlink's noise."""
+        """Return [devices] the interference of a full-power share from every other site over downlink noise."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w

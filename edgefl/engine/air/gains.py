@@ -14,7 +14,7 @@ from edgefl.engine.air.measurements import Survey
 from edgefl.engine.derived import Derived
 
 RoundKey = tuple[int, str, int]  # session, phase, round
-_BY_ROUND = "these gains are no function of the place"
+_BY_ROUND = "these gains are not a function of the place"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LargeScaleState:
     key: RoundKey | None = None  # identifies the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
     everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
-    # fraction of each link's power that arrives in line of sight, if it matters; None stands for all of it
+    # fraction of each link's power that arrives in line of sight, if it matters; None means all of it
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":

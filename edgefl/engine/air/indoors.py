@@ -190,7 +190,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains without it."""
+    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains that it wraps."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains
