@@ -15,7 +15,7 @@ LONGEST = 10  # pieces of text in a <time>
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     return head.root == "gpx"
 
 

@@ -35,7 +35,7 @@ REMEDY = "write a number, 12.5 for example"
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so is a table with a header, or has T-Drive's columns."""
+    """Return whether a file with this beginning is a table with a header, or has T-Drive's columns."""
     if not head.lines or head.is_xml or head.binary:
         return False
     cells = re.split(r"[,;\t]", head.lines[0])
