@@ -42,7 +42,7 @@ class _Streets(Protocol):
         """Return the map of the streets that are open to a mode of travel."""
 
     def drawn(self) -> list[list[list[float]]]:
-        """Return the corners of each street, m."""
+        """Return the corners of each street, in m."""
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:

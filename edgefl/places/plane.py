@@ -18,8 +18,8 @@ def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float]
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
     They do if all are in the range of degrees, and several lie within SMALLEST_M of each other, away from [0, 0].
-    In degrees this is a town or a region; in metres nothing could move there. A single place is no sign, unless its
-    numbers are those of the origin.
+    In degrees this is a town or a region; in metres nothing could move there. A single place proves nothing, unless
+    its numbers are those of the origin.
     """
     points = np.asarray(places, dtype=float).reshape(-1, 2)
     if not len(points):

@@ -71,7 +71,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield name and attributes of each element of a network.
 
     Raises:
-        EdgeflError: the file is no network, or too large; names the remedy.
+        EdgeflError: the file is not a network, or too large; names the remedy.
     """
     read: list[tuple[str, Mapping[str, str]]] = []
     parser = expat.ParserCreate()
@@ -81,7 +81,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
         if first and read and read[0][0] != "net":
             how = {"osm": "convert it with netconvert --osm-files", "xodr": "convert it with netconvert"}
             remedy = how.get(read[0][0], "give a network of netconvert or netgenerate")
-            raise EdgeflError(f"{path}: <{read[0][0]}> is no SUMO network; {remedy}")
+            raise EdgeflError(f"{path}: <{read[0][0]}> is not a SUMO network; {remedy}")
         first &= not read
         yield from read
         read.clear()
