@@ -311,7 +311,7 @@ class Stage(Protocol):
 
 
 class WeighingStage(Stage, Protocol):
-    """A stage that takes weights of updates, which it needs with a server that weights them."""
+    """A stage that accepts weights of updates; a server that weights updates needs such a stage."""
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         """As `Stage`; with weights the model moves by their sum of weight x share of the round's data x change."""

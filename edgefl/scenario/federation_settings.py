@@ -19,7 +19,7 @@ from edgefl.learning.settings import LearningSettings
 TASKS = ("learning", "workload")
 # sections of a scenario that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
-# keys of `rounds` about the one world
+# keys of `rounds` about the common world
 OF_ALL = ("movement_tick_s", "max_wait_s")
 SNAPSHOTS = "snapshots"  # a folder in every run directory
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
