@@ -89,7 +89,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @cached_property
     def rows(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Block of slots -> row [n] of each flow in a table of what it reaches there; -1 before it is computed."""
+        """Block of slots -> row [n] of each flow in the table of its results there; -1 before they are computed."""
         return {}
 
     @cached_property

@@ -14,11 +14,11 @@ from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order,
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# Slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; the
-# latter are a multiple of every look. A scheduler that decides in every slot looks ahead slot by slot, so that a look
-# which a new flow voids costs as much as its slots
+# Slots of the first look-ahead, which doubles while no flow ends, up to the slots of fading that are read at once;
+# the latter are a multiple of every look-ahead. With a scheduler that decides in every slot, the look-ahead goes slot
+# by slot, so one that a new flow voids costs as much as its slots
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
-# Served slots of a look ahead that are computed first, as most looks end there
+# Served slots of a look-ahead that are computed first, as most looks end there
 FIRST_SERVED = 8
 
 
@@ -45,7 +45,7 @@ class _Look:
 
 @dataclass
 class _Table:
-    """What flows reach in the served slots of a block, [rows, numbers, slots]; there is room for rows to come."""
+    """Results of flows in the served slots of a block, [rows, numbers, slots], with room for more rows."""
 
     rows: FloatArray
     used: int = 0
@@ -197,7 +197,7 @@ class BlockRules(BandRules):
         return link, usable_.astype(np.int64)
 
     def _draw(self, flows: BandFlows, block: int) -> IntArray:
-        """Compute what flows reach in the served slots of a block of MOST_AT_ONCE; return their rows in its table."""
+        """Compute flows' results in the served slots of a block of MOST_AT_ONCE; return their rows in its table."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)

@@ -30,8 +30,8 @@ class LargeScale:
     unchanged. Both are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
-      beyond the model's range is not received: its gain is -inf in `gain_db`. A link that a place still has to such a
-      site takes the loss at the end of the range (`is_beyond`).
+      beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a
+      site, the link takes the loss at the end of the range (`is_beyond`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where it has a kink or

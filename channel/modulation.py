@@ -79,7 +79,7 @@ def snr_needed_over_parts(
 
 @dataclass(frozen=True)
 class Steps:
-    """Rates of the CQI table times layers: the highest that a slot's SNR allows, and 0 below the lowest.
+    """Rates of the CQI table times layers: the highest rate that a slot's SNR allows, or 0 if it allows none.
 
     Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
     15 needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts

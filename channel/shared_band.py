@@ -45,9 +45,9 @@ class SharedBand:
     Fading is a function of link and slot, so looking ahead costs no randomness. Results are the same bit for bit,
     no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
-    Other transmitters behave like this one: power `full` is the full power in each share, so while K shares are in
-    use here K are in use there, and snr is 1 / (1 + K neighbours) of its value without them. A transmitter that is
-    heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
+    Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
+    in use here, K are in use there, and snr falls by a factor of 1 + K neighbours. A transmitter that
+    is heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
     there is K times what it would be with the power spread over the whole band.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.

@@ -20,7 +20,7 @@ _NEWTON_STEPS = 50
 
 @dataclass(frozen=True)
 class MinMaxLatency(Scheduler):
-    """Shares with which all flows are expected to finish together; this minimises the latest finish.
+    """Shares with which all flows are expected to finish together; this minimises the latest finishing time.
 
     With Z_k bits left and rate_k(b) the mean rate on a share b, all T W rate_k(b_k) = Z_k and sum b_k = 1.
     With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power it is
