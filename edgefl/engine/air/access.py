@@ -23,7 +23,7 @@ class AccessSettings(Section):
         ge=0,
         le=60,
         description="random access and RRC setup of a device without a connection: at its first transfer, after its"
-        " release (devices.power.release_s), a failed link, or a time switched off",
+        " release (devices.power.release_s), a failed link, or being switched off",
     )
     grant_s: float = Field(
         0.0, ge=0, le=10, description="scheduling request and grant before the upload of a connected device"

@@ -50,7 +50,7 @@ class LargeScaleState:
 
 
 class LargeScaleGains:
-    """Path loss and shadowing as a gain in dB, negative; all but `of_round` only if it is a function of the place.
+    """Path loss and shadowing as a gain in dB, negative; if it is not a function of the place, only `of_round` works.
 
     Attributes:
         clamped: number of links shorter than the minimum distance; they have the path loss of that distance.

@@ -71,7 +71,7 @@ class RadioSettings(Section):
         le=1,
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
         " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
-        " interference: slot, one device of each other cell also transmits in this fraction of slots, by the"
+        " interference: slot, one device in every other cell also transmits in this fraction of slots, by the"
         " uplink's power rule, on as large a part of the band as the link",
     )
     interference: Literal["mean", "slot"] = Field(

@@ -63,7 +63,7 @@ class Ledger:
         np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
 
     def circuits(self) -> dict[str, FloatArray]:
-        """Return a further column [devices] if radios have circuits beside the amplifier; transmit_j includes it."""
+        """Return a further column [devices] if radios have circuits besides the amplifier; transmit_j includes it."""
         return {"circuit_j": self._circuit_j}
 
     def stalls(self) -> dict[str, FloatArray]:

@@ -15,7 +15,7 @@ POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two page
 
 
 def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
-    """Return the least memory of a round; transfers by renewal draw no fading."""
+    """Return the minimum memory of a round; transfers by renewal draw no fading."""
     links = 0 if radio.sharing == "static" and radio.fidelity != "slot" else participants
     if radio.sharing == "static" and rounds.deadline_s is None:
         links = min(links, LINKS_AT_ONCE)

@@ -46,7 +46,7 @@ class Steps:
         return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
 
     def end_s(self, direction: Direction, from_s: float, bits: float) -> float:
-        """Return the time at which bits have moved, begun at from_s."""
+        """Return the time by which a number of bits has moved, from from_s on."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
         # without a rate here the bits moved stay the same up to the next row, which would have been found

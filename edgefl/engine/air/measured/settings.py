@@ -43,8 +43,8 @@ class MeasuredSettings(Section):
     also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells: `layout`
     must have as many. A table without the column `device` is about one device, and one without `cell` about one cell.
 
-    The unit of a rate ends its column's name: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
-    names other columns.
+    The name of a column of rates ends with their unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
+    `columns` names other columns.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
     rate R that takes Z / R, in whole slots. A device hands over when its cell changes. Its radio is on for the whole
