@@ -114,7 +114,7 @@ class Columns:
             columns: by role, a name or a number from 1; None: those that the scenario names.
 
         Raises:
-            EdgeflError: one is missing, or cannot be told from others.
+            EdgeflError: one is missing, or cannot be distinguished from others.
         """
         if "timestep_time" in names and not samples.wanted.columns:
             return cls._of_sumo(names, samples)
