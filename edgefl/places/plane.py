@@ -17,7 +17,7 @@ SMALLEST_M = 1.0  # width of places that can be in metres, unless they lie aroun
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
-    They do if all are in the range of degrees, and several lie within SMALLEST_M of each other, away from [0, 0].
+    They do if all are in the range of degrees, and several lie within SMALLEST_M of one another, away from [0, 0].
     In degrees this is a town or a region; in metres nothing could move there. A single place proves nothing, unless
     its numbers are those of the origin.
     """
