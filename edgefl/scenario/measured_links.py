@@ -23,7 +23,7 @@ def beside_measured_rates(s: Sections) -> Broken:
     if s.several:
         yield ("federations",), "several federations share a band", "leave them out"
     if s.energy_excess:
-        yield ("record", "energy_excess"), "least joules follow from a computed radio", "leave it out"
+        yield ("record", "energy_excess"), "minimum joules follow from a computed radio", "leave it out"
     changed = [
         *_changed(s.radio, RadioSettings(preset="journal"), ("radio",)),
         *(

@@ -1,4 +1,4 @@
-"""Compute the least memory that a scenario needs, before it is built.
+"""Compute the minimum memory that a scenario needs, before it is built.
 
 Only certain allocations are counted, so that no scenario that might fit is refused: a run that passes may still need
 several times as much.
