@@ -53,9 +53,9 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 class _Grid:
     """Points of all parts, `points` to a page, and how pages are filled in between points of the next coarser grid.
 
-    weights: of both neighbours, stds: of what is added, for points half way between known ones, the widest gap first;
-        none if points are independent.
-    correlation: of neighbouring points.
+    weights, stds: weight of both neighbours, and standard deviation of what is added, for points half way between
+        known ones, the widest gap first; none if points are independent.
+    correlation: correlation of neighbouring points.
     """
 
     points: int

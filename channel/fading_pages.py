@@ -75,7 +75,7 @@ class PagedFading(LinkDraws):
 
     Args:
         correlation: between consecutive slots; with 1 the fading never changes.
-        slots: of a page. points: of a page of each coarser grid. levels: number of grids.
+        slots: number in a page. points: number in a page of each coarser grid. levels: number of grids.
     """
 
     renews = True

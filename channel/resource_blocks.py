@@ -169,7 +169,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
 
     Args:
         most: [n, s] blocks that each flow can use.
-        blocks: to divide in each slot, one number or [s].
+        blocks: number to divide in each slot, one for all or [s].
         turn: [s] number of each slot among those that serve this direction.
 
     Returns:

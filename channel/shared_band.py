@@ -115,7 +115,7 @@ class SharedBand:
         Args:
             id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
-            fading: of its link.
+            fading: fading of its link.
             most_snr: highest mean SNR on a resource block that power control allows, > 0; unused without blocks.
             widest: largest part of the band that its radio can use, above 0 to 1; unused without blocks.
             neighbours: power over noise of one share of the other transmitters, >= 0, with power `full`; with

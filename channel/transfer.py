@@ -49,7 +49,7 @@ class Flow:
     Args:
         carrier: the link's share of the band.
         snr: linear mean SNR on that share, before fading, > 0.
-        fading: of the link; a static link is solved in closed form in every fidelity.
+        fading: fading of the link; a static link is solved in closed form in every fidelity.
         first_slot: n0, >= 0.
         direction: separates the random draws of renewal.
         fidelity: slot, renewal or auto.
