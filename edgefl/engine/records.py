@@ -171,7 +171,8 @@ class Position:
 class DeviceScore:
     """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: of the model that it downloads. accuracy_personal, loss_personal: of its personal model.
+    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: those of its personal
+    model.
     """
 
     session: int

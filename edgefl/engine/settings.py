@@ -269,7 +269,7 @@ class WorkloadSettings(Section):
 
 
 def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
-    """Raise if keys about circuits are given that the power model ignores."""
+    """Raise if the keys given include some about circuits that the power model ignores."""
     name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
     if ignored:
         raise ValueError(

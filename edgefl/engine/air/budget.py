@@ -113,7 +113,7 @@ class Budget:
         It follows from the path loss at the round's start and is held, like the share of the band.
 
         Args:
-            share: [devices] of the band.
+            share: [devices] share of the band.
         """
         return self._controlled(self.measured_loss_db(state), share, np.asarray(state.ids, dtype=np.intp))
 
@@ -179,7 +179,7 @@ class Budget:
         Args:
             power_db: [devices, cells] gains; a device belongs to the cell with its largest.
             loss_db: [devices] path loss to that cell, as measured.
-            share: of the band, above 0.
+            share: share of the band, above 0.
         """
         here = np.flatnonzero(np.isfinite(power_db).any(axis=1))
         of, gain = power_db[here].argmax(axis=1), db_to_linear(power_db[here, cell].astype(float))

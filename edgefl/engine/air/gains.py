@@ -85,12 +85,12 @@ class SpatialGains(LargeScaleGains):
     """Gains to the cells of any number of sites, with line of sight and shadowing as functions of the place.
 
     Args:
-        large_scales: of the sites, one per device height.
+        large_scales: gains of the sites, one object per device height.
         of: [devices] index into `large_scales`.
         interference: whether gains to other cells are needed.
         sectors: panels of the sites, each a cell, one per device height; None if every site is a single,
             omnidirectional cell.
-        antenna_gain_dbi: of sites without sectors.
+        antenna_gain_dbi: antenna gain of sites without sectors.
         sight: whether the share of a link's power in line of sight is needed.
     """
 

@@ -254,7 +254,7 @@ class Radio:
         there keep theirs. The missing part of a broadcast is sent by unicast.
 
         Args:
-            state: of the round that opened the link.
+            state: state of the round that opened the link.
             sent: number of shares that every other site sends at once.
         """
         places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m

@@ -298,7 +298,7 @@ class _Priced:
     `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 
     Attributes:
-        share: of the band, the best at that price.
+        share: share of the band, the best at that price.
         gain: logarithm of the watts that more time saves over the watts that it costs; it falls with time.
     """
 
