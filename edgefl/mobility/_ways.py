@@ -100,7 +100,8 @@ def cut_off(
     """Yield a note on each place without a way along streets to the others, for most people with a spot there.
 
     Args:
-        spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: of the places.
+        spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: names of the
+            places.
     """
     if streets.lost is None:
         return

@@ -92,9 +92,9 @@ class _Device(NamedTuple):
 class Columns:
     """The columns of a table, and the conversion of its rows to samples.
 
-    names: of all columns. t: number of the column of times. devices: the cells of each kind of device. alone: id of
-    the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: those of every kind in
-    every row, filled for one; a row without any id is a time step without devices.
+    names: names of all columns. t: number of the column of times. devices: the cells of each kind of device. alone:
+    id of the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: those of every kind
+    in every row, filled for one; a row without any id is a time step without devices.
     """
 
     names: Sequence[str]
