@@ -46,7 +46,7 @@ class LocalPlane:
     J. Geodesy 2011, equations (7) to (11) and (35). Scale 1 on the meridian, unlike UTM's 0.9996.
 
     Args:
-        lon_deg, lat_deg: of the origin [0, 0].
+        lon_deg, lat_deg: position of the origin [0, 0].
     """
 
     lon_deg: float
