@@ -306,7 +306,7 @@ class Stage(Protocol):
         """Test the global model; return None without training. Called only if the stage evaluates.
 
         Args:
-            present: ids of the devices present after the round, sorted; if empty, all of the session count.
+            present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
         """
 
 

@@ -53,7 +53,7 @@ class FederationSettings(Section):
         None, description="its own keys of rounds; the others are the scenario's"
     )
     stop: StopSettings | None = Field(
-        None, description="its own end by its scores, instead of the scenario's"
+        None, description="scores that end its run, instead of the scenario's stop"
     )
 
     @property
