@@ -26,7 +26,7 @@ class ChangingFlow:
     Args:
         carrier: the link's share of the band.
         payload_bits: > 0.
-        first_slot: first slot of the transfer; it may begin later.
+        first_slot: earliest slot in which the transfer may begin.
     """
 
     def __init__(self, carrier: Carrier, fading: Fading, payload_bits: float, first_slot: int) -> None:

@@ -222,7 +222,7 @@ class LargeScale:
         return *links, -self._received_loss_db(log_square, margin, values).T
 
     def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises as `links_to`."""
+        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises like `links_to`."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         log_square = self._distances.to_one(framed, chosen)
@@ -253,7 +253,7 @@ class LargeScale:
 
     @property
     def range_m(self) -> float:
-        """2D distance beyond which sites are not received; inf if no place is so far from a site."""
+        """2D distance beyond which sites are not received; inf if no place is that far from a site."""
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:

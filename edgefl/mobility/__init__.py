@@ -57,7 +57,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
 
-    A movement that knows has a method of this name, as `Legs` has.
+    A movement that knows this time has a method of this name, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
