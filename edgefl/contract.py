@@ -306,12 +306,12 @@ class Stage(Protocol):
         """Test the global model; return None without training. Called only if the stage evaluates.
 
         Args:
-            present: ids of the devices present after the round, sorted; if empty, all of the session count.
+            present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
         """
 
 
 class WeighingStage(Stage, Protocol):
-    """A stage that takes weights of updates, which it needs with a server that weights them."""
+    """A stage that accepts weights of updates; a server that weights updates needs such a stage."""
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         """As `Stage`; with weights the model moves by their sum of weight x share of the round's data x change."""
