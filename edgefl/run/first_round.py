@@ -32,7 +32,7 @@ DEEP_FADE = 1e-4  # power that one slot in 10,000 falls below, relative to the m
 Members = Callable[
     [int], Collection[int] | None
 ]  # session -> the only devices that may take part, or None for all
-LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: surely a mistake
+LONGEST_S = 1e9  # longest computing time of a device in a round, some 30 years: more is surely a mistake
 
 
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:

@@ -289,7 +289,7 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     devices.pop("density_per_km2", None)
     listed = (
         world.fleet.members(1) is not None
-    )  # devices listed per session rather than by time stay as they are
+    )  # lists of devices by session, rather than by time, stay as they are
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)
         if not listed:
