@@ -15,7 +15,8 @@ class LogNormal(ByWeight):
     Source: the code of FedProx (Li et al., MLSys 2020), which divides each digit of MNIST among the devices that have
     it by log-normal shares of sigma 2, two digits per device (`labels_per_device: 2`):
     https://github.com/litian96/FedProx/blob/master/data/mnist/generate_niid.py. It draws a share for each digit of a
-    device, here a device has one weight. FedLab's `lognormal_unbalance_split` is this law without labels.
+    device; here, one weight per device applies to all its labels. FedLab's `lognormal_unbalance_split` is this law
+    without labels.
     """
 
     sigma: float = Field(
