@@ -78,7 +78,7 @@ def flat(
     """Flatten pydantic's errors, and those of nested components.
 
     Args:
-        unnamed: the component with these errors, if it is the default of a field whose value has no name.
+        unnamed: the field's default component, if the value that has these errors names none.
         root: model of the whole document, which tells where a misplaced key belongs; None for errors of a part.
     """
     faults: list[_Fault] = []

@@ -92,7 +92,7 @@ class ControlledRun:
 
     Attributes:
         rows: the rows of the rounds so far, each with radio tails up to the round's end.
-        number_of_devices: in the run.
+        number_of_devices: number of devices in the run.
     """
 
     def __init__(self, scenario: Scenario, decider: Controlled, *, device: str = "cpu") -> None:
