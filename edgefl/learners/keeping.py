@@ -28,8 +28,10 @@ AT_THE_END = ("last", "personal")  # kept only at the end of a run
 class ModelKeeper:
     """Write the models of a run's cells into `models` in its directory, or in their federation's directory.
 
-    `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` the one after the cell's
-    40th round of the global model. For `-served` and `-personal` see `edgefl.learning.federation.kept_models`.
+    `cell0.safetensors` is the last model of cell 0; with `-best` it is the best model, with `-round40` the model
+    after the cell's 40th round of the global model. For `-served` and `-personal` see
+    `edgefl.learning.federation.kept_models`.
+
     Args:
         learners: run directory within this one -> cell -> the learner that trains with PyTorch; empty if no models
             are kept.

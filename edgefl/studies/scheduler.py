@@ -155,7 +155,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove what runs left for each other if all have ended, such as after a kill before the cleanup."""
+        """Remove what runs left for other runs once all have ended, such as after a kill before the cleanup."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
