@@ -14,7 +14,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class Panel:
-    """One element of 3GPP's antenna panel, mechanically tilted. Sends and receives with the same gain.
+    """One element of 3GPP's antenna panel, mechanically tilted, which sends and receives with the same gain.
 
     With azimuth phi'' and zenith angle theta'' in the panel's coordinates (90 degrees: straight ahead), in dB,
 
@@ -58,7 +58,7 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Sectors:
-    """The cells of sites that have panels, each a cell; cells are numbered site by site, and panel by panel.
+    """The cells of sites with panels, one cell per panel; cells are numbered site by site, then panel by panel.
 
     All sites have the same height. If the layout repeats, the nearest copy of a site counts.
 
@@ -66,7 +66,7 @@ class Sectors:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: of the layout of the sites, or None if the world has an edge.
+        wraparound: that of the sites' layout, or None if the world has an edge.
     """
 
     sites_m: FloatArray
@@ -81,7 +81,7 @@ class Sectors:
 
     @cached_property
     def _alike(self) -> list[tuple[Panel, npt.NDArray[np.intp]]]:
-        """Each panel that occurs, and the cells that have it."""
+        """Each distinct panel, and the cells that have it."""
         of_cells = [panel for of in self.panels for panel in of]
         return [
             (panel, np.array([cell for cell, one in enumerate(of_cells) if one == panel]))

@@ -27,10 +27,10 @@ class BandFlow:
     snr: float  # mean, on the whole band with full power
     fading: Fading
     static_power: float | None  # |h|^2 of a link that does not fade
-    background: bool = False  # not a transfer of learning
+    background: bool = False  # background traffic, not a learning transfer
     neighbours: float = 0.0  # interference over noise per share that other transmitters use
-    most: float = math.inf  # mean SNR on a resource block that power control allows
-    widest: float = 1.0  # part of the band that its radio takes
+    most: float = math.inf  # highest mean SNR on a resource block that power control allows
+    widest: float = 1.0  # largest part of the band that its radio can use
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
@@ -89,7 +89,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @cached_property
     def rows(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Block of slots -> row [n] of each flow in a table of what it reaches there; -1 before it is computed."""
+        """Block of slots -> row [n] of each flow in the table of its results there; -1 before they are computed."""
         return {}
 
     @cached_property
@@ -111,7 +111,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @property
     def most(self) -> FloatArray:
-        """[n] mean SNR on a resource block that power control allows."""
+        """[n] highest mean SNR on a resource block that power control allows."""
         return self._columns[1]
 
     @property
@@ -121,12 +121,12 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @property
     def widest(self) -> FloatArray:
-        """[n] part of the band that each radio takes."""
+        """[n] largest part of the band that each radio can use."""
         return self._columns[3]
 
     @cached_property
     def background(self) -> npt.NDArray[np.bool_]:
-        """[n] whether a flow is no transfer of learning."""
+        """[n] whether a flow is background traffic."""
         return self._columns[5] > 0
 
     @cached_property

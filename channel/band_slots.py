@@ -44,7 +44,7 @@ class Groups:
 class BandState:
     """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins.
 
-    seen: what the look that ends here has computed about its slots, if the rules keep it.
+    seen: what the look-ahead that ends here computed about its slots, if the rules keep it.
     """
 
     slot: int
@@ -132,7 +132,7 @@ class BandRules:
         stop: int,
         shares: FloatArray | None,
     ) -> BandState:
-        """Advance to slot `stop` within a look that `run` has returned, in which no flow ends up to there."""
+        """Advance to slot `stop` within a look-ahead that `run` has returned; no flow may end before it."""
         return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:

@@ -18,7 +18,7 @@ HALF_SECTOR_DEG = 60.0
 _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
 
 
-@lru_cache(maxsize=128)  # each loading of a scenario asks it
+@lru_cache(maxsize=128)  # called each time a scenario is loaded
 def beam_gain_db(spread: Spread) -> float:
     """Return the mean gain in dB of a panel's best beam over a single element.
 
@@ -26,14 +26,15 @@ def beam_gain_db(spread: Spread) -> float:
     with |sum_n e^(2 pi i d n x)|^2 / N = 1 + 2 sum_k (1 - k / N) cos(2 pi d k x), k from 1 to N - 1: N for a path in
     its direction, and 1 on average over all directions. Its mean over the paths of a link is 1 + 2 sum_k (1 - k / N)
     c_k, with c_k the mean of cos(2 pi d k x): their directions' characteristic function. The paths lie around the
-    link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that wide spreads take
-    the gain away: it falls from N to 1. The direct path is in the link's direction; the others have all of the
-    spread, so that it is wider among them by sqrt(K + 1). The beam is that of the codebook which is nearest to the
-    link's direction, 1 / (2 O N d) away at most, with all distances equally likely, and the link's direction is
-    anywhere in the panel's 120 degrees. Rows and columns multiply.
+    link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that a wide spread
+    removes the gain, which falls from N to 1. The direct path is in the link's direction; the others have all of the
+    spread, so that it is wider among them by sqrt(K + 1). The beam is the codebook's nearest to the link's direction,
+    at most 1 / (2 O N d) away, with all distances equally likely, and the link's direction is anywhere in the panel's
+    120 degrees. Rows and columns multiply.
 
     Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, of which a site picks
-    the strongest; differences in spread between links of one environment; polarisation; elements' own directions.
+    the strongest; differences in spread between links of one environment; polarisation; the elements' own
+    directivity.
     """
     direct = spread.direct
     among = math.sqrt(1.0 / (1.0 - direct)) if direct < 1.0 else 0.0
@@ -62,7 +63,7 @@ def _rows(zenith_deg: float) -> float:
 
 
 def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean gain of a line of elements towards paths this far apart in sine from their links."""
+    """Return the mean gain of a line of elements towards paths at these distances, in sine, from their links."""
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):

@@ -14,17 +14,17 @@ from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order,
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# Slots of a first look ahead, which doubles while no flow ends, up to the slots of fading that are read at once; the
-# latter are a multiple of every look. A scheduler that decides in every slot looks ahead slot by slot, so that a look
-# which a new flow voids costs as much as its slots
+# Slots of the first look-ahead, which doubles while no flow ends, up to the slots of fading that are read at once;
+# the latter are a multiple of every look-ahead. With a scheduler that decides in every slot, the look-ahead goes slot
+# by slot, so one that a new flow voids costs as much as its slots
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
-# Served slots of a look ahead that are computed first, as most looks end there
+# Served slots of a look-ahead that are computed first, as most looks end there
 FIRST_SERVED = 8
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What flows did in the served slots of one look ahead.
+    """What flows did in the served slots of one look-ahead.
 
     first: number of slots before it that serve the direction. weights: [s]. totals: [n, s] sums of rates.
     used: [n, s] blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
@@ -45,7 +45,7 @@ class _Look:
 
 @dataclass
 class _Table:
-    """What flows reach in the served slots of a block, [rows, numbers, slots]; there is room for rows to come."""
+    """Results of flows in the served slots of a block, [rows, numbers, slots], with room for more rows."""
 
     rows: FloatArray
     used: int = 0
@@ -92,7 +92,7 @@ class BlockRules(BandRules):
         turn = np.arange(frame.turn(state.slot), frame.turn(stop))
         if not len(turn):
             return replace(state, slot=stop, seen=None), []
-        # most looks end soon with a flow
+        # most looks end soon, when a flow ends
         soon = len(turn) if shares is None else FIRST_SERVED
         seen = self._looked(flows, state, turn[:soon], shares)
         if len(turn) > soon and (seen.totals[:, -1] < need).all():
@@ -180,7 +180,7 @@ class BlockRules(BandRules):
         return BlockLink(alone, snr_on_block, None if steps is None else steps.efficiency(snr_on_block))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
-        """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and the most blocks that they can use."""
+        """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and how many blocks each can use."""
         block = slot // MOST_AT_ONCE
         rows = flows.rows.setdefault(block, np.full(len(flows), -1))
         new = np.flatnonzero(rows < 0)
@@ -197,7 +197,7 @@ class BlockRules(BandRules):
         return link, usable_.astype(np.int64)
 
     def _draw(self, flows: BandFlows, block: int) -> IntArray:
-        """Compute what flows reach in the served slots of a block of MOST_AT_ONCE; return their rows in its table."""
+        """Compute flows' results in the served slots of a block of MOST_AT_ONCE; return their rows in its table."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
@@ -217,7 +217,7 @@ class BlockRules(BandRules):
         return self._carried(link, np.broadcast_to(widest, link.most.shape))[0]
 
     def _widest(self, widest: FloatArray) -> IntArray:
-        """Return [n, 1] the most blocks that flows' radios take, parts [n] of the band; at least one."""
+        """Return [n, 1] the largest number of blocks per radio, from parts [n] of the band; at least one."""
         return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)[:, None]
 
     def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:

@@ -40,8 +40,8 @@ class Carrier:
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
-        goodput: payload bits per bit of these rates, in (0, 1]: what control channels, reference signals, headers
-            and retransmissions leave.
+        goodput: payload bits per bit of these rates, in (0, 1]: what remains after control channels, reference
+            signals, headers and retransmissions.
         taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates are
             then those of the band's mean SNR.
         blocks: resource blocks into which a dynamically shared band is divided, >= 1; if None, it is divided into
@@ -206,7 +206,9 @@ class Carrier:
         rate = math.log1p(snr) / math.log(2.0)
         rate = self.frame.mean * (rate if self.cap is None else min(rate, self.cap))
         if need > MAX_SLOTS * rate:
-            raise ValueError(endless(f"at snr {snr:g} it is expected to take {need / rate:.3g}", MAX_SLOTS))
+            raise ValueError(
+                endless(f"at snr {snr:g} it is expected to take {need / rate:.3g} slots", MAX_SLOTS)
+            )
 
 
 def check_snr(snr: float) -> None:

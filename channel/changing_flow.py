@@ -26,7 +26,7 @@ class ChangingFlow:
     Args:
         carrier: the link's share of the band.
         payload_bits: > 0.
-        first_slot: first slot of the transfer; it may begin later.
+        first_slot: earliest slot in which the transfer may begin.
     """
 
     def __init__(self, carrier: Carrier, fading: Fading, payload_bits: float, first_slot: int) -> None:
@@ -40,7 +40,7 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue from a slot boundary at a mean SNR; return the last bit's boundary, or None if after `until`.
+        """Continue from a slot boundary at a mean SNR; return when the last bit arrives, or None if after `until`.
 
         Args:
             slot: not before the last one; the slots up to it carried what the previous SNR allowed.

@@ -16,11 +16,11 @@ class Distances:
 
     Args:
         sites_m: [S, 2] positions of the base stations.
-        nearest_m: closer places have this distance.
-        range_m: farther places have this distance, and do not receive the site.
+        nearest_m: closer places are treated as this far away.
+        range_m: farther places are treated as this far away, and do not receive the site.
         area_radius_m: places lie within this distance of the origin.
-        height_m: of the sites above the places.
-        wraparound: of the sites' layout; None without wrap-around.
+        height_m: height of the sites above the places.
+        wraparound: that of the sites' layout; None without wrap-around.
 
     Attributes:
         range_m: the range, or inf if no place of the area is farther from a site.

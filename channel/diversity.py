@@ -19,7 +19,7 @@ _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
 PAGE, _COARSE_PAGE = 256, 16
-# Correlation of a part between two points from which on the slots between them have no random numbers of their own
+# Correlation of a part between two points above which the slots between them get no random numbers of their own
 SMOOTH = 0.99
 # Random numbers that are drawn and filled in together: they fit in a core's second-level cache
 _AT_ONCE = 2**16
@@ -30,9 +30,10 @@ Numbers = npt.NDArray[np.float32]
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the number L of independent parts of a band, not rounded: the diversity order of its mean power.
 
-    With paths whose power falls exponentially with their delay, of root mean square d, the fading at two frequencies
-    f apart has the correlation 1 / (1 + 2 pi j d f), and its power the square of its size, 1 / (1 + (2 pi d f)^2).
-    The variance of the mean power over a band W is the mean correlation of its pairs of frequencies; a = 2 pi d W:
+    With paths whose power falls exponentially with their delay, whose root mean square is d, the fading at two
+    frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this,
+    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation of its pairs of
+    frequencies; a = 2 pi d W:
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
 
@@ -52,9 +53,9 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 class _Grid:
     """Points of all parts, `points` to a page, and how pages are filled in between points of the next coarser grid.
 
-    weights: of both neighbours, stds: of what is added, for points half way between known ones, the widest gap first;
-        none if points are independent.
-    correlation: of neighbouring points.
+    weights, stds: weight of both neighbours, and standard deviation of what is added, for points half way between
+        known ones, the widest gap first; none if points are independent.
+    correlation: correlation of neighbouring points.
     """
 
     points: int
@@ -105,8 +106,8 @@ class DiverseFading(PagedFading):
     q >= SMOOTH. A slot at the part t of the way between two of these has the power of the straight line between them,
     and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out has a standard
     deviation of at most sqrt((1 - q) / L) of the mean power, 3 % with 11 parts, from one slot to the next: every
-    eighth slot of a walking device has numbers of its own. Numbers have 32 bits, of which the power needs less than
-    half; only the power of a page is kept.
+    eighth slot of a walking device has numbers of its own. Numbers have 32 bits, and the power needs less than half
+    of them; only the power of a page is kept.
     """
 
     parts = ()  # a page of slots holds their power
@@ -116,7 +117,7 @@ class DiverseFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, 0 <= rho <= 1.
-            parts: L, >= 1; `independent_parts` has their number.
+            parts: L, >= 1; `independent_parts` computes it.
 
         Raises:
             ValueError: an argument is out of range.
@@ -208,7 +209,7 @@ def fading_in_parts(
     """Return the fading of a link over a band with a number of independent parts.
 
     Args:
-        key: 128-bit key. correlation: as of `LinkFading`. block: as of `LinkFading`, for one part.
+        key: 128-bit key. correlation: as in `LinkFading`. block: as in `LinkFading`, for one part.
     """
     if parts == 1:
         return LinkFading(key, correlation, block)

@@ -75,7 +75,7 @@ class PagedFading(LinkDraws):
 
     Args:
         correlation: between consecutive slots; with 1 the fading never changes.
-        slots: of a page. points: of a page of each coarser grid. levels: number of grids.
+        slots: number in a page. points: number in a page of each coarser grid. levels: number of grids.
     """
 
     renews = True
@@ -153,7 +153,7 @@ class PagedFading(LinkDraws):
 
 
 def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
-    """Draw the missing pages of links, given by their indices, those that are alike together."""
+    """Draw the missing pages of links, given by their indices; links that are alike are drawn together."""
     missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
     together: dict[Hashable, list[tuple[PagedFading, int]]] = {}
     for place in missing.values():

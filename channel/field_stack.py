@@ -12,27 +12,27 @@ import numpy.typing as npt
 from edgefl.channel.gaussian_fields import Float32Array, GaussianFields
 from edgefl.channel.units import FloatArray
 
-# Most places that are cached for the next read of the same places
+# Maximum number of places that are cached for the next read of the same places
 _REMEMBERED = 64
 # Numbers of fields with which a node is read as one item of 4, 8, 16 or 32 bytes: in half the time of, say, 28 bytes
 _READ_AS_ONE = (1, 2, 4, 8)
 # Angle between the grid of repeating fields and the axes, in radians: streets mostly follow the axes, and a line of
-# this slope, the golden ratio less 1, comes near its own earlier places as late as a line can
+# this slope, the golden ratio less 1, takes as long as a line can to come back near places that it has passed
 _TURN = math.atan((math.sqrt(5.0) - 1.0) / 2.0)
 
 
-# The values made last, by all that they depend on. Devices at other heights read the same ones, and so does a study's
-# next run in this process if it has the same seed and area.
+# The last values made, keyed by everything that they depend on. Devices at other heights read the same values, and so
+# does a study's next run in this process if it has the same seed and area.
 _made: dict[Hashable, Float32Array] = {}
 
 
 def _values(
     layers: tuple[GaussianFields, ...], row: int, nodes: npt.NDArray[np.intp] | None = None
 ) -> Float32Array:
-    """Return the values [n, row] at some nodes, in order of their rows in the table, or at all; read-only."""
+    """Return the values [n, row] at some nodes, in order of their rows in the table, or at all nodes; read-only."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
-        _made.clear()  # before the next are made: half of the memory
+        _made.clear()  # before the next are made, which halves the peak memory
         count = sum(one.width**2 for one in layers) if nodes is None else len(nodes)
         values, begin = np.zeros((count, row), np.float32), 0
         for one in layers:

@@ -54,16 +54,16 @@ class GaussianFields:
 
     They are independent, or have a common part.
 
-    The value at a place depends on key, stream, place and the radius of the area, and on no other read. A field
+    The value at a place depends on key, stream, place and the radius of the area, not on other reads. A field
     is a torus of independent normals on a square grid, NODES per d_corr, filtered to the correlation (circulant
     embedding, one FFT). Between nodes it is bilinear, divided by the known standard deviation after
     interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
-    ROUGHENING removes most of this from the nodes' spectrum beforehand. The computed remainder: averaged over places
-    and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 from 0.15 d_corr on, and by less than
-    0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A `gaussian` field is smooth, and within
-    0.003 of its law for all pairs of places.
+    ROUGHENING removes most of this from the nodes' spectrum beforehand. What remains has been computed: averaged over
+    places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 from 0.15 d_corr on, and by less
+    than 0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A `gaussian` field is smooth, and
+    within 0.003 of its law for all pairs of places.
 
     The two laws differ most over short distances: an exponential field is rough, and near a threshold it
     crosses as often as the grid permits; a gaussian one crosses the threshold u at a rate of sqrt(2) / (pi d_corr)

@@ -10,7 +10,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.units import FloatArray
 
-# Blocks of activity that are cached; all links read those of one time in turn
+# Blocks of activity that are cached; all links read the blocks of one time in turn
 _KEPT = 16
 # Blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4

@@ -30,8 +30,8 @@ class LargeScale:
     unchanged. Both are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
-      beyond the model's range is not received: its gain is -inf in `gain_db`. A link that a place still has to such a
-      site takes the loss at the end of the range (`is_beyond`).
+      beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a
+      site, the link takes the loss at the end of the range (`is_beyond`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
       with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
       neighbouring places agree. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where it has a kink or
@@ -88,7 +88,7 @@ class LargeScale:
             shadowing_std_db: deviation in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites, or None if sites are independent.
             los_common: common part of their line of sight, likewise.
-            wraparound: of the sites' layout; None without wrap-around.
+            wraparound: that of the sites' layout; None without wrap-around.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -222,7 +222,7 @@ class LargeScale:
         return *links, -self._received_loss_db(log_square, margin, values).T
 
     def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises as `links_to`."""
+        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises like `links_to`."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         log_square = self._distances.to_one(framed, chosen)
@@ -253,11 +253,11 @@ class LargeScale:
 
     @property
     def range_m(self) -> float:
-        """2D distance beyond which sites are not received; inf if no place is so far from a site."""
+        """2D distance beyond which sites are not received; inf if no place is that far from a site."""
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances are longer than the model's range and take its last loss."""
+        """Return [n] whether links of these 2D distances exceed the model's range and take the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
@@ -295,7 +295,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return by how many standard deviations places are in sight (negative: not), or None if all or none are."""
+        """Return the margin of sight in standard deviations (negative: out of sight), or None if all or none are."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

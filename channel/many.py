@@ -27,7 +27,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Most links times slots that are read at once; half a dozen arrays of them take 50 MB.
 _LARGEST_CHUNK = 2**20
-# Slots read beyond the expected rest of the transfers at first; doubled each time
+# Slots first read beyond the expected rest of the transfers; doubled each time
 _MORE_SLOTS = 8
 # Part of the expected rest that is read at once if only whole pages are read
 _SURE = 0.7

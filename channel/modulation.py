@@ -10,7 +10,7 @@ from edgefl.channel.units import FloatArray, db_to_linear
 
 __all__ = ["Steps"]
 
-# Bit/s/Hz of CQI 1 to 15, QPSK 78/1024 to 256QAM 948/1024, and the bits of their modulations' symbols. Source: 3GPP
+# Bit/s/Hz of CQI 1 to 15, QPSK 78/1024 to 256QAM 948/1024, and the bits per symbol of their modulations. Source: 3GPP
 # TS 38.214, Table 5.2.2.1-3.
 EFFICIENCIES = (
     *(0.1523, 0.3770, 0.8770, 1.4766, 1.9141, 2.4063, 2.7305, 3.3223),
@@ -29,7 +29,7 @@ _NODES, _HALVINGS = 64, 60
 
 
 def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
-    """SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
+    """Return the SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -43,8 +43,8 @@ def snr_needed_over_parts(
     """Return the mean SNR over the independent parts of a band from which one code over all of them can be sent.
 
     A transport block is coded over all of its resource blocks, so that strong parts make up for weak ones: it arrives
-    if the mean information of its symbols reaches its rate. A part at the SNR s informs by min(log2(1 + s / gap), m)
-    of a symbol's m bits. Given the mean SNR x of L parts, that of one part is L x B with B ~ Beta(1, L - 1), and
+    if the mean information of its symbols reaches its rate. A part at the SNR s conveys min(log2(1 + s / gap), m) of
+    a symbol's m bits. Given the mean SNR x of L parts, that of one part is L x B with B ~ Beta(1, L - 1), and
 
         E[information] = integral_0^m (1 - gap (2^t - 1) / (L x))^(L-1) dt, with no negative base.
 
@@ -79,10 +79,10 @@ def snr_needed_over_parts(
 
 @dataclass(frozen=True)
 class Steps:
-    """Rates of the CQI table times layers: the highest that a slot's SNR allows, and 0 below the lowest.
+    """Rates of the CQI table times layers: the highest rate that a slot's SNR allows, or 0 if it allows none.
 
-    Units: bit/s/Hz. The gap stands for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI 15
-    needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
+    Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
+    15 needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
     block errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times
     as much as steps with a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB,
     where steps carry nothing.
@@ -90,16 +90,16 @@ class Steps:
     With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
     rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
     its band. The choice with the highest rate is taken: the rank that a device reports, and the number of resource
-    blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks have
-    four times that near the site; without parts, a device with little power for a wide band has no link at all where
-    a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214, 5.2.2.2
-    (rank). Left out: layers of unequal strength that interfere with one another, which makes this an upper bound
-    where the channel has little scattering.
+    blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks
+    reach four times that near the site; without parts, a device with little power for a wide band has no link at all
+    where a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214,
+    5.2.2.2 (rank). Left out: layers of unequal strength that interfere with one another, which makes this an upper
+    bound where the channel has little scattering.
 
     Args:
         gap_db: as in `_snr_needed`.
         cap: highest rate on one layer, or None for the whole table.
-        layers: most layers at once, >= 1.
+        layers: maximum number of layers at once, >= 1.
         parts: independent parts of the band, L >= 1; the SNR of a slot is that of their mean power, and each rate
             needs the mean SNR of `snr_needed_over_parts`.
         smallest_part: smallest part of the band that may be used alone, reached by halving, above 0 to 1.

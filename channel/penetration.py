@@ -21,7 +21,7 @@ CAR_DB, CAR_STD_DB = 9.0, 5.0
 
 
 def wall_loss_db(carrier_hz: float, walls: Walls) -> float:
-    """Return the loss PL_tw of an outer wall of glass and concrete, the mean over buildings.
+    """Return the loss PL_tw of an outer wall of glass and concrete, averaged over buildings.
 
     Materials lose, with f in GHz: plain glass 2 + 0.2 f dB, coated glass 23 + 0.3 f dB, concrete 5 + 4 f dB. The
     power through the wall is the sum over its parts, less 5 dB for incidence that is not perpendicular.

@@ -246,7 +246,7 @@ def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatA
 
 
 def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
-    """Return a_m^2, [snr, terms], of rates that increase by df / ln 2 [snr, points] at x = taps * g, alike."""
+    """Return a_m^2, [snr, terms], of rates that increase by df / ln 2 [snr, points] at x = taps * g [snr, points]."""
     squares = np.empty((len(x), _TERMS))
     damped = np.exp(-x / 2.0)
     weight = _weight(x, damped, taps) * df

@@ -76,7 +76,8 @@ class BlockLink:
     block than power control allows.
 
     alone: the SNR with all of the flow's power on one block; None for a transmitter with the same power on every
-    block. most: the SNR with the power that power control allows on a block. rate: a table's rate at it, if known.
+    block. most: the SNR with the power that power control allows on a block. rate: the table's rate at `most`, if
+    known.
     """
 
     alone: FloatArray | None
@@ -90,7 +91,7 @@ class BlockLink:
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
-    """Return [n, s] the most blocks on which each flow carries something in a slot, 0 to `blocks`.
+    """Return [n, s] the largest number of blocks on which each flow carries something in a slot, 0 to `blocks`.
 
     Args:
         steps: table of rates; with Shannon's, all blocks are usable.
@@ -114,7 +115,7 @@ def carried(
 
     Args:
         given: [n, s] blocks.
-        cap: with Shannon's rates, the highest on a block, or None.
+        cap: with Shannon's rates, the highest rate on a block in bit/s/Hz, or None for no limit.
 
     Returns:
         [n, s] bit/s/Hz times blocks; [n, s] blocks in use.
@@ -144,8 +145,8 @@ def _limited(
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
     On all of its blocks a flow reaches some step of the table. At a higher step it uses as many blocks as its power
-    takes to that step's SNR. The rate per power falls from step to step, so a higher step carries more only by the
-    rounding to whole blocks, or with several layers.
+    takes to that step's SNR. The rate per power falls from step to step, so a higher step carries more only because
+    of rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     highest = np.minimum(
@@ -168,7 +169,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
 
     Args:
         most: [n, s] blocks that each flow can use.
-        blocks: to divide in each slot, one number or [s].
+        blocks: number to divide in each slot, one for all or [s].
         turn: [s] number of each slot among those that serve this direction.
 
     Returns:

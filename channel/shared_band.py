@@ -45,9 +45,9 @@ class SharedBand:
     Fading is a function of link and slot, so looking ahead costs no randomness. Results are the same bit for bit,
     no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
-    Other transmitters behave like this one: power `full` is the full power in each share, so while K shares are in
-    use here K are in use there, and snr is 1 / (1 + K neighbours) of its value without them. A transmitter that is
-    heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
+    Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
+    in use here, K are in use there, and snr falls by a factor of 1 + K neighbours. A transmitter that
+    is heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
     there is K times what it would be with the power spread over the whole band.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
@@ -115,16 +115,16 @@ class SharedBand:
         Args:
             id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
-            fading: of its link.
-            most_snr: mean SNR on a resource block that power control allows, > 0; unused without blocks.
-            widest: part of the band that its radio takes, above 0 to 1; unused without blocks.
-            neighbours: power of one of the others' shares over the noise, >= 0, with power `full`; with
+            fading: fading of its link.
+            most_snr: highest mean SNR on a resource block that power control allows, > 0; unused without blocks.
+            widest: largest part of the band that its radio can use, above 0 to 1; unused without blocks.
+            neighbours: power over noise of one share of the other transmitters, >= 0, with power `full`; with
                 `per_resource_block` it is constant and belongs in the snr.
             background: True for background traffic, for schedulers that distinguish it.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, a flow that ends before it has not been
-                returned by `settle`, or the transfer would not end even if alone.
+                returned by `settle`, or the transfer would not end even alone in the band.
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")

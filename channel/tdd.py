@@ -38,7 +38,7 @@ class Pattern:
     Raises:
         ValueError: another letter, symbols that do not sum to 14, or a direction without any symbol.
 
-    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, mixed slots that differ.
+    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, mixed slots that differ from one another.
     """
 
     pattern: str = "DDDSU"

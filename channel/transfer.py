@@ -31,7 +31,7 @@ AUTO_SLOTS = 4000
 # ... or shorter than this many coherence times 1 / (1 - rho): the normal limit behind renewal needs both
 AUTO_COHERENCE_TIMES = 50
 
-# Most blocks read at a time; results do not depend on it.
+# Maximum number of blocks read at a time; results do not depend on it.
 CHUNK_BLOCKS = 8
 
 # Numbers of the random streams of renewal
@@ -49,7 +49,7 @@ class Flow:
     Args:
         carrier: the link's share of the band.
         snr: linear mean SNR on that share, before fading, > 0.
-        fading: of the link; a static link is solved in closed form in every fidelity.
+        fading: fading of the link; a static link is solved in closed form in every fidelity.
         first_slot: n0, >= 0.
         direction: separates the random draws of renewal.
         fidelity: slot, renewal or auto.

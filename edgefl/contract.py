@@ -1,7 +1,7 @@
 """Values that engine and learning exchange: payload bits, iterations, device ids. No clock, no tensor.
 
-A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the
-learner yields, and each round calls its stage to train, then to aggregate the updates that arrived.
+A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the learner
+yields, and each round calls its stage to train, then to aggregate the updates that arrived.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -227,10 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round that is still being trained beside the clock: all but its scalars is known.
-
-    whole: waits until it is trained, and returns it with its scalars.
-    """
+    """A round that is still being trained; all but its scalars is known, and `whole` waits for those."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
@@ -309,20 +306,15 @@ class Stage(Protocol):
         """Test the global model; return None without training. Called only if the stage evaluates.
 
         Args:
-            present: ids of the devices present after the round, sorted; if empty, all of the session count.
+            present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
         """
 
 
 class WeighingStage(Stage, Protocol):
-    """A stage that takes weights of updates, which it needs with a server that weights them."""
+    """A stage that accepts weights of updates; a server that weights updates needs such a stage."""
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        """Aggregate the updates that arrived, as `Stage` does.
-
-        Args:
-            weights: of each update, with a server that weights them (`synchronous`, `unbiased`): the model moves by
-                the sum of weight x share x change, where shares are of the data of all participants of the round.
-        """
+        """As `Stage`; with weights the model moves by their sum of weight x share of the round's data x change."""
 
 
 class ForetellingStage(Stage, Protocol):

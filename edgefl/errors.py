@@ -15,7 +15,7 @@ ARGUMENTS = {
     "key": "keys",
     "seed": "seeds",
     "session": "sessions",
-}  # of options that repeat
+}  # of options that may be given several times
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
@@ -88,7 +88,7 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn a ValueError of `channel`, say about a transfer that hardly ever ends, into an error about these keys."""
+    """Turn a ValueError from `channel`, such as for a transfer that hardly ends, into an error about these keys."""
     try:
         yield
     except EdgeflError:
@@ -100,7 +100,7 @@ def refused(*place: str) -> Iterator[None]:
 def in_python(function: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
     """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
 
-    A ValueError, as `analysis` raises it, becomes an EdgeflError.
+    A ValueError from `analysis` becomes an EdgeflError.
     """
 
     @wraps(function)

@@ -17,7 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
-_FROM = 8  # numbers for which it is faster to compute their states together
+_FROM = 8  # from this many numbers on it is faster to compute their states together
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -101,12 +101,12 @@ class Streams:
 
 
 def _words(part: str | int) -> int:
-    """Return the number of 32-bit words that SeedSequence makes of a part of a name."""
+    """Return the number of 32-bit words that SeedSequence makes from a part of a name."""
     return 1 if isinstance(part, str) else max(1, -(-part.bit_length() // 32))
 
 
 def _split(part: str | int) -> list[np.ndarray]:
-    """Return the 32-bit words that SeedSequence makes of a part of a name."""
+    """Return the 32-bit words that SeedSequence makes from a part of a name."""
     number = zlib.crc32(part.encode()) if isinstance(part, str) else int(part)
     return [np.array(number >> 32 * i & _WORD, np.uint64) for i in range(_words(number))]
 

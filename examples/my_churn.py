@@ -10,7 +10,7 @@ from edgefl.rng import Streams
 
 
 class OfficeHours(Churn):
-    """Switch a device on for the same hours of each day, late by its own uniform delay.
+    """Switch a device on for the same hours of each day, after its own delay, drawn uniformly.
 
     The office opens at time 0. No device is there at night, so `rounds.max_wait_s` must exceed a night.
     """

@@ -11,7 +11,7 @@ from edgefl.learning.optimisers import Optimiser, Step
 
 
 class Lion(Optimiser):
-    """Move every weight by lr, in the sign of a mean of past gradients and the current one.
+    """Move every weight by lr, against the sign of a mean of past gradients and the current one.
 
     Chen et al., Symbolic Discovery of Optimization Algorithms, NeurIPS 2023: beta1 is `learning.local.momentum`, and
     weight decay shrinks the model directly, as with adamw. Choose a learning rate three to ten times smaller than

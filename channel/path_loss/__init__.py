@@ -87,7 +87,7 @@ class PathLoss(ChannelComponent, ABC):
     ut_height_m: ClassVar[float]
     # largest distance of an indoor device behind an outer wall; None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
-    # power of a site in each MHz of its band; None if the model stands for no kind of site
+    # power of a site in each MHz of its band; None if the model describes no particular kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None
     nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
     farthest_m: ClassVar[float] = math.inf

@@ -12,10 +12,10 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class MaxRate(Scheduler):
-    """The whole band to the flow with the best channel: most bits per slot, and far flows starve.
+    """The whole band to the flow with the best channel: this moves the most bits per slot, but far flows starve.
 
-    Among equally good channels, such as those at the highest rate of a table, the flow that was served least comes
-    first.
+    Among equally good channels, such as those at the highest rate of a table, the flow that has been served least
+    comes first.
 
     Source: 5G-LENA, `NrMacSchedulerUeInfoMR` (devices of the same MCS by round robin).
     """

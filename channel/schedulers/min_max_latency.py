@@ -11,7 +11,7 @@ from edgefl.channel.share import exp1_tail, scaled_exp1
 from edgefl.channel.units import FloatArray
 
 # Finishing times agree to _TOGETHER within about five steps. Below an SNR of -50 dB rounding may leave larger
-# differences; there _NEARLY has to do.
+# differences; there _NEARLY has to suffice.
 _TOGETHER = 2e-9
 _USUAL_STEPS = 12
 _NEARLY = 5e-7
@@ -20,7 +20,7 @@ _NEWTON_STEPS = 50
 
 @dataclass(frozen=True)
 class MinMaxLatency(Scheduler):
-    """Shares with which all flows are expected to finish together; this minimises the latest finish.
+    """Shares with which all flows are expected to finish together; this minimises the latest finishing time.
 
     With Z_k bits left and rate_k(b) the mean rate on a share b, all T W rate_k(b_k) = Z_k and sum b_k = 1.
     With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power it is

@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class RoundRobin(Scheduler):
-    """The whole band to the flow that was served least, the earliest on a tie.
+    """The whole band to the flow that has been served least, or to the earliest of them on a tie.
 
     It counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. Flows that are
     present together never differ by more than a slot.

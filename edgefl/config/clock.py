@@ -43,10 +43,10 @@ class Words:
 
 
 def epoch_s(text: str) -> float:
-    """Return the seconds since 1970 of a date and time, UTC without a zone.
+    """Return the seconds from 1970 to a date and time, which is in UTC if it names no zone.
 
     Args:
-        text: by ISO 8601; a blank for the T, and slashes for the hyphens are allowed.
+        text: in ISO 8601; a blank may replace the T, and slashes the hyphens.
 
     Raises:
         ValueError: it is not a date.
@@ -57,7 +57,7 @@ def epoch_s(text: str) -> float:
 
 def _seconds(value: Any) -> float:
     try:
-        return epoch_s(str(value) if isinstance(value, date) else value)  # a date: by another reader of YAML
+        return epoch_s(str(value) if isinstance(value, date) else value)  # a date, from another YAML reader
     except (ValueError, OverflowError, AttributeError) as error:
         raise _slip(
             f"must be a number of seconds or a date, such as 2026-01-05T07:30:00Z, got {quoted(value)}"

@@ -41,7 +41,7 @@ def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
     if issubclass(cls, BaseModel):
         return cls
-    one: Any = cls  # mypy takes a dataclass for unhashable, like its instances
+    one: Any = cls  # mypy considers a dataclass as unhashable as its instances
     return _parameters(one)
 
 

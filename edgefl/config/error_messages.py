@@ -18,8 +18,8 @@ Place = tuple[str, ...]
 LONGEST_KEY = 40
 LONGEST_LINE = 600
 LONGEST_MESSAGE = 2_000
-MOST_PLACES = 3  # of a key, named in a message
-MOST_SLIPS = 20  # unknown keys compared with missing ones
+MOST_PLACES = 3  # a message names at most this many places of a key
+MOST_SLIPS = 20  # at most this many unknown keys are compared with missing ones
 _WORDS = {
     **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "must be a whole number"),
     **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
@@ -78,7 +78,7 @@ def flat(
     """Flatten pydantic's errors, and those of nested components.
 
     Args:
-        unnamed: the component with these errors, if it is the default of a field whose value has no name.
+        unnamed: the field's default component, if the value that has these errors names none.
         root: model of the whole document, which tells where a misplaced key belongs; None for errors of a part.
     """
     faults: list[_Fault] = []
@@ -87,13 +87,13 @@ def flat(
         if _is_option(place, model):
             place = place[:-1]
             if error["type"] == "literal_error":
-                continue  # the error of the number that may stand there is reported too
+                continue  # a number is allowed there too, and the error about it is reported
         context: Mapping[str, Any] = error.get("ctx", {})
         if error["type"] == "component":
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # a check of several keys names the wrong one
+            # a check of several keys names the one that is wrong
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
             faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
@@ -173,7 +173,7 @@ def _message(
     text = _WORDS.get(error["type"]) or str(error["msg"])
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
-    if error["type"] != "strict":  # whose message has the value already
+    if error["type"] != "strict":  # its message already has the value
         remedy = _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error)
         text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"

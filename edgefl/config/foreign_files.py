@@ -34,7 +34,7 @@ def reading(path: Path, *place: str) -> Iterator[None]:
 
 
 def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
-    """Return what changes with the content of a path: the working directory, the time of change, and the size.
+    """Return values that differ if a path's content does: working directory, time of modification and size.
 
     Raises:
         EdgeflError: there is no such file.
@@ -98,7 +98,7 @@ def lines(file: IO[str]) -> Iterator[str]:
 
 
 def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
-    """Feed an XML file to a parser; yield the bytes given after each piece, so that the caller may stop early.
+    """Feed an XML file to a parser; yield the bytes fed so far after each piece, for a caller that stops early.
 
     Unlike iterparse, expat keeps no elements and knows line numbers.
 

@@ -26,7 +26,7 @@ GONE = {
     "radio.snr_gap_db": "it is always 2 dB",
     **dict.fromkeys(
         ("radio.uplink_smallest_part", "link.uplink_smallest_part"),
-        "a device always sends on the number of resource blocks that carries most",
+        "a device always sends on the number of resource blocks that carries the most",
     ),
     "radio.server_pa_efficiency": "include the amplifier's loss in server_power_dbm",
     "record.personal_models": "write record.models: personal",
@@ -36,7 +36,7 @@ GONE = {
     ),
 }
 
-# section -> its keys that were beside it in earlier versions
+# section -> those of its keys that were outside it, one level up, in earlier versions
 INTO = {
     "learning.cost": "bits_per_parameter booked flops_per_sample payload",
     "learning.evaluation": "metrics scores_every test_every test_samples tested_on validation",
@@ -57,7 +57,7 @@ MOVED = {
     for key in keys
 }
 
-# key as other programs call it -> ours, in full
+# name of a key in other programs -> our key in full
 ABROAD = {
     **dict.fromkeys(("batch_size", "minibatch_size"), "learning.local.batch"),
     **dict.fromkeys(("clients_per_round", "fraction_fit", "participation"), "rounds.selector.count"),

@@ -128,7 +128,7 @@ def _ask(path: str) -> str:
 def _imported(path: str, module_name: str) -> ModuleType:
     folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
     for folder in folders:
-        # last, so that no file there hides a package
+        # at the end, so that no file in the folder hides a package
         if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
             sys.path.append(folder)
     try:
@@ -164,7 +164,7 @@ def _mismatched(error: BaseException) -> str:
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:
-    """Raise if the module is another scenario's with the same name."""
+    """Raise if another module of the same name was imported instead of the one in the scenario's folder."""
     folder, have = _folder.get(), getattr(module, "__file__", None)
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():

@@ -14,7 +14,7 @@ MOST_BYTES = {".json": 500_000_000, ".yaml": 10_000_000, ".yml": 10_000_000}
 
 
 class Record(NamedTuple):
-    """A record of a file, in a line of it (int) or with a name or number of its own (str)."""
+    """A record of a file; its place is a line (int), or the record's own name or number (str)."""
 
     path: Path
     place: int | str

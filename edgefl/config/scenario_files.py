@@ -46,7 +46,7 @@ def located(value: Any, kind: Any) -> Any:
 def files_of(path: Path) -> list[Path]:
     """List the files of a path: itself, those below a folder, or those that match a pattern such as taxis/*.csv.
 
-    Hidden files are left out. A path to nothing is returned for its reader to refuse.
+    Hidden files are left out. A path that does not exist is returned as it is, and its reader reports the error.
     """
     if not path.is_dir():
         return sorted(_matches(path)) or [path]

@@ -17,7 +17,7 @@ READABLE = (".csv", ".csv.gz", ".parquet")
 def rows(
     path: Path, separator: str | None = None, *, blanks: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield line and cells of each row of a CSV file that is not empty.
+    """Yield the line number and cells of each row of a CSV file, without empty rows.
 
     Args:
         separator: None: comma, semicolon or tab, the most frequent one in the first line.
@@ -44,7 +44,7 @@ def rows(
 
 
 class Table:
-    """A table: the names of its columns, from its first row, and its other rows, each with its line.
+    """A table: the names of its columns, from its first row, and its other rows, each with its line number.
 
     Cells are texts, or values in a Parquet table; its names count as line 1. CSV: separated by commas, semicolons or
     tabs.
@@ -53,7 +53,7 @@ class Table:
         place: the file's key in the scenario.
 
     Raises:
-        EdgeflError: the file cannot be read, or a row has another number of cells; also while rows are read.
+        EdgeflError: the file cannot be read, or a row has too few or too many cells; also raised while rows are read.
     """
 
     def __init__(self, path: Path, *place: str) -> None:
@@ -73,7 +73,7 @@ class Table:
             wanted: names in lower case, or with `exact` as they are in the table.
 
         Raises:
-            EdgeflError: names the columns that there are.
+            EdgeflError: no column or several columns have such a name; lists the table's columns.
         """
         found = [at for at, name in enumerate(self.names) if (name if exact else name.lower()) in wanted]
         if len(found) != 1:
@@ -104,7 +104,7 @@ class Table:
 
 
 def number(value: Any) -> float | None:
-    """Return a cell as a finite number, or None if it is none."""
+    """Return a cell as a finite number, or None if it is not one."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -113,7 +113,7 @@ def number(value: Any) -> float | None:
 
 
 def seconds(value: Any) -> float | None:
-    """Return a cell as seconds: a number, or a date by ISO 8601, in UTC without a zone; None if it is neither."""
+    """Return a cell as seconds: a number, or a date in ISO 8601 (UTC if it names no zone); None if neither."""
     found = number(value)
     if found is not None:
         return found

@@ -92,7 +92,7 @@ def _begins_line(lines: list[str], line: int, colon: int) -> bool:
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line with an indent unlike its block's, given the line where the parser noticed it.
+    """Find the line with an indent that differs from its block's, given the line where the parser noticed it.
 
     Of two neighbouring indents, the one with fewer lines is taken to be wrong.
     """

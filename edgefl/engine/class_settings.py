@@ -22,7 +22,7 @@ class _DeviceNumber(Section):
     """The number of devices."""
 
     count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
-        None, description="number of devices, or all that a trace has; or give density_per_km2"
+        None, description="number of devices, or all: every device of a trace; or give density_per_km2"
     )
     density_per_km2: float | None = Field(
         None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, instead of count"
@@ -32,7 +32,7 @@ class _DeviceNumber(Section):
         ge=1,
         le=1_000_000,
         description="number of populations that take turns: devices are split by id into this many equal "
-        "groups; session s has group s, and after the last group the first follows again",
+        "groups; session s uses group s, and the groups start over after the last one",
     )
 
     @property
@@ -42,20 +42,21 @@ class _DeviceNumber(Section):
 
 
 class DeviceFile(Section):
-    """A table of devices: a row for each phone, its columns named as the keys of `devices` that they set."""
+    """A table of devices: one row per phone, with columns named after the keys of `devices` that they set."""
 
     path: Path = Field(
-        description="the table: .csv, .json or .yaml, relative to the scenario's file; columns are keys of processor,"
-        " radio power and battery, such as clock_hz or battery_j (or clock_ghz, battery_wh), and latency_ms and score"
+        description="the table: .csv, .json or .yaml, relative to the scenario's file; columns are keys for"
+        " processor, radio power and battery, such as clock_hz or battery_j (or clock_ghz, battery_wh), and"
+        " latency_ms and score"
     )
     columns: dict[str, str] = Field(
-        {}, description="{key: column}: columns that are not named as the keys that they set"
+        {}, description="{key: column}: columns that are not named after the keys that they set"
     )
     latency_flops: float | None = Field(
         None,
         ge=1,
         le=1e18,
-        description="FLOPs of the inference whose time is the column latency_ms; they give the speed of a device",
+        description="FLOPs of the inference whose time is in column latency_ms; both give a device's speed",
     )
 
 
@@ -69,20 +70,20 @@ class EveryDevice(_DeviceNumber):
         23.0,
         ge=-40,
         le=40,
-        description="uplink power: 23 of power class 3, 26 of class 2 (38.101-1, Table 6.2.1-1)",
+        description="uplink power: 23 for power class 3, 26 for class 2 (38.101-1, Table 6.2.1-1)",
     )
     array_gain_db: float = Field(
         0.0,
         ge=-10,
         le=30,
         description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
-        " Annex A), -3 of small ones (38.875), more of panels; interference has none",
+        " Annex A), -3 for small ones (38.875), more for panels; it does not apply to interference",
     )
     max_bandwidth_hz: float | None = Field(
         None,
         ge=5e6,
         le=4e9,
-        description="widest part of the band that a device's radio uses: 20e6 of RedCap (38.306, 4.2.21.1); null:"
+        description="widest part of the band that a device's radio uses: 20e6 for RedCap (38.306, 4.2.21.1); null:"
         " all of it",
     )
     power: Annotated[Any, Named("power_models", "journal")] = Field(
@@ -93,7 +94,7 @@ class EveryDevice(_DeviceNumber):
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
         None,
-        description="table of phones, from which a device takes a row (see classes_by); null: all are alike",
+        description="table of phones, from which each device takes a row (see classes_by); null: all are alike",
     )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
@@ -123,7 +124,7 @@ class EveryDevice(_DeviceNumber):
     battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
     recharge_w: float = Field(0.0, ge=0, le=1e6, description="power that charges the battery, at all times")
     return_share: float = Field(
-        0.2, ge=1e-6, le=1, description="share of its capacity at which an empty device comes back"
+        0.2, ge=1e-6, le=1, description="share of its battery's capacity at which an empty device comes back"
     )
     indoor_share: float = Field(
         0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
@@ -137,8 +138,8 @@ class EveryDevice(_DeviceNumber):
         0.0,
         ge=0,
         le=1,
-        description="share of buildings with coated glass, as high_loss, drawn for each stay; the others have"
-        " penetration's walls",
+        description="share of buildings with coated glass, as in high_loss, drawn for each stay; the others have"
+        " the walls of penetration",
     )
     vehicle_above_m_s: float | None = Field(
         None,
@@ -185,10 +186,10 @@ _ClassSettings: Any = create_model("_ClassSettings", __base__=_ClassSize, **OWN_
 
 
 class ClassSettings(_ClassSettings):
-    """One class of devices: a key left out is that of `devices`; a key set to null has no value in this class."""
+    """One class of devices: a key left out is taken from `devices`; a key set to null has no value here."""
 
     battery_j: Annotated[float, Field(ge=1e-9, le=1e12)] | Literal["mains"] | None = Field(
-        None, description="battery capacity, or mains"
+        None, description="battery capacity; null: mains"
     )
     ut_height_m: float | None = Field(
         None, gt=0, le=22.5, description="device antenna height; if left out, cell.ut_height_m"
@@ -226,9 +227,9 @@ class ClassSettings(_ClassSettings):
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
     """Return [classes] the number of devices of each class, out of all.
 
-    The running sums of the shares, times the number of devices, are rounded (half upwards), and each class has the
-    difference of two of them: every class is within one device of its share, and splitting a class in two leaves the
-    sizes of all others unchanged.
+    The running sums of the shares, times the number of devices, are rounded (half upwards), and a class's size is the
+    difference of two consecutive ones: every class is within one device of its share, and splitting a class in two
+    leaves the sizes of all others unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):

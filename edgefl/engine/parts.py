@@ -18,7 +18,7 @@ class Activity(StrEnum):
 
 
 class Cause(StrEnum):
-    """The reason for which a device is cut off."""
+    """The reason why a device is cut off."""
 
     LEFT = "left"  # it left the cell
     OFF = "off"  # it was switched off
@@ -91,10 +91,11 @@ NO_ACCESS = Access()
 class Span(NamedTuple):
     """One activity from start to end, or until it was cut off.
 
-    bits: moved by a transfer. share_done: of the work, in [0, 1]. cut: why it ended early, or None. airtime_s: time
-    for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each link of a
-    transfer that continued after a failure. access: before a transfer's start; its energy is part of energy_j.
-    arrives: probability with which an upload that has ended arrived without errors.
+    bits: bits moved by a transfer. share_done: share of the work done, in [0, 1]. cut: why it ended early, or None.
+    airtime_s: time for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each
+    link of a transfer that continued after a failure. access: time and energy before a transfer's start; that energy
+    is part of energy_j.
+    arrives: probability that an upload that has ended arrived without errors.
     """
 
     start_s: float

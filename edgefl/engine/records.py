@@ -44,7 +44,7 @@ class Round:
     """A row about one round: times, bits, joules (sums over the devices) and the new model's quality.
 
     energy_j: all joules that the round causes in its devices: receiving, sending, computing and tails, but not idle.
-    latency_s: until the new model is made. latency_mean_s: until a device's update has arrived, on average.
+    latency_s: time until the new model is made. latency_mean_s: mean time until a device's update has arrived.
     """
 
     session: int
@@ -171,7 +171,8 @@ class Position:
 class DeviceScore:
     """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: of the model that it downloads. accuracy_personal, loss_personal: of its personal model.
+    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: those of its personal
+    model.
     """
 
     session: int

@@ -21,19 +21,19 @@ class CellSettings(Section):
         None,
         ge=0,
         le=5000,
-        description="smallest 2D distance to the base station; null: the path loss's (UMi and UMa: 10, InH: 0)",
+        description="smallest 2D distance to the base station; null: from the path loss (UMi and UMa: 10, InH: 0)",
     )
     bs_height_m: float | None = Field(
         None,
         gt=0,
         le=150,
-        description="base station antenna height; null: the path loss's (UMi: 10, UMa: 25, InH: 3)",
+        description="base station antenna height; null: from the path loss (UMi: 10, UMa: 25, InH: 3)",
     )
     ut_height_m: float | None = Field(
         None,
         gt=0,
         le=22.5,
-        description="device antenna height; null: the path loss's (UMi and UMa: 1.5, InH: 1)",
+        description="device antenna height; null: from the path loss (UMi and UMa: 1.5, InH: 1)",
     )
 
     @model_validator(mode="after")
@@ -86,8 +86,8 @@ class DeviceSettings(EveryDevice):
         "seed",
         description="how devices get their classes, and their rows of `file`. seed: drawn for each device,"
         " independently of everything else; ids: the first devices belong to the first class, the next to the second,"
-        " and the first device of a file has its first row; types: the class is named like the type that a trace"
-        " gives the device, or like its kind, vehicle or person, and rows are drawn",
+        " and the first device of a file has its first row; types: a device has the class with the name of"
+        " its type in the trace, or of its kind, vehicle or person, and rows are drawn",
     )
 
     indoors_by: Literal["place", "trip"] = Field(
@@ -120,7 +120,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def _check_recorded(self) -> None:
-        """Raise if a trace is to say what devices there are, but does not move all of them."""
+        """Raise if a trace is to define the devices, but does not move all of them."""
         key = "count: all" if self.count == "all" else "classes_by: types"
         if not self.mobility.recorded:
             raise ValueError(f"{key} takes devices from a trace: set mobility: {{name: trace, path: FILE}}")
@@ -132,7 +132,7 @@ class DeviceSettings(EveryDevice):
                     f"{key} takes sizes from the trace: leave share and count of classes.{name} out"
                 )
         if self.classes_by == "types" and not self.classes:
-            raise ValueError(f"{key} needs classes, named like the types of the trace")
+            raise ValueError(f"{key} needs classes: name one after each type of device in the trace")
 
     @model_validator(mode="after")
     def _circuits_that_count(self) -> Self:
@@ -170,7 +170,7 @@ class DeviceSettings(EveryDevice):
         return [self.model_copy(update=one.own()) for one in self.classes.values()]
 
     def mobilities(self) -> list[tuple[tuple[str, ...], Any]]:
-        """Return the mobility model of each class and its place in the scenario; the common one if it has none."""
+        """Return each class's mobility model, by default the common one, and its place in the scenario."""
         if self.classes is None:
             return [(("devices", "mobility"), self.mobility)]
         own = {name: one.own().get("mobility") for name, one in self.classes.items()}
@@ -203,7 +203,7 @@ class RoundSettings(Section):
         0.0,
         ge=0,
         le=1e6,
-        description="power of the server during server_s, booked with the base station's energy",
+        description="power of the server during server_s, counted as part of the base station's energy",
     )
 
     selector: Annotated[Any, Named("selectors", "all")] = Field(
@@ -236,8 +236,8 @@ class RoundSettings(Section):
         1.0,
         ge=1,
         le=10,
-        description="factor by which more devices are selected than wanted; the round ends when the number wanted has"
-        " arrived, and the others are cut off",
+        description="factor by which more devices are selected than wanted; the round ends when the wanted number of"
+        " updates has arrived, and the other devices are cut off",
     )
     not_finite: Literal["stop", "drop"] = Field(
         "stop",
@@ -269,7 +269,7 @@ class WorkloadSettings(Section):
 
 
 def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
-    """Raise if keys about circuits are given that the power model ignores."""
+    """Raise if the keys given include some about circuits that the power model ignores."""
     name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
     if ignored:
         raise ValueError(

@@ -43,7 +43,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Unkept(EdgeflError):
-    """Error: an attribute is not data."""
+    """An error raised when an attribute is not data."""
 
 
 def state_of(strategy: Any) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def device_of(node: int) -> int:
     return node - FIRST_NODE
 
 
-class Nodes(Grid):  # type: ignore[misc]  # Flower is not there where types are checked
+class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types are checked
     """The currently connected devices, as a strategy sees them.
 
     Args:

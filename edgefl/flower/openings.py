@@ -111,11 +111,11 @@ class Openings:
         return self.opening
 
     def trained(self) -> None:
-        """Note that a round of training begins."""
+        """Record that a round of training begins."""
         self._trained += 1
 
     def aggregated(self) -> None:
-        """Note that the session has made its first model."""
+        """Record that the session has made its first model."""
         self.opening = None
 
     @property
@@ -125,7 +125,7 @@ class Openings:
 
     @property
     def opened(self) -> bool:
-        """Whether the session's training has begun, or its opening model is made."""
+        """Whether the session's training has begun, or its opening model has been made."""
         return self._trained > 0 or self.opening is not None
 
     def state_dict(self) -> dict[str, Any]:

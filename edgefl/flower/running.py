@@ -50,9 +50,9 @@ def learner(
 
     The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
     offered in a round. A node that the strategy leaves out has a row without bits and joules. The ClientApp runs in
-    this process, device d as the node with partition-id d. An upload has the bits of its message; the strategy gets
-    the replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of the
-    strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
+    this process, device d as the node with partition-id d. An upload takes as many bits as its message; the strategy
+    gets the replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of
+    the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
     warning.
 
     Args:
@@ -158,7 +158,7 @@ class _FlowerLearner:
         return _FlowerStage(self, facts)
 
     def train(self, ids: Sequence[int]) -> LocalRound:
-        """Have the strategy make messages for these devices, and the devices reply."""
+        """Let the strategy make messages for these devices, and the devices reply to them."""
         self.number += 1
         with self.nodes.of(ids, "train", self.number):
             with _of_strategy("make the messages of", self.number):

@@ -1,4 +1,4 @@
-"""Train in a process beside the engine's clock, with the same bytes.
+"""Train in a process beside the engine's; the results are the same bytes as with a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child goes on with
 the learners and the journal as they are, the parent with the engine. From then on the parent sends the learners'
@@ -45,7 +45,7 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
     """Return whether a run's training may move to a process of its own.
 
-    Only Linux's libraries allow a fork, and none that has begun to use a GPU. A run with one thread has one core.
+    Libraries allow a fork on Linux only, and not once they use a GPU. A run with one thread has one core.
     External components stay in the user's process, where they may print or remember what they like.
     """
     return sys.platform == "linux" and threads > 1 and torch_device.type == "cpu" and not code
@@ -63,7 +63,7 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """An answer that may still come: the round's work before it trains, if it is foretold, and the value."""
+    """An answer that may be still to come: the round's work, if it is sent before training, and the value."""
 
     work: LocalRound | None = None
     is_there: bool = False
@@ -136,13 +136,13 @@ class TrainingProcess:
         return tell
 
     def done(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Return a function to be called by the process that began the run, and done where the learners are."""
+        """Return a function that the process that began the run calls, and that runs where the learners are."""
         self._functions.append(function)
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
 
     def ask(self, question: messages.Question) -> Any:
-        """Return a learner's answer; that of a round may lack the scalars, and wait for them when they are needed."""
+        """Return a learner's answer; a round's may come without scalars, and waits for them when they are read."""
         if self._socket is None and question.call == "train" and self._is_due():
             self._fork()
         if self._socket is None:
@@ -157,7 +157,7 @@ class TrainingProcess:
             self._until(lambda: answer.is_there or answer.work is not None)
             if not answer.is_there:
                 known = {one.name: getattr(answer.work, one.name) for one in fields(LocalRound)}
-                known["ids"] = tuple(question.asked["ids"])  # the learner's own may be numbers
+                known["ids"] = tuple(question.asked["ids"])  # the learner may use numbers instead
                 return LocalRoundUnderWay(**known, whole=lambda: self._wait_for(answer))
         return self._wait_for(answer)
 
@@ -191,7 +191,7 @@ class TrainingProcess:
     def _fork(self) -> None:
         ours, theirs = socket.socketpair()
         parent = os.getpid()
-        with warnings.catch_warnings():  # Python warns of threads, which are idle
+        with warnings.catch_warnings():  # Python warns that there are threads; they are idle
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
@@ -213,7 +213,7 @@ class TrainingProcess:
     # -- in the process that began the run -----------------------------------------------------------
 
     def _send(self, kind: str, content: Any) -> _Answer:
-        """Send a question to the child, and read meanwhile what it sends: both may have more than a socket holds."""
+        """Send a question to the child, reading what it sends meanwhile: either may send more than a socket holds."""
         assert self._socket is not None
         self._answers.append(answer := _Answer())
         left = memoryview(messages.packed(kind, content))
@@ -232,10 +232,10 @@ class TrainingProcess:
         return answer.value
 
     def _until(self, enough: Callable[[], bool], *, raises: bool = True) -> None:
-        """Receive until it is enough.
+        """Receive messages until `enough` returns True.
 
         Args:
-            raises: whether to raise the error of the child, of this question or an earlier one.
+            raises: whether to raise the child's error, for this question or an earlier one.
         """
         assert self._socket is not None
         while True:
@@ -248,7 +248,7 @@ class TrainingProcess:
                 self._receive()
 
     def _receive(self) -> None:
-        """Receive a message of the child.
+        """Receive a message from the child.
 
         Raises:
             EdgeflError: the child is gone.
@@ -284,7 +284,7 @@ class TrainingProcess:
             for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the parent decides when training ends
                 signal.signal(getattr(signal, name), signal.SIG_IGN)
             signal.signal(signal.SIGUSR1, self._stop)
-            gc.freeze()  # a collection would write on, and so copy, all memory
+            gc.freeze()  # a collection would write to all memory, and so copy it
             for learner in self._trained:
                 learner.foretell = self._foretell
             goes_on = os.getppid() == parent
@@ -310,7 +310,9 @@ class TrainingProcess:
                 answered = self._functions[content]() if kind == "do" else self._answered(content)
                 self._works = False
                 if self._foretold is not None and _amounts(answered) != _amounts(self._foretold):
-                    raise RuntimeError(f"{content.at}: training changed what was foretold of it")
+                    raise RuntimeError(
+                        f"{content.at}: training changed the amounts of work that were sent before it"
+                    )
         except BaseException as error:
             self._works, self._failure = False, error
             self._reply("error", messages.carried(error))
@@ -319,14 +321,14 @@ class TrainingProcess:
         return not leaves
 
     def _foretell(self, work: LocalRound, round_: int) -> None:
-        """Send a round's work before it trains; a resumed run first trains an earlier one again."""
+        """Send the work of the round asked for, before it trains; a resumed run first repeats an earlier round."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
             self._foretold = work
             self._reply("work", work)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt what the child does: a handler of signals."""
+        """Handle a signal: interrupt what the child is doing."""
         self._stops = True
         if self._works:
             interrupt(signal.SIGINT)

@@ -61,7 +61,7 @@ def torch_device(name: str) -> "torch.device":
     kind, colon, number = name.partition(":")
     if name == "mps":
         if not torch.backends.mps.is_available():
-            raise EdgeflError("--device mps: PyTorch finds no GPU of Apple's here; use --device cpu or auto")
+            raise EdgeflError("--device mps: PyTorch finds no Apple GPU here; use --device cpu or auto")
         return torch.device("mps")
     numbered = number.isdecimal() and kind == "cuda" if colon else True
     if kind not in ("auto", "cpu", "cuda") or not numbered:

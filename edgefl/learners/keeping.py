@@ -28,8 +28,10 @@ AT_THE_END = ("last", "personal")  # kept only at the end of a run
 class ModelKeeper:
     """Write the models of a run's cells into `models` in its directory, or in their federation's directory.
 
-    `cell0.safetensors` is the last model of cell 0; with `-best` the best, with `-round40` the one after the cell's
-    40th round of the global model. For `-served` and `-personal` see `edgefl.learning.federation.kept_models`.
+    `cell0.safetensors` is the last model of cell 0; with `-best` it is the best model, with `-round40` the model
+    after the cell's 40th round of the global model. For `-served` and `-personal` see
+    `edgefl.learning.federation.kept_models`.
+
     Args:
         learners: run directory within this one -> cell -> the learner that trains with PyTorch; empty if no models
             are kept.
@@ -88,7 +90,7 @@ class ModelKeeper:
         if accuracy is None:
             return
         best = path.with_name(f"{path.name}-best.safetensors")
-        # in a resumed run the best may be of a round that is repeated, and then is the same
+        # in a resumed run the best model may come from a round that is repeated, which gives the same model
         score = learner.trainer.training_data.task.score
         before = model_files.read_about(best).get(score) if best.exists() else -math.inf
         if not isinstance(before, int | float):

@@ -41,7 +41,7 @@ def of(
     """Return a stand-in with the size of each cell's learner; None if this needs PyTorch, or nothing is trained.
 
     Args:
-        world: of one federation.
+        world: the world of one federation.
         device: as in `simulate`.
         load: reads the data set, by default its own `load`.
     """

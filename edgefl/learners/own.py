@@ -7,7 +7,7 @@ known of the world before it begins. It returns that cell's learner; instead of 
 whose constructor takes the assignment, or with a single federation, a finished learner. The scenario gives a
 `workload` instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
-A learner answers questions of the network and has no clock. For a session it receives the devices present, for a
+A learner answers the network's questions and has no clock. For a session it receives the devices present, for a
 round the participants; it answers with the iterations, samples and bits of each, and then receives the devices whose
 updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
 `Assignment.streams`: then the run is a function of scenario and seed.

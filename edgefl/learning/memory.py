@@ -11,7 +11,7 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 
-# parameters of mallopt in glibc's malloc.h: how much freed memory is kept, and the size from which it is not
+# parameters of mallopt in glibc's malloc.h: how much freed memory is kept, and from which size on it is returned
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_REUSED, KEPT_FREE = 2**26, 2**27
 MUCH = 100_000_000  # bytes; less is available, or the program would not have started

@@ -1,11 +1,11 @@
 """Differential privacy of updates: clipping, Gaussian noise, and a privacy account for each device.
 
 Data sets are neighbours if they differ in one device's update, which is zero in one of them. n updates of a device,
-each with noise of z times its sensitivity, are one Gaussian mechanism with noise z / sqrt(n), so epsilon is exact,
-not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: amplification by sampling participants; epsilon holds
-against an observer that knows the participants. If devices add the noise, the server is the observer, and each upload
-that begins counts, even if it is lost; if the server adds it, each published model counts. The account is for the
-data that a device holds; it restarts when a partition deals again, and in another run.
+each with noise of z times its sensitivity, amount to one Gaussian mechanism with noise z / sqrt(n), so epsilon is
+exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: amplification by sampling participants; epsilon
+holds against an observer that knows the participants. If devices add the noise, the server is the observer, and each
+upload that begins counts, even if it is lost; if the server adds it, each published model counts. The account is for
+the data that a device holds; it restarts when a partition deals again, and in another run.
 """
 
 import math

@@ -63,7 +63,9 @@ class LocalSettings(Section):
         description="end a round's steps after one pass over a device's samples, in training and in probe rounds:"
         " with 300 samples in batches of 128 it does 3 steps, the last of 44 samples, even if steps is 5",
     )
-    lr: float = Field(0.01, gt=0, le=100, description="learning rate of a session's first round, the largest")
+    lr: float = Field(
+        0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
+    )
     lr_schedule: Annotated[Any, Named("lr_schedules", "polynomial")] = Field(
         "polynomial",
         validate_default=True,
@@ -253,8 +255,8 @@ class LearningSettings(Section):
     )
     downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None,
-        description="codec of the model's change since the one that a device received last, sent instead of the whole"
-        " model; null: the model",
+        description="codec of the model's change since the model that a device last received, sent instead of the"
+        " whole model; null: the model",
     )
     privacy: PrivacySettings | None = Field(
         None,

@@ -19,7 +19,7 @@ class ThreadPool:
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # in which the threads are: a forked one has none
+        self._process = 0  # number of the process with the threads: a forked one has none
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
         """Call do(hand, job) once for each job; `hand` is the thread's number, 0 to count - 1, 0 for the caller."""

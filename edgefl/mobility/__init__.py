@@ -57,7 +57,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
 
-    A movement that knows has a method of this name, as `Legs` has.
+    A movement that knows this time has a method of this name, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -100,7 +100,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`; a scenario has all that the model names."""
+        """Return the model in a world with these areas, `self.places`; the scenario defines all that it names."""
         placed = self.model_copy()
         placed._places = places
         return placed
@@ -127,7 +127,7 @@ class Mobility(Component):
                 places its devices itself, as it documents; then only their number counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several.
             min_distance_m: smallest distance of the drop. Devices may come closer.
-            streams: of the run; mobility uses those below "mobility".
+            streams: the run's; mobility uses those below "mobility".
 
         Raises:
             EdgeflError: the parameters do not fit the cell or the number of devices.

@@ -10,8 +10,8 @@ import numpy as np
 class Trips(NamedTuple):
     """The trips of devices, [devices] each.
 
-    number: of the current trip, or of the last one while a device stays; 0 before the first one, and always in models
-    without destinations. speed_m_s: current speed, 0 at rest.
+    number: number of the current trip, or of the last one while a device stays; 0 before the first one, and always in
+    models without destinations. speed_m_s: current speed, 0 at rest.
     """
 
     number: np.ndarray
@@ -32,7 +32,7 @@ class Legs(ABC):
     Legs are made when time reaches them, always for all devices together, and one ahead for each device: many legs
     cost little more than one. A leg is a function of the device, its random numbers and the state at the end of the
     leg before it, but never of the times of earlier calls. For a time before a device's current leg, its walk is
-    repeated from time 0: correct, but slow for long paths. Simulations call with rising times.
+    repeated from time 0: correct, but slow for long paths. Simulations only ask for later and later times.
 
     Coordinates come first, [2, devices], inside the models: twice as fast as [devices, 2].
 

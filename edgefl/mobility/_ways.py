@@ -71,7 +71,7 @@ class Ways:
 
 
 def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> Iterator[str]:
-    """Note people that leave home and never come back.
+    """Yield a note on people that leave home and never come back.
 
     Args:
         followed: [entries, people] whether a person follows an entry of the plan. goals: [entries] its destination.
@@ -97,10 +97,11 @@ def cut_off(
     streets: "StreetMap",
     names: Sequence[str],
 ) -> Iterator[str]:
-    """Note places without a way along streets to the others, for most people with a spot there.
+    """Yield a note on each place without a way along streets to the others, for most people with a spot there.
 
     Args:
-        spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: of the places.
+        spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: names of the
+            places.
     """
     if streets.lost is None:
         return

@@ -30,7 +30,7 @@ class _TripRates(PartOfDay):
 
 
 class OdFlows(Walkers):
-    """Each device stays in an area, leaves for another at the rate of the hour, and walks there straight.
+    """Each device stays in an area, leaves for another at the rate of the hour, and walks straight there.
 
     A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
     probability r dt, independent of its past: of N devices there, N r leave in an hour. It goes to a uniformly random

@@ -39,7 +39,7 @@ class Trace(Mobility):
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
-    A time is a number, or a date by ISO 8601, in UTC unless it has a zone, which counts in seconds since 1970. Times
+    A time is a number, or an ISO 8601 date (UTC without a zone), which is converted to seconds since 1970. Times
     of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as many are
     needed while reading.
 
@@ -49,7 +49,7 @@ class Trace(Mobility):
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
     shift is that of a device's mean speed: its path length over the time for which it is present.
 
-    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other forms stand in
+    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other forms are named in
     edgefl/mobility/_traces. Left out: heights, the recorded speeds and angles.
     """
 

@@ -42,7 +42,7 @@ class _Streets(Protocol):
         """Return the map of the streets that are open to a mode of travel."""
 
     def drawn(self) -> list[list[list[float]]]:
-        """Return the corners of each street, m."""
+        """Return the corners of each street, in m."""
 
 
 def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray) -> np.ndarray:
@@ -58,7 +58,7 @@ def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray
 class Places:
     """The map of a scenario's world.
 
-    areas: by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
+    areas: areas by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
     streets: all streets, or None. notes: what a reader of files leaves out or repairs; the run shows it.
     """
 

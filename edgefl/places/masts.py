@@ -213,7 +213,7 @@ class _Rows:
             lon, lat = np.median(places_deg, axis=0).round(4).tolist()
             raise EdgeflError(
                 f"{path}: masts in degrees need the place on Earth of [0, 0] m: set origin_lon_lat, such as"
-                f" [{lon:g}, {lat:g}], in their midst",
+                f" [{lon:g}, {lat:g}], near their centre",
                 ("origin_lon_lat",),
             )
         places_m = np.full(places_deg.shape, np.inf)

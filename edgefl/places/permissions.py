@@ -87,7 +87,7 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
     """Return the modes that may use a line with tags of OpenStreetMap.
 
     Args:
-        tags: of the line.
+        tags: tags of the line.
         highways_only: whether a line needs `highway` to be a street; otherwise it is one unless it is something
             else.
     """
@@ -101,7 +101,7 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
 
 def _may(tags: Mapping[str, str], keys: Sequence[str], *, by_default: bool) -> bool:
-    """Return whether a mode may use a line; keys: of its access, from general to specific."""
+    """Return whether a mode may use a line; keys: keys of its access, from general to specific."""
     may = by_default
     for key in keys:
         if tags.get(key) in CLOSED:

@@ -17,9 +17,9 @@ SMALLEST_M = 1.0  # width of places that can be in metres, unless they lie aroun
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
-    They do if all are in the range of degrees, and several lie within SMALLEST_M of each other, away from [0, 0].
-    In degrees this is a town or a region; in metres nothing could move there. A single place is no sign, unless its
-    numbers are those of the origin.
+    They do if all are in the range of degrees, and several lie within SMALLEST_M of one another, away from [0, 0].
+    In degrees this is a town or a region; in metres nothing could move there. A single place proves nothing, unless
+    its numbers are those of the origin.
     """
     points = np.asarray(places, dtype=float).reshape(-1, 2)
     if not len(points):
@@ -46,7 +46,7 @@ class LocalPlane:
     J. Geodesy 2011, equations (7) to (11) and (35). Scale 1 on the meridian, unlike UTM's 0.9996.
 
     Args:
-        lon_deg, lat_deg: of the origin [0, 0].
+        lon_deg, lat_deg: position of the origin [0, 0].
     """
 
     lon_deg: float

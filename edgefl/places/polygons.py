@@ -32,7 +32,7 @@ class Trapezoids:
     rings_m: Sequence[np.ndarray] = ()
 
     def drawn(self) -> dict[str, Any]:
-        """Return the corners of each ring, m."""
+        """Return the corners of each ring, in m."""
         return {"points": [(ring.round(1) + 0.0).tolist() for ring in self.rings_m]}
 
     @property
@@ -67,8 +67,9 @@ def union(polygons: Sequence[Rings]) -> _Union:
     """Unite polygons.
 
     A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
-    inside the union if it is inside any polygon. Rings of fewer than three corners are dropped, and with an outline
-    its holes. Outlines run counter-clockwise and holes clockwise, as a picture needs them to leave holes empty.
+    inside the union if it is inside any polygon. Rings of fewer than three corners are dropped; if an outline is
+    dropped, so are its holes. Outlines run counter-clockwise and holes clockwise, as a picture needs them to leave
+    holes empty.
 
     Raises:
         ValueError: nothing is left.
@@ -177,7 +178,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
 def _sides(
     polygons: Sequence[Rings], loops: Sequence[np.ndarray], y: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the corners at which sides begin and end upwards, each corner's line, and the lines' heights.
+    """Return the lower and upper corners of sides, each corner's line, and the lines' heights.
 
     Lines are numbered polygon by polygon, upwards. Horizontal sides bound no area and are left out.
     """

@@ -68,7 +68,7 @@ class StreetMap:
         return type(self)(self.corners_m[:, corners], ends.reshape(2, -1))
 
     def cut_off(self, places_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether the nearest street of each place [2, n] is one of those lost; there must be some.
+        """Return whether the nearest street of each place [2, n] is a lost piece; there must be lost pieces.
 
         Returns:
             [n] bool, and [n] the distance to the nearest street that counts, m.
@@ -160,7 +160,7 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
     end = np.concatenate([line[1:] for line in lines])
     if len(begin) > MOST_PIECES:
         raise ValueError(
-            f"{len(begin):,} pieces of street are more than {MOST_PIECES:,}: put them into a file"
+            f"{len(begin):,} street segments are given here, but at most {MOST_PIECES:,} can be: put them into a file"
         )
     way = end - begin
     length = np.hypot(*way.T)

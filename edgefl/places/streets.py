@@ -35,7 +35,7 @@ class _StreetLines:
     """All streets of a map.
 
     Args:
-        streets: open or closed.
+        streets: all streets, open or closed.
         source: key below `streets`, and the map's name in messages.
         notes: list to which a note is appended about what is left out.
     """
@@ -59,7 +59,7 @@ class _StreetLines:
         return self._maps[mode]
 
     def drawn(self) -> list[list[list[float]]]:
-        """Return the corners of the first MOST_DRAWN streets that are open to the modes in use, or to any mode, m."""
+        """Return the corners, in m, of the first MOST_DRAWN streets that are open to the modes in use, or to any."""
         modes = set(self._maps or MODES)
         lines_m = (one.line_m for one in self.streets if modes.intersection(one.open_to))
         return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]
@@ -105,7 +105,7 @@ class Streets(Strict):
     `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`
     with the worldwide defaults of its wiki, and `access`, `foot`, `bicycle`, `vehicle`, `motor_vehicle` and the like.
     If a line of the file has `highway`, lines without it are not streets; otherwise those with `railway`, `power`,
-    `waterway`, `building` and the like are none. Left out: one-way streets, lanes, lights, speed limits.
+    `waterway`, `building` and the like are not streets. Left out: one-way streets, lanes, lights, speed limits.
     """
 
     lines_m: tuple[Line, ...] | None = Field(

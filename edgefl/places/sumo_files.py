@@ -71,7 +71,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield name and attributes of each element of a network.
 
     Raises:
-        EdgeflError: the file is no network, or too large; names the remedy.
+        EdgeflError: the file is not a network, or too large; names the remedy.
     """
     read: list[tuple[str, Mapping[str, str]]] = []
     parser = expat.ParserCreate()
@@ -81,7 +81,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
         if first and read and read[0][0] != "net":
             how = {"osm": "convert it with netconvert --osm-files", "xodr": "convert it with netconvert"}
             remedy = how.get(read[0][0], "give a network of netconvert or netgenerate")
-            raise EdgeflError(f"{path}: <{read[0][0]}> is no SUMO network; {remedy}")
+            raise EdgeflError(f"{path}: <{read[0][0]}> is not a SUMO network; {remedy}")
         first &= not read
         yield from read
         read.clear()
@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge: its shape without the ends, for which there are junctions.
+    """Return the corners of an edge: its shape, with the junctions in place of its ends.
 
     Raises:
         ValueError: a position is wrong, or a junction is missing; names the edge.

@@ -21,7 +21,7 @@ class _Stopped(Exception):
 
 
 class _Handover:
-    """Pass one question and one answer at a time between the run's thread and the one that decides.
+    """Pass one question and one answer at a time between the run's thread and the thread that decides.
 
     Attributes:
         questions: candidates; at the end the exception that ended the run, or None.
@@ -33,7 +33,7 @@ class _Handover:
         self.answers: queue.SimpleQueue[Decision | _Stopped] = queue.SimpleQueue()
 
     def ask(self, candidates: Candidates) -> Decision:
-        """Ask, in the run's thread, and wait."""
+        """Put a question, in the run's thread, and wait for the answer."""
         self.questions.put(candidates)
         answer = self.answers.get()
         if isinstance(answer, _Stopped):
@@ -92,7 +92,7 @@ class ControlledRun:
 
     Attributes:
         rows: the rows of the rounds so far, each with radio tails up to the round's end.
-        number_of_devices: in the run.
+        number_of_devices: number of devices in the run.
     """
 
     def __init__(self, scenario: Scenario, decider: Controlled, *, device: str = "cpu") -> None:
@@ -129,7 +129,7 @@ class ControlledRun:
 
     def go_on(self, decision: Decision) -> Candidates | None:
         """Carry out a decision; return the next round's candidates, or None once the run is over."""
-        self.waiting = None  # a run that fails waits for nothing more
+        self.waiting = None  # if the run fails, it waits for no decision any more
         self._handover.answers.put(decision)
         self.waiting = self._handover.question()
         return self.waiting

@@ -16,7 +16,7 @@ from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Eve
 from edgefl.scenario.own_sections import OwnSections
 
 HUGE_LOSS = 1e6  # a cross-entropy of C classes begins near ln C, a squared error near 1
-# a transfer that no server would wait for, or one far longer than the run's median round and not short either
+# a transfer is noted above HOPELESS_S, or above LONG_S if it also takes this many times the median round
 HOPELESS_S, LONG_S, TIMES_THE_MEDIAN = 3600.0, 60.0, 100
 TRANSFERS = ("downlink", "uplink")
 SCORES = ("accuracy", "loss", "accuracy_start", "loss_start", "accuracy_personal", "loss_personal")
@@ -37,7 +37,7 @@ class Extremes:
     """The extremes in a run's rows.
 
     latencies_s: the latency of each round. huge: place and value of the first loss beyond HUGE_LOSS. not_finite:
-    column -> where it first was not finite; rows_of: column -> number of rows in which it was not. unusable,
+    column -> where it first was not finite; rows_of: column -> number of such rows. unusable,
     unusable_j: updates that were not finite, and their joules.
     """
 
@@ -100,7 +100,7 @@ class Extremes:
 
 
 def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: RadioSettings) -> Iterator[str]:
-    """Yield what exploded, with its place and a remedy that the scenario lacks."""
+    """Yield a note on each number that exploded, with its place and a remedy that the scenario does not use yet."""
     yield from _of_length(extremes, federations, radio)
     trained = [one.learning.local for one in federations if one.learning is not None]
     clips = bool(trained) and all(local.clip_norm is not None for local in trained)

@@ -32,7 +32,7 @@ DEEP_FADE = 1e-4  # power that one slot in 10,000 falls below, relative to the m
 Members = Callable[
     [int], Collection[int] | None
 ]  # session -> the only devices that may take part, or None for all
-LONGEST_S = 1e9  # of a device's computing in a round, some 30 years: surely a mistake
+LONGEST_S = 1e9  # longest computing time of a device in a round, some 30 years: more is surely a mistake
 
 
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
@@ -65,7 +65,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
 def _check_somebody_is_there(
     devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
 ) -> None:
-    """Refuse a run without a result: all devices of some session are outside its cells and will stay there."""
+    """Refuse a run that can have no result: all devices of some session are outside its cells and stay there."""
     listed = getattr(devices.churn, "sessions", ())
     groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):

@@ -27,7 +27,7 @@ PYTORCH_BYTES = 180e6  # of its code, if it is only loaded when the run begins; 
 
 
 class Range(NamedTuple):
-    """The least and the most of an amount; equal where the amount is known."""
+    """The lower and the upper bound of an amount; they are equal if the amount is known."""
 
     least: float
     most: float
@@ -126,7 +126,7 @@ def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Rang
     taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
     end_s = own.latest_end_s
-    # on a grid, probes take no slot of it
+    # with every_s, probes take none of the slots
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]
@@ -151,7 +151,7 @@ def _rounds_of_sessions(policy: SessionPolicy) -> Range:
 
 
 def _probes_of_sessions(own: OwnSections) -> int:
-    """Return the number of probe rounds of all sessions of a federation, as far as it is known."""
+    """Return the number of probe rounds of all sessions of a federation, as far as they are known."""
     policy, learning = own.sessions, own.learning
     if learning is None or policy.count is None or policy.longest is None:
         return 0

@@ -7,7 +7,7 @@ import numpy as np
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.scenario.world import World
 
-# far from any network; with fewer handovers the ratio means nothing
+# more than in any real network; with fewer handovers than FEWEST_HANDOVERS the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
 LARGEST_OFFSET_DB = 15.0  # of a3_offset_db
 UMI_APART_M = 200.0  # between UMi's sites: TR 38.901, Table 7.2-1
@@ -21,7 +21,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
         remedy = f". For fewer, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            f" networks have 1.5 to 2.4 (docs/trust.md){remedy}"
+            f" real networks have 1.5 to 2.4 (docs/trust.md){remedy}"
         )
 
 

@@ -36,9 +36,10 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# of all participations: what happens to fewer changes no result that a reader would look at
+# share of all participations: what happens to a smaller share changes no result that matters to a reader
 NEGLIGIBLE = 0.02
-MATTERS = 0.1  # share of a cell's devices: fewer out of coverage change no result that a reader would look at
+# share of a cell's devices out of coverage: a smaller share changes no result that matters to a reader
+MATTERS = 0.1
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -145,7 +146,7 @@ def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s
     """Note movement that took no device across a cell's edge, or a day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever entered, left or changed its cell"
-    # classes with their own plans would each say the same
+    # once, even if several classes have the same plan
     said = dict.fromkeys(
         note
         for mobility in _distinct(kind.mobility for kind in kinds)
@@ -165,7 +166,7 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
 def _beyond_its_file(
     ends_s: float | None, simulated_s: float, of: str, last: str, file: str
 ) -> Iterator[str]:
-    """Note a recording of less time than the run covers."""
+    """Note a recording that is shorter than the run."""
     if ends_s is not None and ends_s < simulated_s:
         yield (
             f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: the last {last} held"

@@ -196,8 +196,9 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if algorithm.whole_gradients:
         yield "the passes over all samples for its gradients"
     if type(algorithm).term is not Algorithm.term:
-        yield "the passes of the models with which its loss compares"
+        yield "the passes of the models that its loss compares with the trained one"
     if type(start).anchor is not WarmStart.anchor:
         yield (
-            f"the passes of the model with which warm start {registry.name_of('warm_starts', start)} compares"
+            f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"
+            " the trained one"
         )

@@ -43,11 +43,11 @@ class _Directory(PathView):
         return []
 
     def _about(self) -> str:
-        """Say what the runs are and cost."""
+        """Describe the runs and what they cost."""
         raise NotImplementedError
 
     def _html(self) -> str:
-        """Write what a notebook shows."""
+        """Return the HTML that a notebook shows."""
         raise NotImplementedError
 
     @property

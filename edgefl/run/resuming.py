@@ -35,7 +35,7 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
         )
     if not (path / "scenario.yaml").is_file():
         raise EdgeflError(
-            f"{path}: the run ended before it began; delete the folder and run the scenario again"
+            f"{path}: the run was stopped while it was starting; delete the folder and run the scenario again"
         )
     scenario = load(path / "scenario.yaml")
     _check_learner(path, learner)

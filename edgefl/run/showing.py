@@ -1,6 +1,6 @@
 """Show progress and notes in a terminal or a notebook.
 
-Something is shown before the modules of a run are imported, which takes longer than the first second.
+A first display appears before the modules of a run are imported, since importing takes more than a second.
 """
 
 import html
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PREPARING = "preparing"
 SHORTEST_S = 0.2  # between two updates of a notebook's cell
-# a bar per run: name, bar and numbers in columns, or below each other on a narrow page
+# a bar per run: name, bar and numbers in columns, or stacked on a narrow page
 ROW = (
     '<div style="display: flex; flex-wrap: wrap; gap: 0 .8em; align-items: center">'
     '<span style="min-width: {width}ch">{label}</span><progress style="width: 9em"{value}></progress>'

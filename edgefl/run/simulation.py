@@ -35,7 +35,7 @@ from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
 
 ALONE = TrainingReuse()
-ROWS_AT_ONCE = 50_000  # of ledger.csv: texts of 50 MB
+ROWS_AT_ONCE = 50_000  # rows of ledger.csv formatted together, 50 MB of text
 RESCUED = "diverged-cell{}.safetensors"  # the last finite model of a server whose training diverged
 
 
@@ -172,7 +172,7 @@ def _journaled(
 
         @process.done
         def keep_models() -> None:
-            journal.replays()  # brings learners whose answers were all recorded to their end
+            journal.replays()  # if all answers were recorded, brings the learners to the journal's end
             keeper.finish(borrowed)
 
         journaled = {

@@ -16,17 +16,18 @@ from edgefl.scenario.world import World
 MOST_PLACES = 2_000_000  # devices x times looked at
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
 DAY_S = 86_400.0  # longest time of a model's movement that is looked at; a file is looked at to the end
-LOOKS, CLOSER_LOOKS = 200, 20  # times at which all devices are looked at; as many times more for suspects
+# times at which all devices are looked at; as many times more for devices that are never in range
+LOOKS, CLOSER_LOOKS = 200, 20
 UNKNOWN_END_S = 3600.0  # looked at in a run whose end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
-    """Look for a device in the cells, if none is there at time 0, until the run ends or gives up waiting.
+    """Look for a device in the cells if there is none at time 0, up to the run's end or its longest wait.
 
-    One may still come between two looks, or later. Left out: switches and batteries.
+    A device may still come between two of these times, or later. Left out: switches and batteries.
 
     Yields:
-        A note if no device is seen inside, with their places and the remedy.
+        A note if no device is seen in a cell, with the devices' places and the remedy.
     """
     own, edge_m = world.sections, world.extent.edge_m
     if network.still or any(network.present(cell) for cell in range(world.layout.cells)):
@@ -54,7 +55,7 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
 
 
 def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float, np.ndarray]:
-    """Return the smallest distance of a device from [0, 0] at these times, and the mean place of all, m.
+    """Return the devices' smallest distance from [0, 0] at these times, and their mean position, both in m.
 
     The distance is inf if no device is anywhere. It stops at the first time with a device within the edge.
     """
@@ -113,7 +114,7 @@ def in_range(world: World) -> Iterator[str]:
 
 
 def _looks(world: World, gains: SpatialGains, end_s: float, looks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return [devices] how often each is in the world, and how often there in range of a site."""
+    """Count how often each device is in the world, and how often in range of a site there; both [devices]."""
     here = np.zeros(world.count, dtype=int)
     reached = np.zeros(world.count, dtype=int)
     for time_s in np.linspace(0.0, end_s, looks + 1).tolist():

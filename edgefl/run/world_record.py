@@ -19,7 +19,7 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
 Presence is seen at each sample. One sample per tick of the network, the default, is exact: training on scenario.yaml
 then finds the same devices in the same cells in every round that begins at the same time. Left out: batteries are
 drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its device's mean speed,
-so that fading is drawn differently and transfers take other times.
+so that fading is drawn differently and transfers take different times.
 """
 
 import csv
@@ -235,7 +235,7 @@ class _Seen(Nowhere):
         return dict(zip(("device", "cell", "from_s", "to_s"), map(list, columns), strict=True))
 
     def availability(self) -> dict[str, Any]:
-        """Return when each device is in some cell, in FedScale's format."""
+        """Return the times at which each device is in any cell, in FedScale's format."""
         anywhere = np.where(self.cells == NOWHERE, NOWHERE, 0)
         return {
             str(device): self._client([spell[1:] for spell in self._spells(anywhere[:, device])])
@@ -243,7 +243,7 @@ class _Seen(Nowhere):
         }
 
     def switched(self) -> dict[str, Any]:
-        """Return when each device is switched on, exactly, in FedScale's format."""
+        """Return the exact times at which each device is switched on, in FedScale's format."""
         switches = self.world.fleet.switches(self.world.streams)
         spells: list[list[tuple[float, float]]] = [[(0.0, self.duration_s)]] * self.world.count
         for device, times in enumerate(switches):
@@ -289,7 +289,7 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     devices.pop("density_per_km2", None)
     listed = (
         world.fleet.members(1) is not None
-    )  # devices listed per session rather than by time stay as they are
+    )  # lists of devices by session, rather than by time, stay as they are
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)
         if not listed:

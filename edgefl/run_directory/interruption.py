@@ -68,10 +68,10 @@ def interruptible() -> Iterator[None]:
 
 
 def interrupt(number: int, frame: FrameType | None = None) -> None:
-    """Raise `Interrupted`, once nothing is held: a handler of signals.
+    """Handle a signal: raise `Interrupted`, once no code inside `held` is running.
 
     Raises:
-        Interrupted: at once, unless the code inside `held` is not done.
+        Interrupted: at once, unless code inside `held` is still running.
     """
     _holder.arrived(number, frame)
 

@@ -102,7 +102,7 @@ class Journal:
         self._restorable = recovered.snapshot
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
-        self._last_present: tuple[Any, Any] = (None, None)  # as asked, and as written
+        self._last_present: tuple[Any, Any] = (None, None)  # the argument, and the JSON written for it
         # whether the learners' state is the one after the last entry
         self._settled = not recovered.entries
         with writing(path):

@@ -1,4 +1,4 @@
-"""Reuse the answers of another run of a study as long as both ask the same in the same order.
+"""Reuse the answers of another run of a study as long as both make the same calls in the same order.
 
 Learners are a function of their settings and of the calls they receive. Two runs whose learners have the same
 settings share training for as long as their calls are the same, in all cells together: each call is compared with the
@@ -170,7 +170,7 @@ def loan(
 def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
     """Return the trainings to repeat after a snapshot at the end of these entries.
 
-    Snapshots do not contain the latest round's updates, which can be trained again.
+    Snapshots do not contain the latest round's updates, because these can be trained again.
     """
     last: dict[int, Entry | None] = {}
     for entry in entries:

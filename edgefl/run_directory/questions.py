@@ -130,7 +130,7 @@ class _AnsweredStage:
 
 
 class Asked:
-    """Ask a training learner by the names of questions; it may begin in the middle of a session."""
+    """Pass questions to a training learner, by their names; it may begin in the middle of a session."""
 
     def __init__(self, learner: Resumable) -> None:
         self._learner = learner

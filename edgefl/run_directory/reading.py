@@ -65,7 +65,9 @@ def about_of(path: Path) -> dict[str, Any]:
             f"{path}: is not a run directory ({FILE}: {why}); give one made by `edgefl run`"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise EdgeflError(f"{file}: cannot be read: the run ended before it started; {remedy}") from error
+        raise EdgeflError(
+            f"{file}: cannot be read: the run was probably stopped while it was starting; {remedy}"
+        ) from error
     if wrong := _wrong(about):
         raise EdgeflError(f"{file}: is damaged: {wrong}; {remedy}")
     checked: dict[str, Any] = about

@@ -50,7 +50,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing one must be empty.
 
     Args:
-        claim: a file in it, created empty: of two processes that want one directory, the second fails.
+        claim: a file in it, created empty: if two processes want the same directory, the second fails.
 
     Raises:
         EdgeflError: the directory is not empty, or cannot be written.
@@ -263,7 +263,7 @@ class RunDirectory:
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
         """Mark the run as interrupted; return the exception to raise."""
-        # all processes of a job may be asked to end at once, and the main one then also by two others
+        # the main process may be signalled several times: with all processes of a job, then by two of the others
         with suppress(Interrupted), held():
             self._end("interrupted")
         return Interrupted(error.args[0] if isinstance(error, Interrupted) else signal.SIGINT, self.path)
@@ -274,7 +274,7 @@ class RunDirectory:
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
-        """End after an error, which is to be reported instead of any that follow from it."""
+        """End after an error; suppress errors that follow from it, so that the first one is reported."""
         for tables in self.tables.values():
             with suppress(EdgeflError):
                 tables.close()

@@ -43,8 +43,8 @@ class RecordSettings(Section):
 
     energy_excess: bool = Field(
         False,
-        description="add the column energy_excess_j to rounds.csv: joules of a round's completed participants above"
-        " the least with which they could have done the same work by the round's end; takes about 10 ms per round",
+        description="add the column energy_excess_j to rounds.csv: joules that a round's completed participants"
+        " spent beyond the minimum for the same work by the round's end; takes about 10 ms per round",
     )
 
     @field_validator("positions_s", mode="before")

@@ -32,7 +32,7 @@ class Snapshotable(Protocol):
         """Return tensors by name, and facts that JSON can hold."""
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Return to the state given by `state`; the tensors are on the CPU."""
+        """Restore a state returned by `state`; the tensors are on the CPU."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 HEARTBEAT_S = 10.0
-# On another machine a process cannot be looked up, and its rounds may be long.
+# A process on another machine cannot be looked up, and its rounds, after which it beats, may be long.
 SILENT_S = 3600.0
 # A full disk has no room for a new file: the existing file is padded, and overwritten in place.
 ROOM = 4096

@@ -19,7 +19,7 @@ from edgefl.learning.settings import LearningSettings
 TASKS = ("learning", "workload")
 # sections of a scenario that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
-# keys of `rounds` about the one world
+# keys of `rounds` about the common world
 OF_ALL = ("movement_tick_s", "max_wait_s")
 SNAPSHOTS = "snapshots"  # a folder in every run directory
 ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
@@ -53,7 +53,7 @@ class FederationSettings(Section):
         None, description="its own keys of rounds; the others are the scenario's"
     )
     stop: StopSettings | None = Field(
-        None, description="its own end by its scores, instead of the scenario's"
+        None, description="scores that end its run, instead of the scenario's stop"
     )
 
     @property

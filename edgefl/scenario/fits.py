@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # the least joules are those of shares that hold for a round; a shared band may need fewer
+        # the minimum joules are those of shares that hold for a round; a shared band may need fewer
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }
@@ -113,7 +113,7 @@ def _beside_others(s: Sections) -> Broken:
         remedy = "leave it out, or make its users a federation"
         yield ("radio", "background"), "background traffic has no weight", remedy
     if s.energy_excess:
-        what = "its least joules hold for a federation that has the band alone"
+        what = "its minimum joules hold for a federation that has the band to itself"
         yield ("record", "energy_excess"), what, "leave it out"
     if isinstance(s.own.rounds.selector, Decider):
         name = registry.name_of("selectors", s.own.rounds.selector)

@@ -23,7 +23,7 @@ def beside_measured_rates(s: Sections) -> Broken:
     if s.several:
         yield ("federations",), "several federations share a band", "leave them out"
     if s.energy_excess:
-        yield ("record", "energy_excess"), "least joules follow from a computed radio", "leave it out"
+        yield ("record", "energy_excess"), "minimum joules follow from a computed radio", "leave it out"
     changed = [
         *_changed(s.radio, RadioSettings(preset="journal"), ("radio",)),
         *(
@@ -37,7 +37,7 @@ def beside_measured_rates(s: Sections) -> Broken:
         if one.ut_height_m is not None:
             changed.append(("devices", "classes", name, "ut_height_m"))
     for place in changed:
-        yield place, "this one does", "leave it out"
+        yield place, "this key does", "leave it out"
 
 
 def _changed(section: Any, plain: Any, place: Place) -> Iterator[Place]:

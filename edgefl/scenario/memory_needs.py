@@ -1,4 +1,4 @@
-"""Compute the least memory that a scenario needs, before it is built.
+"""Compute the minimum memory that a scenario needs, before it is built.
 
 Only certain allocations are counted, so that no scenario that might fit is refused: a run that passes may still need
 several times as much.
@@ -127,7 +127,7 @@ def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]
 def _least_participants(
     rounds: RoundSettings, settings: DeviceSettings, layout: LayoutSettings, devices: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return the key that sets the number of devices in the first round, and that number, 1 if unknown."""
+    """Return the key that sets the number of devices in the first round, and that number, or 1 if it is unknown."""
     selector = rounds.selector
     all_there = (
         all(

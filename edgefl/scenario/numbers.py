@@ -1,4 +1,4 @@
-"""Check numbers of a scenario that must fit each other: devices, participants, updates, members of sessions.
+"""Check that the numbers of a scenario are consistent: devices, participants, updates, members of sessions.
 
 They are checked when a scenario is read, and with a density again when the number of devices is known.
 """

@@ -20,7 +20,7 @@ class OwnSections:
     """What one federation does: its task, sessions and rounds, on devices and a band that all federations share.
 
     Attributes:
-        name: of the federation; empty for a single one.
+        name: the federation's name; empty for a single one.
         duration_s: the scenario's.
         settings: its devices and weight; None for a single federation, which has all devices.
     """

@@ -12,8 +12,8 @@ Other keys follow the paper (J) in both presets, each for a reason:
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods differ in nothing else.
-- `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so. -
-`overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
+- `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
+- `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
   own methods and models.
 - Seconds and joules of a sample's passes (J 27, 28): the usual formulas; only their parameters differ.
 """
@@ -33,7 +33,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
-# keys whose value in nr depends on other keys of the scenario; it is told for the values that these have if left out
+# keys whose value in nr depends on other keys of the scenario; it is shown for the values that these have if left out
 FOLLOWS = {
     "radio.sharing": "rounds.selector",
     "radio.tdd": "carrier_hz",

@@ -1,4 +1,4 @@
-"""The sections of a scenario that `fits` checks against each other."""
+"""The sections of a scenario; `fits` checks whether they go together."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ Broken = Iterator[tuple[Place, str, str]]
 class Sections:
     """The sections that must fit together in one federation: its own, and those of all.
 
-    energy_excess: whether rounds are compared with their least joules. others: sections of the world, and those of
+    energy_excess: whether rounds are compared with their minimum joules. others: sections of the world, and those of
     each kind of devices, by place.
     """
 

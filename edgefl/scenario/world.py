@@ -44,9 +44,9 @@ class World:
     """The physical world of a scenario; each part is built on first use, and nothing is written.
 
     Attributes:
-        scenario: of the run, for its record and its texts; what the world is made of follows.
+        scenario: the run's scenario, for its record and messages; the other attributes say what the world is made of.
         federations: the sections of each federation by name; a single one's name is empty.
-        sections: those of this world's federation. only: its devices; None for all.
+        sections: those of this world's federation. only: that federation's devices; None for all.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:

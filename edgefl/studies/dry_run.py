@@ -22,13 +22,13 @@ from edgefl.studies.training_reuse import ReusePlan, plan_reuse
 from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
-CHECKS_S = 20.0  # wall time in which runs are built; those after it are not checked
-FURTHER_PROBES_S = 0.2  # wall time; cases that are not probed by then are estimated by the nearest one
+CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
+FURTHER_PROBES_S = 0.2  # wall time of probes; cases not probed by then take the nearest probe
 Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Forecast runs by probes in this process: a probe for each case while this is quick, then the nearest one made.
+    """Forecast runs by probes in this process: one for each case while this is quick, later the nearest probe.
 
     Cases with the same first rounds are probed once; a run that is not probed is only built and checked.
     """
@@ -48,7 +48,7 @@ class _Forecasts:
         return self._checks_s > CHECKS_S
 
     def check(self, run: Run) -> None:
-        """Build a run as at its start, once: for the probe of its case, or only to check it."""
+        """Build a run once, as at its start: for the probe of its case, or only to check it."""
         if self._known(run) is None:
             self._probe(run)
             return
@@ -57,14 +57,14 @@ class _Forecasts:
         self._checks_s += time.perf_counter() - began_s
 
     def of(self, run: Run, reuse: ReusePlan) -> Forecast:
-        """Return a run's forecast; training that another run does for it takes only disk."""
+        """Return a run's forecast; training that another run does for it costs only disk space."""
         sessions = run.scenario.sessions.count
         own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
         made = self._known(run) or self._probe(run)
         return Forecast(run.scenario, probe=made, own=0.0 if reuse.whole else own)
 
     def _known(self, run: Run) -> Probe | None:
-        """Return the probe of the same first rounds; once probes took long, the nearest one; None to make one."""
+        """Return the probe of these first rounds, or the nearest one once probing takes long; None to make one."""
         if run.case not in self._of_cases:
             own = _of_first_rounds(run.scenario)
             keys, near = min(self._probes, key=lambda one: len(own ^ one[0]), default=(own, None))

@@ -85,7 +85,7 @@ def _runs_in(directory: Path) -> list[Path]:
 
 
 def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
-    """Raise if runs with one name differ."""
+    """Raise if runs with the same name differ."""
     records: list[tuple[Path, dict[str, Any]]] = [(place, about_run(place / run)) for place in holders]
     first_place, first = records[0]
     for place, about in records[1:]:

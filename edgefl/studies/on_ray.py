@@ -24,9 +24,9 @@ from edgefl.studies.one_run import ELSEWHERE, RunTask, work
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
-MOST_LOSSES = 3  # of one run: more are no accident, it may need more memory than a node has
+MOST_LOSSES = 3  # of a run's processes: more are no accident, the run may need more memory than a node has
 REPORT_S = 0.5  # between two messages of a run
-GOES_ON = "what is written stays: the same command continues it"
+GOES_ON = "what is written is kept; the same command continues the study"
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
 
 
 def _check_aims(study: Study, scenario: Scenario) -> None:
-    """Raise if a question or choice, which is about the rounds of one task, meets several federations."""
+    """Raise if several federations share the cells of a study with a question or choice, which is about one task."""
     for key in ("question", "choose"):
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(

@@ -31,8 +31,8 @@ class RunScheduler:
         states: path -> state of a run now.
 
     Attributes:
-        cores: those that a run uses which begins alone, because all others wait for its training. to_do: waiting
-            runs. completed: runs that were complete before this process began. new: runs not yet begun.
+        cores: for a run that begins alone because all others wait for its training. to_do: waiting runs. completed:
+            runs that were complete before this process began. new: runs not yet begun.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RunScheduler:
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
         self._elsewhere = 0  # runs of other processes at the last check
-        self._failures: list[Failed] = []  # in this process; next, runs that had failed before
+        self._failures: list[Failed] = []  # in this process; self._failed has runs that had failed before
         self.completed, self._failed, self.new = (
             [run for run in runs if states[run.path] is state]
             for state in (State.COMPLETED, State.FAILED, State.PLANNED)
@@ -133,8 +133,9 @@ class RunScheduler:
         if failure is None:
             self._options.progress(run.label, None)
             return
-        if not run_locks.held(self._directory, run.path):  # it may have failed because another process has it
-            leave_a_trace(task, failure)  # a killed process has not left one
+        # the run may have failed because another process has it
+        if not run_locks.held(self._directory, run.path):
+            leave_a_trace(task, failure)  # a killed process has left no record of the failure
         self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
@@ -144,7 +145,7 @@ class RunScheduler:
     def lost(self, task: RunTask) -> None:
         """Record that a run's process died silently; another process resumes the run."""
         if not run_locks.held(self._directory, task.run.path):  # another process may have taken it over
-            with suppress(EdgeflError):  # about a run that has not begun
+            with suppress(EdgeflError):  # raised if the run has not begun
                 status.give_up(task.path)
         self._put_back(task.run)
 
@@ -154,7 +155,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove what runs left for each other if all have ended, such as after a kill before the cleanup."""
+        """Remove what runs left for other runs once all have ended, such as after a kill before the cleanup."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)

@@ -59,7 +59,7 @@ def _dotted(node: Json, root: Json, before: str = "") -> Iterator[tuple[str, Jso
 
 
 def _open_ended(node: Json) -> bool:
-    """Whether a dotted key may continue below: parameters of a component, or names given by the user."""
+    """Whether a dotted key may have further parts: parameters of a component, or names given by the user."""
     options = [node, *(each for way in ("anyOf", "oneOf") for each in node.get(way, ()))]
     named = {f"#/$defs/{kind}" for kind in registry.KINDS}
     return any(each.get("$ref") in named or "patternProperties" in each for each in options)

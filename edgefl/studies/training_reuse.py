@@ -20,7 +20,7 @@ class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
     lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
-    otherwise the lender trains up to the end of session `until`, and has then left `snapshots` snapshots. lends: when
+    otherwise it trains up to the end of session `until`, and has left `snapshots` snapshots by then. lends: when
     this run leaves snapshots. family: the runs that take from each other.
     """
 

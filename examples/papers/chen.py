@@ -1,7 +1,7 @@
 """Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021, on MNIST: python -m edgefl.examples.papers.chen
 
 The authors' file is FLMIN.m of github.com/mzchen0/Wireless-FL: nine users at distances drawn evenly up to 500 m, 10
-dBm, a loss of d^2, blocks of 1 MHz that differ by interference, packets lost with q = 1 - exp(-1.08 (I + N) d^2 /
+dBm, a loss of d^2, blocks of 1 MHz that differ in interference, packets lost with q = 1 - exp(-1.08 (I + N) d^2 /
 P), 100 to 500 samples, 39,760 weights of 16 bits, 130 iterations of one pass each. What the text does not say:
 
 - `frozen`: the file chooses users and blocks once for all iterations, also in the random baselines;
@@ -12,7 +12,7 @@ P), 100 to 500 samples, 39,760 weights of 16 bits, 130 iterations of one pass ea
 Different here: steps of gradient descent (the file has scaled conjugate gradients), ReLU for tanh, users at least
 8.6 m away. The selector draws losses with the file's q, and gives a user whose packet is lost a clock so slow that
 the deadline cuts it off; seconds and joules are not compared. The file counts the model in Mbit in its energy
-budget: with bits, computing takes 25 mJ of 3 mJ, and no user may take part.
+budget: with bits, computing takes 25 mJ of a budget of 3 mJ, and no user may take part.
 """
 
 import sys
@@ -42,7 +42,7 @@ LAYERS = (784 * 50, 50, 50 * 10, 10)
 
 
 class Blocks(CountedDecider):
-    """Choose users and blocks that differ by interference, as the file's proposal or one of its baselines."""
+    """Choose users, and blocks that differ in interference, as the file's proposal or one of its baselines."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"clock"})
     choose: Literal["proposed", "random blocks", "random", "least errors"] = "proposed"
@@ -80,7 +80,7 @@ class Blocks(CountedDecider):
         if self.choose != "proposed":
             blocks = rng.permutation(number)
         some = fits[users, blocks]
-        some[0] |= not some.any()  # the engine's rounds have a participant
+        some[0] |= not some.any()  # every round of the engine has at least one participant
         return users[some], blocks[some]
 
 
@@ -198,7 +198,7 @@ VARIANTS = {
     "proposed, own start": ("proposed", True, True),
     "random, frozen, own start": ("random", True, True),
 }
-# pairs that the text compares, in points of accuracy: the proposal less another
+# pairs that the text compares, in points of accuracy: the proposal minus a baseline
 LEADS = ("random, frozen", "random, drawn each round", "random blocks", "least errors")
 
 

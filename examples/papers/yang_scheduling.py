@@ -1,7 +1,7 @@
 """Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020: python -m edgefl.examples.papers.yang_scheduling
 
 The authors' file is github.com/owen94/ScheduleFedLearn: sites by a Poisson process, 100 users in each cell, a loss
-of d^4, Rayleigh fading drawn each round, one interferer in each other cell, no noise. Five users are scheduled in a
+of d^4, Rayleigh fading drawn each round, one interferer in every other cell, no noise. Five users are scheduled in a
 round: at random, in turn, or those with the largest fading (in a cell of equal mean rates, proportional fairness).
 A user's update arrives if its SIR is above a threshold. Each of the 100 users holds 30 samples of MNIST: batches of
 10, rate 0.01, ten passes before each of 50 aggregations.

@@ -170,7 +170,7 @@ def test_one_tier_trains_as_the_synchronous_server(algorithm: str) -> None:
 def test_algorithms_that_need_one_round_say_so() -> None:
     """All others are tried above."""
     assert {*registry.names("algorithms")} - {*STALE} == {
-        "scaffold", "feddyn", "feddc", "fednova", "hypcluster", "feddrift"
+        "scaffold", "feddyn", "feddc", "fedl", "fednova", "hypcluster", "feddrift"
     }  # fmt: skip
 
 

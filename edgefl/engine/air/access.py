@@ -11,7 +11,7 @@ from edgefl.engine.power_models import Connection
 
 # RFC 6928: TCP sends ten segments of 1460 bytes before it waits for their acknowledgement
 FIRST_WINDOW_BITS = 10 * 1460 * 8
-# a share of a slot; a time of whole slots may miss them by a rounding error
+# fraction of a slot; a time of whole slots may be off by a rounding error
 WHOLE = 1e-6
 
 
@@ -23,7 +23,7 @@ class AccessSettings(Section):
         ge=0,
         le=60,
         description="random access and RRC setup of a device without a connection: at its first transfer, after its"
-        " release (devices.power.release_s), a failed link, or a time switched off",
+        " release (devices.power.release_s), a failed link, or being switched off",
     )
     grant_s: float = Field(
         0.0, ge=0, le=10, description="scheduling request and grant before the upload of a connected device"
@@ -33,14 +33,14 @@ class AccessSettings(Section):
         ge=0,
         le=10,
         description="round trip to the server: one before a download, for the request and its answer; in both"
-        " directions TCP's slow start takes further ones",
+        " directions TCP's slow start takes more of them",
     )
     before_downlink_s: float = Field(
         0.0,
         ge=0,
         le=3600,
-        description="time before a download in which the radio has no part: serialisation, or until a device polls"
-        " again",
+        description="time before a download that does not involve the radio: serialisation, or a wait"
+        " until a device polls again",
     )
     before_uplink_s: float = Field(0.0, ge=0, le=3600, description="the same before an upload")
 
@@ -74,7 +74,7 @@ def lead_of(
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
     cycle only: a download waits for the next one. An upload does not: its scheduling request ends the sleep. Before
-    that, in the time in which the radio has no part, the radio stays as its last transfer left it.
+    that, while the radio is not involved, it stays as its last transfer left it.
 
     Args:
         rules: None if access takes no time.

@@ -17,7 +17,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # of traffic in bit/s, as of a load: with more, files would pile up
+MOST_LOAD = 0.95  # limit for traffic in bit/s, as for a load: with more, files would pile up
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]
@@ -28,7 +28,7 @@ class BackgroundTraffic:
     """Poisson arrivals of background files in each cell and direction, each for a random user.
 
     The load is the share of time that the files would occupy the band alone: the arrival rate is the load over a
-    file's mean duration alone in the band. Traffic in bit/s has the rate of its bits over those of a file. The rate
+    file's mean duration alone in the band. For traffic in bit/s it is the traffic over a file's bits. The rate
     follows a changing load: up to the next arrival it integrates to
     an exponential of mean 1. Users stand still; those below the lowest rate have no traffic. Left out: congestion
     control, a user's sessions, and a limit of one file at a time for a user.
@@ -97,8 +97,8 @@ class BackgroundTraffic:
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
-                f"{bps:.3g} bit/s are too much: these users alone could send {most_bps / MOST_LOAD:.3g}, and files"
-                f" would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
+                f"{bps:.3g} bit/s is too much: alone in the band, these users can send {most_bps / MOST_LOAD:.3g},"
+                f" and files would pile up; lower it to {most_bps:.3g} or less, or move the users closer",
                 ("radio", "background", f"{direction}_bps"),
             )
 

@@ -29,7 +29,7 @@ class Broadcast:
 
     Args:
         received_bits: device -> bits received at the end.
-        fading, snr: of each device.
+        fading, snr: fading and SNR of each device.
         share: share of the band for each device that downloads missing bits.
     """
 

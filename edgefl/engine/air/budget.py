@@ -58,7 +58,7 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1]: the noise at most links, without mean interference from other sites
+        # [1]: the noise at links without mean interference from other sites, which most are
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
         self._array_gain = float(db_to_linear(in_sight_db))
@@ -68,13 +68,13 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: number of shares that each other site sends at once, each with full power: one number, or
+            neighbours: number of shares that every other site sends at once, each with full power: one number, or
                 [devices]. With interference by slot, this SNR does not include interference.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with noise that includes the mean interference of this number of shares at each other site."""
+        """Return `snr` with the mean interference of `neighbours` shares from every other site in the noise."""
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
@@ -113,7 +113,7 @@ class Budget:
         It follows from the path loss at the round's start and is held, like the share of the band.
 
         Args:
-            share: [devices] of the band.
+            share: [devices] share of the band.
         """
         return self._controlled(self.measured_loss_db(state), share, np.asarray(state.ids, dtype=np.intp))
 
@@ -162,7 +162,7 @@ class Budget:
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices, cells] the power of each other site over the noise, while it sends."""
+        """Return [devices, cells] the power of every other site over the noise, while it sends."""
         assert state.of_cells is not None  # with a load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
@@ -179,7 +179,7 @@ class Budget:
         Args:
             power_db: [devices, cells] gains; a device belongs to the cell with its largest.
             loss_db: [devices] path loss to that cell, as measured.
-            share: of the band, above 0.
+            share: share of the band, above 0.
         """
         here = np.flatnonzero(np.isfinite(power_db).any(axis=1))
         of, gain = power_db[here].argmax(axis=1), db_to_linear(power_db[here, cell].astype(float))
@@ -195,7 +195,7 @@ class Budget:
         return float(self._noise_psd_w_hz * self._settings.bandwidth_hz * db_to_linear(noise_db))
 
     def interference_over_noise(self, state: LargeScaleState) -> np.ndarray:
-        """Return [devices] the interference of one full-power share at each other site, over the downlink's noise."""
+        """Return [devices] the interference of a full-power share from every other site over downlink noise."""
         settings = self._settings
         floor_w = self._noise_psd_w_hz * settings.bandwidth_hz * db_to_linear(settings.budget.noise_figure_db)
         rise: np.ndarray = settings.neighbour_load * self.server_power_w * state.others / floor_w

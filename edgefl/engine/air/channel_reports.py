@@ -30,7 +30,7 @@ class ChannelReports:
 
     Args:
         links: ids ascending; the SNR is that at the round's start, the uplink power is fixed.
-        neighbours: number of shares that each other site sends at once.
+        neighbours: number of shares that every other site sends at once.
         interfered: the links' fading, whose interference is updated too; None if interference is part of the SNR.
     """
 
@@ -132,7 +132,7 @@ class GainReader:
         shared: whether transfers share a band dynamically.
 
     Attributes:
-        under_way: the rounds with a transfer under way, in order of the start of their first one.
+        under_way: the rounds with a transfer under way, in order of the start of their first transfer.
         positions_m: returns [devices, 2] of all devices now, nan if absent; None if no device moves.
         survey: afresh -> survey of all cells by all devices, from now or the last tick; None without measurements.
     """

@@ -16,11 +16,10 @@ from edgefl.engine.derived import Derived
 class Coverage:
     """Decide which devices have a usable link to a cell's site at their current places.
 
-    A link is usable if its mean SINR, over fading and interference, is `coverage_margin_db` above the need of the
-    lowest CQI in both directions. The uplink is judged as if it had the whole band to itself and could use just a
-    part of it; on a smaller share its SINR is no lower. A device without a link is not in connected mode, so it is
-    absent and no server knows it. Only links lost during a transfer therefore wait for timers
-    (`radio_link_monitoring`).
+    A link is usable if its mean SINR, over fading and interference, is `coverage_margin_db` above what the lowest CQI
+    needs in both directions. The uplink is judged as if it had the whole band to itself and could use just a part of
+    it; on a smaller share its SINR is no lower. A device without a link is not in connected mode, so it is absent and
+    no server knows it. Only links lost during a transfer therefore wait for timers (`radio_link_monitoring`).
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
     one quality and found again at a better one). Left out: the standard decides by the downlink's quality alone, and

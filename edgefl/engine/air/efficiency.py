@@ -22,7 +22,7 @@ class Efficiency:
     TDD frame, over the part of that time in which the frame serves the direction).
 
     Args:
-        bandwidth_hz: of the whole band.
+        bandwidth_hz: bandwidth of the whole band.
         on_share: direction -> fraction of time in which the frame serves this direction.
         dynamic: whether shares change within a round.
     """
@@ -37,7 +37,7 @@ class Efficiency:
         """Count a round's transfers.
 
         Args:
-            shares: direction -> [parts] of the band.
+            shares: direction -> [parts] shares of the band.
         """
         for direction, counts in self._counts.items():
             spans = [part.downlink if direction == "downlink" else part.uplink for part in parts]

@@ -14,7 +14,7 @@ from edgefl.engine.air.measurements import Survey
 from edgefl.engine.derived import Derived
 
 RoundKey = tuple[int, str, int]  # session, phase, round
-_BY_ROUND = "these gains are no function of the place"
+_BY_ROUND = "these gains are not a function of the place"
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class LargeScaleState:
     key: RoundKey | None = None  # identifies the round
     of_cells: np.ndarray | None = None  # [devices, cells] linear gains to the other cells, if needed
     everywhere_m: np.ndarray | None = None  # [all devices, 2] positions, nan if absent
-    # fraction of each link's power that arrives in line of sight, if it matters; None stands for all of it
+    # fraction of each link's power that arrives in line of sight, if it matters; None means all of it
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
@@ -50,7 +50,7 @@ class LargeScaleState:
 
 
 class LargeScaleGains:
-    """Path loss and shadowing as a gain in dB, negative; all but `of_round` only if it is a function of the place.
+    """Path loss and shadowing as a gain in dB, negative; if it is not a function of the place, only `of_round` works.
 
     Attributes:
         clamped: number of links shorter than the minimum distance; they have the path loss of that distance.
@@ -85,12 +85,12 @@ class SpatialGains(LargeScaleGains):
     """Gains to the cells of any number of sites, with line of sight and shadowing as functions of the place.
 
     Args:
-        large_scales: of the sites, one per device height.
+        large_scales: gains of the sites, one object per device height.
         of: [devices] index into `large_scales`.
         interference: whether gains to other cells are needed.
         sectors: panels of the sites, each a cell, one per device height; None if every site is a single,
             omnidirectional cell.
-        antenna_gain_dbi: of sites without sectors.
+        antenna_gain_dbi: antenna gain of sites without sectors.
         sight: whether the share of a link's power in line of sight is needed.
     """
 

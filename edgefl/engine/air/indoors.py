@@ -126,7 +126,7 @@ class IndoorsByTrip:
     N(9 dB, (5 dB)^2)). Left out: that a device is outdoors while it walks to a place.
 
     Args:
-        buildings: of the devices; used with trip numbers instead of square numbers.
+        buildings: buildings of the devices; used with trip numbers instead of square numbers.
         vehicle_above_m_s: [devices], inf if never in a car.
         trips: returns the current trips of all devices.
     """
@@ -190,7 +190,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains without it."""
+    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains that it wraps."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains

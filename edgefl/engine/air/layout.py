@@ -79,8 +79,9 @@ class LayoutSettings(Section):
     )
     edge: Literal["wraparound", "guard_ring"] | None = Field(
         None,
-        description="edge of hexagons; wraparound: the layout repeats, every site has six neighbours; guard_ring: the"
-        " outer ring serves devices but has no federation; if left out, wraparound with rings, none with sites",
+        description="edge of a hexagonal layout; wraparound: the layout repeats, every site has six neighbours;"
+        " guard_ring: the outer ring serves devices but has no federation; if left out, wraparound with rings, none"
+        " with sites",
     )
     federations: Literal["all", "centre"] | tuple[CellNumber, ...] = Field(
         "all", description="cells with a server: all, only those of site 0 (centre), or a list of cells"
@@ -124,7 +125,8 @@ class LayoutSettings(Section):
         if isinstance(self.azimuth_deg, tuple):
             if self.sectors > 1:
                 raise ValueError(
-                    "sectors are 120 degrees apart, and azimuth_deg lists bearings: leave sectors out"
+                    "sectors cannot be combined with a list in azimuth_deg, which already gives each panel's bearing:"
+                    " leave sectors out"
                 )
             if self.sites is None or len(self.azimuth_deg) != len(self.sites):
                 sites = "hexagons" if self.sites is None else f"{len(self.sites)} sites"

@@ -40,7 +40,7 @@ NR: dict[str, dict[str, Any]] = {
     "radio.budget": {
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
-        "server_power_dbm": 44.0,  # of the path loss's kind of site, in UMi's 100 MHz
+        "server_power_dbm": 44.0,  # for the path loss's kind of site, in UMi's 100 MHz
         # `edgefl.channel.beams`: panels of 4 x 8 elements, 15 dB, towards the paths of a UMi link at 3.5 GHz
         "array_gain_db": 14.5,
         "nlos_array_gain_db": 9.5,
@@ -155,7 +155,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         place.partition(".")[2]: keys for place, keys in NR.items() if place.partition(".")[0] == "radio"
     }
-    if radio.get("measured") is not None:  # measured rates have no radio beside them
+    if radio.get("measured") is not None:  # measured rates replace the radio
         return dict(radio)
     filled = dict(radio)
     own = {section: given_keys(radio.get(section, {})) for section in values if section}

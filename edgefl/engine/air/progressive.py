@@ -112,7 +112,7 @@ class SharedBandTransfer:
         neighbours: interference over noise per share that the other sites send.
         until: slot -> an event at its start.
         on_block: SNR on the whole band -> that SNR with full power, and the highest SNR on a resource block.
-        widest: part of the band that the device's radio takes.
+        widest: largest part of the band that the device's radio can use.
     """
 
     band: BandInUse

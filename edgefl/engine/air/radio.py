@@ -217,7 +217,7 @@ class Radio:
         """Return a round of unicast links.
 
         Args:
-            sent: number of shares that each other site sends at once.
+            sent: number of shares that every other site sends at once.
             snr: with full power over the whole band.
             power: fraction of its power that each device radiates; if None, power control sets it.
         """
@@ -254,8 +254,8 @@ class Radio:
         there keep theirs. The missing part of a broadcast is sent by unicast.
 
         Args:
-            state: of the round that opened the link.
-            sent: number of shares that each other site sends at once.
+            state: state of the round that opened the link.
+            sent: number of shares that every other site sends at once.
         """
         places_m = self._reader.positions_m() if self._reader.positions_m else state.everywhere_m
         if state.key is None or places_m is None or not np.isfinite(places_m[link.device, 0]):

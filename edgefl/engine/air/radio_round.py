@@ -36,7 +36,7 @@ from edgefl.engine.parts import Cause, Span, total
 class RadioRound:
     """An open round: the links of its participants, fixed until the round is over.
 
-    Any number of rounds may be open at the same time, also in one cell.
+    Any number of rounds may be open at the same time, even in one cell.
 
     Attributes:
         cell: the cell of the server that opened it.
@@ -192,7 +192,7 @@ class Link:
         return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
 
     def share(self, direction: Direction) -> float:
-        """Return the link's share of the band; in a dynamically shared band, the most that the device can use."""
+        """Return the link's share of the band; in a dynamically shared band, the largest that it can use."""
         return float(self.round.links.share[direction][self.row])
 
     def snr(self, direction: Direction) -> float:

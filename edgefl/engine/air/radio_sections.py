@@ -125,8 +125,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=8,
-        description="most layers of a downlink (38.306, 4.1.2: v_Layers), which share its power; the number with the"
-        " highest rate is used",
+        description="maximum number of layers of a downlink (38.306, 4.1.2: v_Layers), which share its power; the"
+        " number with the highest rate is used",
     )
     uplink_layers: int = Field(
         1,
@@ -157,8 +157,8 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=64,
-        description="independent parts of the band over which a slot's power is averaged, and with rates: cqi a"
-        " transport block coded; 1: flat fading (J)",
+        description="independent parts of the band over which a slot's power is averaged, and, with rates: cqi, a"
+        " transport block is coded; 1: flat fading (J)",
     )
     uplink_waterfall_db: float | None = Field(
         None,
@@ -224,7 +224,7 @@ class MonitoringSettings(Section):
 
     gain_reading: Literal["round", "interval"] = Field(
         "round",
-        description="round: the gain at a round's start holds for it (J); interval: it is measured again every"
+        description="round: the gain at a round's start holds throughout it (J); interval: it is measured again every"
         " handover.measurement_interval_s while a transfer lasts",
     )
     t310_s: float | None = Field(

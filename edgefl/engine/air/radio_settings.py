@@ -23,9 +23,9 @@ from edgefl.engine.air.radio_sections import (
     TddSettings,
 )
 
-# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a share that is held it
-# uses no less than this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of
-# 273 blocks, 150 kbit/s in DDDSU. Below, a round would wait minutes for a single model.
+# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a fixed share it uses at
+# least this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273 blocks,
+# 150 kbit/s in DDDSU. Below, a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
 # Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
@@ -59,7 +59,7 @@ class RadioSettings(Section):
     )
     tdd: TddSettings | None = Field(
         None,
-        description="frame; null: separate intervals (J), or a band for each direction (FDD)",
+        description="TDD frame; null: separate intervals (J), or a band for each direction (FDD)",
     )
     access: AccessSettings | None = Field(
         None,
@@ -71,7 +71,7 @@ class RadioSettings(Section):
         le=1,
         description="fraction of slots in which the other sites transmit and so interfere with the downlink. With"
         " power_over_share: full, each of them serves as many downlinks at once as this cell does. With"
-        " interference: slot, one device of each other cell also transmits in this fraction of slots, by the"
+        " interference: slot, one device in every other cell also transmits in this fraction of slots, by the"
         " uplink's power rule, on as large a part of the band as the link",
     )
     interference: Literal["mean", "slot"] = Field(
@@ -117,7 +117,7 @@ class RadioSettings(Section):
 
     def _problems(self) -> Iterator[str]:
         """Yield an error for each conflict between keys; the first is reported."""
-        if self.measured is not None:  # all these keys are refused beside it
+        if self.measured is not None:  # these keys are all refused with it
             return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)

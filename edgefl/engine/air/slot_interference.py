@@ -44,7 +44,7 @@ class SlotInterference:
         all cells divide their bands alike.
 
         Args:
-            uplink_share: [links] of the band; 1 if shares change within a round.
+            uplink_share: [links] share of the band; 1 if shares change within a round.
         """
 
         @cache

@@ -24,7 +24,7 @@ class Background(Component):
     users: int = Field(20, ge=1, le=10_000, description="number of users in a cell, at random places")
     distance_m: tuple[Metres, Metres] | None = Field(
         None,
-        description="[from, to]: 2D distances of the users from their site, all as likely; null: anywhere",
+        description="[from, to]: 2D distances of the users from their site, all equally likely; null: anywhere",
     )
     speed_m_s: ClassVar[float] = 1.0  # determines the Doppler shift of their links
     transmit_power_dbm: ClassVar[float] = 23.0  # of a phone, 38.101-1
@@ -34,7 +34,7 @@ class Background(Component):
     def _rising(cls, distance_m: tuple[float, float] | None) -> tuple[float, float] | None:
         if distance_m is not None and distance_m[0] > distance_m[1]:
             raise ValueError(
-                f"from {distance_m[0]:g} to {distance_m[1]:g} m is no range: write the smaller one first"
+                f"from {distance_m[0]:g} to {distance_m[1]:g} m is not a range: write the smaller one first"
             )
         return distance_m
 
@@ -44,7 +44,7 @@ class Background(Component):
 
     @abstractmethod
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
-        """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf if for good.
+        """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf if forever.
 
         The load is the share of time in which the users would use the band if they were alone. Where it stays 0,
         return inf: otherwise the cell waits for files that never come.

@@ -17,7 +17,7 @@ from edgefl.errors import EdgeflError
 
 
 class LoadTrace(Background):
-    """The load of a file, such as the utilisation of resource blocks that a base station counts every 15 minutes.
+    """A load read from a file, such as the use of resource blocks that a base station counts every 15 minutes.
 
     A table, CSV or Parquet, with the columns `time_s`, `uplink_load` and `downlink_load` (0 to 1; one of the two may
     be missing and is then 0), and optionally `cell`:
@@ -29,8 +29,8 @@ class LoadTrace(Background):
 
     A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
     its interval. Rows of the cell `all`, or of a table without this column, apply to every cell without rows of its
-    own. Each cell begins at 0, with rising times. The last row lasts as long as the one before it. After that, the
-    last load continues, and the run notes it at its end.
+    own. Each cell's rows begin at time 0, and their times rise. The last row lasts as long as the one before it.
+    After that, the last load continues, and a note at the end of the run says so.
 
     The load may be 1 for a while: files then queue up until there is less. Source of the format: PRB usage, 3GPP
     TS 28.552, 5.1.1.2. Left out: file sizes and users that change with the hour.
@@ -43,7 +43,9 @@ class LoadTrace(Background):
     @classmethod
     def _readable(cls, path: Path) -> Path:
         if path.suffix not in READABLE:
-            raise ValueError(f"{path} is of no known kind: use a name that ends in {', '.join(READABLE)}")
+            raise ValueError(
+                f"{path} has an unknown file type: use a name that ends in {', '.join(READABLE)}"
+            )
         return path
 
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:

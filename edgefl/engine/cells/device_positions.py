@@ -37,7 +37,8 @@ class DevicePositions:
     def positions_m(self) -> np.ndarray:
         """Return [devices, 2] the current positions, read-only; nan for a device outside the simulated area.
 
-        The array is the same one for as long as no device moves, so that what depends on it need not look.
+        The array is the same one for as long as no device moves, so that code that depends on it need not compare
+        positions.
         """
         now_s = self._env.now
         # a clock that adds up waits may reach one time in two ways, and devices are measured once at a time

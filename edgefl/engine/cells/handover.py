@@ -28,7 +28,7 @@ class Layer3Filter:
 
     a = 1 / 2^(k/4) for one sample every SAMPLE_S. At other intervals T the filter keeps its time
     characteristic, as the standard requires: 1 - a becomes (1 - a)^(T / SAMPLE_S), so that an old measurement
-    has the same weight after the same time. k = 0 is no filter.
+    has the same weight after the same time. k = 0 means no filter.
 
     Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers; the
     filter of a device that was off or absent starts afresh.

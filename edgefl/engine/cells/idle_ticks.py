@@ -29,7 +29,7 @@ class IdleTicks:
     ] = ()  # all that a tick depends on, at the last one; empty if that may change
 
     def looked(self, time_s: float, several: bool) -> None:
-        """Note that all devices were checked now, and also measured if there are several cells."""
+        """Record that all devices were checked now, and also measured if there are several cells."""
         self._before, since_s = (), self.served.since_s
         if several and not (self.measured.settled and self.a3.idle):
             return  # the usual case while a device moves

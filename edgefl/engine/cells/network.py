@@ -214,7 +214,7 @@ class Network:
         self._parts.processes[device] = process
 
     def part_ended(self, device: int) -> None:
-        """Note that a device's part of a round is over; a postponed departure happens now if it is still due."""
+        """Record that a device's part of a round is over; a postponed departure happens now if it is still due."""
         guest, failed = self._parts.end(device)
         self.power.rest(device)
         if failed is not None and self._seen[device] and self._served.cell[device] != NOWHERE:

@@ -25,8 +25,8 @@ COLUMNS = ("client", "on_s", "off_s")
 class _Client(NamedTuple):
     """Times at which a client is on, in the units of its file: ascending (from, to), repeated with a period.
 
-    The last one may end in the next period, before the first one of that period begins. No two touch, except a single
-    one that fills the whole period. Without repetition the period is inf, and the last one may last forever.
+    The last one may end in the next period, before the first one of that period begins. No two touch, except that a
+    single one may fill the whole period. Without repetition the period is inf, and the last one may last forever.
     """
 
     period: float
@@ -51,11 +51,11 @@ class AvailabilityTrace(Churn):
 
         {"3834": {"active": [12788, 100044], "inactive": [65881, 133574], "finish_time": 518400}, ...}
 
-    A client is off outside these times; without a last time it stays on, and without any times it is never on. From
-    finish_time, or from `period`, on all repeats. Times ascend. Spells that touch are merged, empty ones are dropped.
-    FedScale's `duration`, the time on per period, and `model` are allowed and ignored; any other key is an error. The
-    ids may be any text: the file's first client is device 0, the next one device 1, and so on (in a class of devices:
-    the first device of the class, the second one ...).
+    A client is off outside these times; without a last time it stays on, and without any times it is never on.
+    Everything repeats from finish_time, or from `period`, on. Times ascend. Spells that touch are merged, empty ones
+    are dropped. FedScale's `duration`, the time on per period, and `model` are allowed and ignored; any other key is
+    an error. The ids may be any text: the file's first client is device 0, the next one device 1, and so on (in a
+    class of devices: the first device of the class, the second one ...).
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).

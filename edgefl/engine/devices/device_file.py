@@ -48,7 +48,7 @@ class DeviceRows:
 
     Attributes:
         values: key -> [rows] its values, nan where a cell is empty; LATENCY and SCORE besides keys of devices.
-        notes: what is not used of the table.
+        notes: columns of the table that are not used.
     """
 
     file: DeviceFile
@@ -65,7 +65,7 @@ class DeviceRows:
         """
         if file.path.suffix not in READABLE:
             raise EdgeflError(
-                f"{file.path} is of no known kind: use a name that ends in {', '.join(READABLE)}"
+                f"{file.path} has an unknown file type: use a name that ends in {', '.join(READABLE)}"
             )
         rows = records(shipped.data(file.path))
         columns = list(dict.fromkeys(name for row in rows for name in row.values))
@@ -77,7 +77,7 @@ class DeviceRows:
         _check_speeds(file, used)
         known = {column for column, _ in used.values()}
         unused = [column for column in columns if column not in known and column.lower() not in NAMES]
-        note = f"{file.path}: not used are the columns {', '.join(map(_hinted, unused[:10]))}"
+        note = f"{file.path}: these columns are not used: {', '.join(map(_hinted, unused[:10]))}"
         return cls(file, values, rows, (note,) if unused else ())
 
     def __len__(self) -> int:

@@ -29,7 +29,7 @@ class Fleet:
         of: [devices] the kind of each, an index of `kinds`.
         names: class of each kind; empty without classes.
         extras: keys of each kind's class that `devices` does not have.
-        notes: what is not used of files.
+        notes: columns of files that are not used.
     """
 
     kinds: tuple[DeviceSettings, ...]
@@ -93,13 +93,13 @@ class Fleet:
 
     @classmethod
     def of_types(cls, settings: DeviceSettings, recorded: Sequence[Recorded], streams: Streams) -> "Fleet":
-        """Give each device the class named like its type in a trace, or like its kind if no class is.
+        """Give each device the class with the name of its type in a trace, or of its kind if no class has that name.
 
         Args:
             recorded: the devices as a trace has them, with `id`, `kind` and `type`.
 
         Raises:
-            EdgeflError: a device has neither, or a class no device.
+            EdgeflError: a device fits no class, or a class has no device.
         """
         classes = settings.classes or {}
         numbers = {name: number for number, name in enumerate(classes)}
@@ -109,7 +109,7 @@ class Fleet:
             lost = recorded[int((of < 0).argmax())]
             raise EdgeflError(
                 f"device {quoted(lost.id)} of the trace has type {quoted(lost.type)} and kind {lost.kind}, but the"
-                f" classes are {', '.join(classes)}: name a class like one of them",
+                f" classes are {', '.join(classes)}: name a class after one of them",
                 ("devices", "classes"),
             )
         for name, number in numbers.items():

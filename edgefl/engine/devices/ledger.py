@@ -63,7 +63,7 @@ class Ledger:
         np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
 
     def circuits(self) -> dict[str, FloatArray]:
-        """Return a further column [devices] if radios have circuits beside the amplifier; transmit_j includes it."""
+        """Return a further column [devices] if radios have circuits besides the amplifier; transmit_j includes it."""
         return {"circuit_j": self._circuit_j}
 
     def stalls(self) -> dict[str, FloatArray]:
@@ -82,7 +82,7 @@ class Ledger:
 
         Args:
             idle_power_w: [devices], or one for all.
-            charges: of each device's battery, None on mains; empty if all are on mains.
+            charges: charge of each device's battery, None on mains; empty if all are on mains.
         """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
         energy_j = self._receive_j + self._transmit_j + self._compute_j + self._tail_j

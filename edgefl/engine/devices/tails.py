@@ -21,7 +21,7 @@ class Tails:
     A tail is identified by its device and by the end of the transfer that started it.
 
     Args:
-        tails: of each device.
+        tails: tail of each device.
     """
 
     def __init__(self, tails: Sequence[Tail]) -> None:

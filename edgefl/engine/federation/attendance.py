@@ -25,7 +25,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        federation: of the cell's server.
+        federation: that of the cell's server.
         members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
@@ -50,7 +50,7 @@ class Attendance:
         return self._allowed(self._simulation.network.present(self._cell))
 
     def without_link(self, made: Made) -> Columns:
-        """Return the counts of the last `count_links`: an observer of rounds."""
+        """Return the counts of the last `count_links`, as an observer of rounds."""
         return self._without_link
 
     def count_links(self) -> None:

@@ -67,8 +67,8 @@ class CloudStage(Stage, Protocol):
 class Exchange:
     """A cell's exchange with the cloud after a round; empty for most rounds.
 
-    version: number of the cloud's model that the cell received, or None. waited_s: from the arrival of the cell's
-    model until the cloud's was made. took_s, bits, energy_j: both ways together.
+    version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
+    cell's model until the cloud's was made. took_s, bits, energy_j: both ways together.
     """
 
     version: int | None = None

@@ -201,7 +201,7 @@ class Device:
 class Devices(Sequence[Device]):
     """All devices of a run, by id, each made on first use.
 
-    Of a million devices most never take part; not making these saves 500 bytes each, and seconds of time.
+    Most of a million devices never take part; not making these saves 500 bytes each, and seconds of time.
 
     Args:
         make: (id, power draws of its radio) -> device.

@@ -24,7 +24,7 @@ class StopSettings(Section):
         None,
         gt=0,
         le=1,
-        description="accuracy, or the task's own score, at which the run ends; null: at none",
+        description="accuracy, or the task's own score, at which the run ends; null: no such score",
     )
     patience: int | None = Field(
         None,
@@ -36,11 +36,11 @@ class StopSettings(Section):
     @model_validator(mode="after")
     def _says_when(self) -> Self:
         if self.accuracy is None and self.patience is None:
-            raise ValueError("says nothing: give accuracy, patience or both, or leave stop out")
+            raise ValueError("sets no limit: give accuracy, patience or both, or leave stop out")
         return self
 
     def reason_to_end(self, scores: Sequence[float]) -> str | None:
-        """Return the reason for which the run ends after these scores of a session, or None if it goes on."""
+        """Return the reason why the run ends after these scores of a session, or None if it goes on."""
         if self.accuracy is not None and scores and scores[-1] >= self.accuracy:
             return f"accuracy {self.accuracy:g} reached"
         if self.patience is not None and since_best(scores) >= self.patience:
@@ -86,14 +86,14 @@ class Ending:
         return self._policy.progress(self._state(session, done))
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:
-        """Return the reason for which a session ends now, or None if it continues."""
+        """Return the reason why a session ends now, or None if it continues."""
         if self._stop is not None and (reason := self._stop.reason_to_end(session.scores)):
             self.stopped = Stopped(reason, session.number, done, self._env.now)
             return reason
         return self._policy.reason_to_end(self._state(session, done))
 
     def reason(self, session: OpenSession, done: int) -> str:
-        """Return the reason for which a session ends at its `until_s`."""
+        """Return the reason why a session ends at its `until_s`."""
         if reason := self.reason_to_end(session, done):
             return reason
         raise EdgeflError(

@@ -14,8 +14,8 @@ class OpenSession:
     number: from 1 on. until_s: time from which its policy begins no further round of training. members: devices
     present at its start. rounds, dispatches: counts so far, by phase. sampled: devices drawn for each phase that has
     no evaluation. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each round of
-    the global model, if the policy asks for it. validated: scores on the validation samples. scores: of each test, on
-    the validation samples if there are any, otherwise on the test samples.
+    the global model, if the policy asks for it. validated: scores on the validation samples. scores: score of each
+    test, on the validation samples if there are any, otherwise on the test samples.
     """
 
     number: int

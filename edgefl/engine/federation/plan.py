@@ -27,7 +27,7 @@ LINKS_AT_ONCE = 16_384
 
 @dataclass(frozen=True)
 class _Moved:
-    """Transfers [n] that have ended, the times from which radios were on, and the access before each, if any."""
+    """Transfers [n] that have ended, the times at which radios went on, and the access before each, if any."""
 
     done: Transfers
     on_s: FloatArray

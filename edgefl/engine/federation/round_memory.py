@@ -8,14 +8,14 @@ from edgefl.engine.settings import RoundSettings
 
 LEAST_BYTES = 2_500  # per participant: a link, a part, a row of devices.csv; measured 3,400
 MEASURED_BYTES = 3_400
-RENEWAL_BYTES = 27_000  # per link with transfers of so many slots that these are not drawn; measured
+RENEWAL_BYTES = 27_000  # per link with transfers too long to be drawn slot by slot; measured
 EFFICIENCY = 3.0  # bit/s/Hz of a mean link
 PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
 POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
 
 
 def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
-    """Return the least memory of a round; transfers by renewal draw no fading."""
+    """Return the minimum memory of a round; transfers by renewal draw no fading."""
     links = 0 if radio.sharing == "static" and radio.fidelity != "slot" else participants
     if radio.sharing == "static" and rounds.deadline_s is None:
         links = min(links, LINKS_AT_ONCE)

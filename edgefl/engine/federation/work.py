@@ -25,8 +25,8 @@ from edgefl.engine.parts import Cause, Part
 class Dispatch:
     """Devices dispatched at the same time.
 
-    number: counted in its phase of the session. version: of the model that they started from. local, large_scale: of
-    these devices, in this order. opened: their round on the radio.
+    number: counted in its phase of the session. version: version of the model that they started from. local,
+    large_scale: work and links of these devices, in this order. opened: their round on the radio.
     """
 
     number: int

@@ -18,9 +18,9 @@ from edgefl.channel.schedulers import BoolArray
 from edgefl.channel.units import FloatArray
 
 LN2 = float(np.log(2.0))
-STEPS = 200  # most of Newton's steps; about ten are needed
+STEPS = 200  # limit on Newton's steps; about ten are needed
 CLOSE, FITS = 1e-10, 1e-6  # relative distance to the earliest end; excess over 1 of the sum of shares
-LOOSE, NEAR = 1e-2, 1e-6  # in logarithms of times and prices: steps that are short, and the last
+LOOSE, NEAR = 1e-2, 1e-6  # in logarithms of times and prices: steps that count as short, and as the last
 STRIDE = 4.0  # longest step of the price
 NOTHING = 1e-30  # W
 WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to 1e-12; the lowest SNR
@@ -298,7 +298,7 @@ class _Priced:
     `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 
     Attributes:
-        share: of the band, the best at that price.
+        share: share of the band, the best at that price.
         gain: logarithm of the watts that more time saves over the watts that it costs; it falls with time.
     """
 

@@ -11,7 +11,7 @@ from edgefl.engine.selectors import Candidates
 
 
 def at_quantile(values: FloatArray, share: float) -> float:
-    """Return the value at index int(n share) in ascending order, at most the last."""
+    """Return the value at index int(n share) in ascending order, or the last if there are fewer."""
     return float(np.sort(values)[min(int(len(values) * share), len(values) - 1)])
 
 

@@ -12,7 +12,8 @@ from edgefl.engine.selectors._allocation import Allocation, Uploads
 MATCHED = 0.02  # relative difference of gains
 MATCHES = 3  # iterations of matching gains to the rates of the operating point
 ABOVE_LOWEST = 2.0  # SNR on a share, over the lowest that carries anything
-Allocate = Callable[[Uploads, Allocation | None], Allocation]  # the second: of slightly different links
+# the second argument: an allocation of slightly different links
+Allocate = Callable[[Uploads, Allocation | None], Allocation]
 
 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:

@@ -21,10 +21,10 @@ class Fedl(CountedDecider):
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     kappa: float = Field(1.0, gt=0, le=1e9, description="price of a second of a round, J/s")
     least_power: float = Field(
-        0.0, ge=0, le=1, description="least share of its maximum power that a device uses"
+        0.0, ge=0, le=1, description="smallest share of its maximum power that a device uses"
     )
     least_clock_hz: float = Field(
-        0.0, ge=0, le=1e12, description="least clock; the highest, where that is lower"
+        0.0, ge=0, le=1e12, description="lowest clock; a device with a lower maximum uses its maximum"
     )
 
     def decide(

@@ -1,4 +1,4 @@
-"""Assign blocks of the band so that the most samples arrive."""
+"""Assign blocks of the band so that as many samples as possible arrive."""
 
 import math
 from typing import Annotated, ClassVar
@@ -14,7 +14,7 @@ POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum that are tried if j
 
 
 class Hungarian(CountedDecider):
-    """Assign one block of the band to each participant so that the most samples are expected to arrive.
+    """Assign one block of the band to each participant so that as many samples as possible are expected to arrive.
 
     Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device counts its samples times the
     probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if it is later than

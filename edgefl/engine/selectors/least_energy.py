@@ -12,7 +12,7 @@ from edgefl.engine.selectors._resources import Allocate, decision, drawn
 
 
 class LeastEnergy(CountedDecider):
-    """Draw participants at random, and let them finish by a time with the fewest joules of computing and sending.
+    """Draw participants at random, and let them finish in time with the fewest joules of computing and sending.
 
     Optimises share of the band, power and clock together, as in Yang et al., IEEE Trans. Wireless Commun. 2021: see
     `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with the fading of
@@ -25,14 +25,14 @@ class LeastEnergy(CountedDecider):
         gt=0,
         le=1e9,
         description=(
-            "time by which all finish; if left out, rounds.deadline_s, or slack times the least possible time"
+            "time by which all finish; if left out, rounds.deadline_s, or slack times the shortest possible time"
         ),
     )
     slack: float = Field(
         1.5,
         ge=1,
         le=1e6,
-        description="without a deadline: the round's time over the least in which all could finish",
+        description="without a deadline: the round's time, as a multiple of the shortest in which all could finish",
     )
     margin: ClassVar[float] = 0.9  # share of a deadline to plan for; the rest is for fading
 

@@ -11,8 +11,8 @@ class Refl(CountedDecider):
     """Take the devices that are present least often, at random on a tie.
 
     After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that rarely present data are used. In the
-    paper devices forecast their availability; here it is the share of past rounds in which a device was present, with
-    a half-life of 100 rounds. The other half of REFL, late updates that still count, is
+    paper devices forecast their availability; here availability is the share of past rounds in which a device was
+    present, with a half-life of 100 rounds. The other half of REFL, late updates that still count, is
     `rounds.server: semi_synchronous`.
     """
 

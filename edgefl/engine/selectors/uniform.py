@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class Uniform(CountedSelector):
-    """Draw devices without replacement. McMahan et al., AISTATS 2017 (client fraction C), as a count."""
+    """Draw devices without replacement. McMahan et al., AISTATS 2017, with a count for their fraction C."""
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
         chosen = rng.permutation(len(candidates.ids))[:number]

@@ -44,7 +44,7 @@ class SessionPolicy(Component):
     @property
     @abstractmethod
     def longest(self) -> int | None:
-        """The most rounds that a session can have, or None if its length is not a number of rounds."""
+        """Largest number of rounds that a session can have, or None if its length is not a number of rounds."""
 
     def until_s(self, start_s: float) -> float:
         """Return the time from which no round begins in a session that began at start_s, or inf.
@@ -65,7 +65,7 @@ class SessionPolicy(Component):
 
     @abstractmethod
     def reason_to_end(self, state: SessionState) -> str | None:
-        """Return the reason for which the session ends now, or None if it continues."""
+        """Return the reason why the session ends now, or None if it continues."""
 
 
 class TimedPolicy(SessionPolicy):
@@ -82,7 +82,7 @@ class TimedPolicy(SessionPolicy):
     @property
     @abstractmethod
     def reason(self) -> str:
-        """Reason for which sessions end, one word."""
+        """Reason why sessions end, one word."""
 
     def progress(self, state: SessionState) -> float:
         """Return the share of the session's time that is over, including probes before its training."""
@@ -126,7 +126,7 @@ class BoundedPolicy(SessionPolicy):
 
 
 def since_best(scores: Sequence[float]) -> int:
-    """Return the number of scores since the best one, of equal ones the first; all of them if none is a number."""
+    """Return the number of scores since the best one, the first of equal ones; all of them if none is a number."""
     best, since = -math.inf, 0
     for score in scores:
         best, since = (score, 0) if score > best else (best, since + 1)

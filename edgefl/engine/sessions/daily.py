@@ -11,7 +11,7 @@ from edgefl.engine.sessions import TimedPolicy
 
 # A session that begins within this share of a day before an hour belongs to the hour, since times are rounded.
 AT_THE_HOUR = 1e-9
-PLACES = 9  # of a second: an hour is rounded by less than 1e-10 s of a day
+PLACES = 9  # decimals of a second: an hour is rounded by less than 1e-10 s of a day
 
 
 class Daily(TimedPolicy):

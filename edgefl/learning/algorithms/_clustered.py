@@ -16,8 +16,8 @@ class Clustered(Algorithm):
     Each device receives all of them, chooses the one with the lowest mean loss on its training data and trains it; a
     model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
     would choose. The global model, from which opening models are made, is the mean of all that was sent, as in
-    FedAvg; it serves no device. If a session opens with another model than the last session ended with (a warm
-    start), all models are shifted by the difference.
+    FedAvg; it serves no device. If a session opens with a model other than the one that the last session ended with
+    (a warm start), all models are shifted by the difference.
 
     What a model keeps besides its parameters (batch statistics) is averaged over all devices, whatever they chose.
     """
@@ -64,6 +64,6 @@ class Clustered(Algorithm):
 def shifted(start: Tensor, last: ServerState) -> dict[str, Tensor]:
     """Return the last session's state, with all models shifted by the change of the opening model."""
     by = start - last["global"]
-    # without a change exactly as they were: rounded sums need not differ by 0
+    # exactly as they were if nothing has changed: a difference of rounded sums need not be 0
     models = last["models"] + by if by.any() else last["models"]
     return {**last, "models": models, "global": start}

@@ -63,7 +63,7 @@ class Trained(_AtARate):
 
     local: [k, M] local models.
     start: [M] what the devices received, or [k, M] if each received its own.
-    iterations: [k] local steps that each device did, at least 1.
+    iterations: [k] local steps that each device took, at least 1.
     travel: [k] how far each device has moved, a_k in FedNova: start - local = lr x a weighted sum of the steps'
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
         momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if

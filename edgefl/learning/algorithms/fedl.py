@@ -24,8 +24,8 @@ class Fedl(Algorithm):
 
     Dinh, Tran et al., FEDL, IEEE/ACM Trans. Networking 29(1), 2021. G estimates the gradient of the global loss at w:
     it is the mean, by data size, of the gradients that the participants of the last round sent with their local
-    models, each at its own local model. All three gradients but that of the local steps are over all samples of a
-    device; they are computed without dropout, and with fixed batch statistics. Two vectors travel each way:
+    models, each at its own local model. Except for the local steps, gradients are over all samples of a device; they
+    are computed without dropout, and with fixed batch statistics. Two vectors travel each way:
     `learning.cost.payload` counts them, and `learning.cost.booked: all` counts the passes.
 
     There is no G in the first round of a session, so its steps are plain ones, as in the authors' file, where a round

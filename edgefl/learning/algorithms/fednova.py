@@ -10,9 +10,9 @@ class FedNova(Algorithm):
     """Divide each device's change by the steps it took, so that many steps do not weigh more.
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
-    tau_eff = sum_k p_k a_k; a_k (`travel`), the sum of the steps' weights in the change, is the number of steps
-    without local momentum, and larger with it. Optimisers other than SGD have no such a_k, and are refused. Left out:
-    the paper's server momentum, and its a_k for proximal local losses.
+    tau_eff = sum_k p_k a_k; a_k (`travel`) is the sum of the steps' weights in the change: the number of steps if
+    there is no local momentum, and more with it. Optimisers other than SGD have no such a_k, and are refused. Left
+    out: the paper's server momentum, and its a_k for proximal local losses.
 
     With equal a_k it is FedAvg: `learning.local.steps` gives all devices the same steps, `learning.local.epochs`
     gives more to a device with more data.

@@ -76,7 +76,7 @@ class Unbiased:
 
     @property
     def damping(self) -> float:
-        """Factor of decoded changes when their error is fed back."""
+        """Factor by which decoded changes are multiplied when their error is fed back."""
         return 1 / (1 + self.omega)
 
 
@@ -91,7 +91,7 @@ class Contraction:
 
     @property
     def damping(self) -> float:
-        """Factor of decoded changes when their error is fed back: 1."""
+        """Factor by which decoded changes are multiplied when their error is fed back: 1."""
         return 1.0
 
 
@@ -148,7 +148,7 @@ class Codec(Component):
         )
 
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
-        """Return the factor of decoded changes [k, M] when errors are fed back: [k, 1], or one number for all.
+        """Return the factor for decoded changes [k, M] when errors are fed back: [k, 1], or one number for all.
 
         The default is the distortion's factor, which both ends know. A codec whose message has a number that scales
         all others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.

@@ -50,7 +50,7 @@ def draw_batches(
     """Draw mini-batches without replacement, as a PyTorch DataLoader without drop_last does.
 
     Each epoch shuffles the device's samples and cuts them into batches of B; the last batch of an epoch may be
-    shorter. A device with fewer than B samples uses all of them in every step, and a device without samples does no
+    shorter. A device with fewer than B samples uses all of them in every step, and a device without samples takes no
     steps.
 
     Args:

@@ -151,7 +151,7 @@ class SampleReader:
         torch.index_select(x, 0, rows_of_x.reshape(-1), out=self._part)
         if views is not None and self._split.augmentation is not None:
             self._float_part.copy_(self._split.augmentation.seen(self._part, views.reshape(-1)))
-        elif self._part.dtype != torch.float32:  # otherwise gathered where they are read
+        elif self._part.dtype != torch.float32:  # float32 samples are already in the memory that is returned
             self._float_part.copy_(self._part)
         return self._gathered_floats
 

@@ -31,9 +31,9 @@ class Drift(Component):
     """Base of all drifts from one concept to another; each device has one of the two at a time.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
-    - incremental: a further `step` of all devices gets the new concept at `at` and after every `every`, until `share`
-    have it. - recurrent: from `at` on, `share` have the new concept for `every`, then the old one for `every`, and so
-    on.
+    - incremental: at `at`, and again after each interval `every`, a further share `step` of all devices gets the new
+      concept, until `share` have it.
+    - recurrent: from `at` on, `share` have the new concept for `every`, then the old one for `every`, and so on.
 
     Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
     and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test
@@ -64,7 +64,7 @@ class Drift(Component):
 
     @abstractmethod
     def change(self, split: Split, classes: int) -> Split:
-        """Return the samples after the drift, in the same order and of the same shape and type.
+        """Return the samples after the drift, in the same order, shape and type.
 
         Pass on what does not change (`x=split.x`), so that it is in memory only once.
 

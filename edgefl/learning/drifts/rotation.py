@@ -1,4 +1,4 @@
-"""Rotation of images by a quarter."""
+"""Rotation of images by a quarter turn."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from edgefl.learning.drifts import Drift
 
 
 class Rotation(Drift):
-    """Rotate images anticlockwise by a quarter, which loses no pixels; labels stay.
+    """Rotate images anticlockwise by a quarter turn, which loses no pixels; labels stay.
 
     A drift of the inputs, P(x), in the terms of Gama et al., ACM Computing Surveys 2014. Left out: other angles,
     which would need interpolation and an invented background.

@@ -153,7 +153,7 @@ class TrainStage(_SessionStage):
                 else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
-            # a device keeps its personal model if it reached the server; a local one exists once it is trained
+            # a personal model is kept once the device's update has arrived; a local one exists once it is trained
             kept = trainer.settings.algorithm.keeps_own_model()
             local = replace(
                 local,

@@ -99,7 +99,7 @@ class Trainer:
         """Return a round's learning rate from the schedule.
 
         Args:
-            longest: most rounds that the session can have.
+            longest: maximum number of rounds of the session.
             progress: share of the session that is over; by default, of `longest` rounds.
             of_run: rounds of the global model so far, in all sessions, including this one.
         """

@@ -270,7 +270,7 @@ def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Ten
 
 
 def _of_state(kept: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """Cut rows [k, V M + 1] into V vectors [k, M] and a copy of the steps [k, 1]."""
+    """Split rows [k, V M + 1] into V vectors [k, M] and a copy of the steps [k, 1]."""
     *vectors, steps = kept.split([*(vector.shape[1] for vector in like), 1], dim=1)
     return [*vectors, steps.clone()]
 

@@ -20,14 +20,14 @@ EXPONENT, BIAS = 23, 127  # first bit of a float32's exponent, and the exponent 
 
 
 class _Code:
-    """Writes instructions on vectors of some length."""
+    """Emits instructions for vectors of one length."""
 
     def __init__(self, builder: Any, lanes: int) -> None:
         self.builder, self.lanes = builder, lanes
         self.vector = ir.VectorType(NUMBER, lanes)
 
     def at(self, address: Any, *offsets: Any) -> Any:
-        """Return the pointer to a number: the sum of the offsets behind an address."""
+        """Return the pointer to a number, at an address plus the sum of the offsets."""
         pointer = self.builder.inttoptr(address, NUMBER.as_pointer())
         for offset in offsets:
             pointer = self.builder.gep(pointer, [offset if hasattr(offset, "type") else PLACE(offset)])
@@ -48,13 +48,13 @@ class _Code:
         )
 
     def add_product(self, a: Any, b: Any, total: Any) -> None:
-        """Add a b to a total in memory, which LLVM moves into a register."""
+        """Add the product of two vectors, a b, to a total in memory, which LLVM moves into a register."""
         kind = ir.FunctionType(self.vector, [self.vector] * 3)
         fma = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fma.v{self.lanes}f32")
         self.builder.store(self.builder.call(fma, [a, b, self.builder.load(total)]), total)
 
     def sum(self, vector: Any) -> Any:
-        """Return the sum of a vector, by halves."""
+        """Return the sum of a vector's numbers, by adding halves of it."""
         for width in (4, 2, 1):
             empty = ir.Constant(vector.type, ir.Undefined)
             low, high = (
@@ -67,7 +67,7 @@ class _Code:
 
 
 def _sums(code: _Code, rows: int, operands: Any, first: Any) -> list[Any]:
-    """Write the sums of a tile, first + a b; return where they are."""
+    """Emit the sums of a tile, first + a b; return their addresses."""
     builder = code.builder
     a, row, column, panel, panels, count, b = operands
     totals = [cgutils.alloca_once(builder, code.vector) for _ in range(rows)]
@@ -86,10 +86,10 @@ def _sums(code: _Code, rows: int, operands: Any, first: Any) -> list[Any]:
 
 
 def product(rows: int) -> Callable[..., None]:
-    """Make the tile c [rows, 16] += a [rows, k] b [k, 16].
+    """Make a function for a tile: c [rows, 16] += a [rows, k] b [k, 16].
 
-    The function takes: address of a; distance of its rows, columns and panels; panels, and columns of a panel;
-    address of b, whose rows follow each other; address of c, whose rows do too.
+    The function takes: address of a; distance of its rows, columns and panels; number of panels, and of columns in a
+    panel; addresses of b and c, whose rows are contiguous.
     """
 
     @intrinsic
@@ -108,9 +108,10 @@ def product(rows: int) -> Callable[..., None]:
 
 
 def descent(rows: int) -> Callable[..., None]:
-    """Make the tile of a step: u [rows, 16] = momentum u + a b + decay w, w -= lr u.
+    """Make a function for a tile of a step: u [rows, 16] = momentum u + a b + decay w, w -= lr u.
 
-    The function takes what `product` takes as far as b; then the addresses of u and w, momentum, decay, and lr.
+    The function takes the same arguments as that of `product` up to b; then addresses of u and w, momentum, decay,
+    lr.
     """
 
     @intrinsic
@@ -137,10 +138,10 @@ def descent(rows: int) -> Callable[..., None]:
 
 
 def dots(rows: int, columns: int) -> Callable[..., None]:
-    """Make the tile c [rows, columns] = a [rows, m] b [columns, m]^T, with sums along the lanes.
+    """Make a function for a tile: c [rows, columns] = a [rows, m] b [columns, m]^T, with sums along the lanes.
 
-    The function takes: address of a and distance of its panels; the same of b; panels; address of c, distance of its
-    rows.
+    The function takes: address of a and distance of its panels; the same for b; number of panels; address of c and
+    distance of its rows.
     """
 
     @intrinsic

@@ -157,7 +157,7 @@ def _forward(size, distance, dims, table, model, work):
 
 @compiled
 def _behind(layer, size, distance, dims, table, model, work):
-    """Compute the gradients by a hidden layer's activations from those behind the next layer."""
+    """Compute the gradients with respect to a hidden layer's activations from those of the next layer."""
     base, last = work.ctypes.data, len(dims) - 2
     weights, _, a, errors, _ = table[layer]
     into = table[layer - 1, 3]
@@ -262,8 +262,8 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
 def workspace(dims, batch):
     """Return the table [layers + 1, 5] of the places in a thread's memory, and this memory, which starts as zeros.
 
-    Places of a layer: its weights and biases in a model, its inputs, its errors (gradients by its outputs) and its
-    outputs. The last row holds the length of a model in panels.
+    Places of a layer: its weights and biases in a model, its inputs, its errors (gradients with respect to its
+    outputs) and its outputs. The last row holds the length of a model in panels.
     """
     place, last = 0, len(dims) - 2
     table = np.zeros((last + 2, 5), np.int64)

@@ -70,7 +70,7 @@ class OutputTerm(ABC):
 
 
 # (outputs of a batch, outputs of each term's references, weights [k, B] of the samples) -> all gradients
-# [k, B, ...] of the loss's further terms by these outputs
+# [k, B, ...] of the loss's further terms with respect to these outputs
 Push = Callable[[Outputs, Sequence[Sequence[Outputs]], "Tensor"], "list[Tensor]"]
 # (step, first, end) -> raw inputs [end - first, B, *input_shape] of these devices; overwritten by the next call
 Read = Callable[[int, int, int], "Tensor"]

@@ -17,9 +17,9 @@ class ByWeight(RecurringLabels):
 
     Every sample of the session's labels goes to exactly one device, and every device has at least one. Without
     `labels_per_device`, samples are dealt at random. With it, the devices that have a label share its samples by
-    their weights, so that sizes follow the weights as far as the labels allow: no device has more than all samples
-    of its labels. Labels are chosen in descending order of weight: a device takes those with the most samples for
-    the weight that has chosen them so far, or random ones if these are equal.
+    their weights, so that sizes follow the weights as far as the labels allow: a device can have no more than all
+    samples of its labels. Devices choose labels in descending order of weight: each takes the labels with the most
+    samples relative to the total weight of the devices that already have them; ties are broken at random.
     """
 
     labels_per_device: int | None = Field(
@@ -49,7 +49,7 @@ class ByWeight(RecurringLabels):
 
 
 def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
-    """Return whole numbers [n] that sum to `total`, in proportion to weights [n] but at least 1.
+    """Return whole numbers [n] that sum to `total`, in proportion to weights [n] but at least 1 each.
 
     Fractions go to the largest remainders.
 
@@ -70,7 +70,7 @@ def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
 
 
 def _holders(samples: np.ndarray, weights: np.ndarray, each: int, rng: np.random.Generator) -> np.ndarray:
-    """Choose `each` labels per device, [C, devices] bool, such that labels have holders by their samples [C].
+    """Choose `each` labels per device, [C, devices] bool, so that a label with more samples [C] has more holders.
 
     Raises:
         EdgeflError: this is not possible.

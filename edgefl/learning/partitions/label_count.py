@@ -9,9 +9,9 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class LabelCount(ByWeight):
     """Give each device a fixed number of labels; the devices that have a label share its samples equally.
 
-    Labels have equally many devices, up to one, if they have equally many samples. `two_shard` has two labels of ten
-    per device, too, but keeps pairs of shards through all sessions; `log_normal` and `power_law` combine the number
-    of labels with uneven sizes.
+    Labels with the same number of samples have the same number of devices, give or take one. `two_shard` has two
+    labels of ten per device, too, but keeps pairs of shards through all sessions; `log_normal` and `power_law`
+    combine the number of labels with uneven sizes.
 
     Source: Li, Diao, Chen and He, Federated Learning on Non-IID Data Silos, ICDE 2022, section IV-A, #C = k. Theirs
     draws labels independently, so that some have more devices than others.

@@ -9,13 +9,14 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class LogNormal(ByWeight):
     """Draw the devices' sizes from a log-normal law: the logarithm of a size is normal with deviation sigma.
 
-    The mean of the law follows from the number of samples: sizes sum to that of the session. sigma = 0.3 is about a
+    The mean of the law follows from the session's number of samples, to which sizes sum. sigma = 0.3 is about a
     third more or less; with sigma = 2 one device of six has less than a seventh of the median.
 
     Source: the code of FedProx (Li et al., MLSys 2020), which divides each digit of MNIST among the devices that have
     it by log-normal shares of sigma 2, two digits per device (`labels_per_device: 2`):
     https://github.com/litian96/FedProx/blob/master/data/mnist/generate_niid.py. It draws a share for each digit of a
-    device, here a device has one weight. FedLab's `lognormal_unbalance_split` is this law without labels.
+    device; here, one weight per device applies to all its labels. FedLab's `lognormal_unbalance_split` is this law
+    without labels.
     """
 
     sigma: float = Field(

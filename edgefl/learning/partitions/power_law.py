@@ -9,12 +9,12 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class PowerLaw(ByWeight):
     """Draw the devices' sizes from a power law: the density at n samples is proportional to n^-exponent.
 
-    Sizes are Pareto distributed above a smallest one, which follows from the number of samples: their sum is that
-    of the session. With an exponent of 2 or less the largest device holds a large part of all samples.
+    Sizes are Pareto distributed above a smallest one, which follows from the number of samples in the session, to
+    which they sum. With an exponent of 2 or less the largest device holds a large part of all samples.
 
-    Source: FedProx (Li et al., MLSys 2020), which describes the sizes of its MNIST so, with two digits per device
-    (`labels_per_device: 2`). It gives no exponent, and its code draws from a log-normal law (`log_normal`). The
-    default is Zipf's law; definition and estimate of the exponent: Clauset, Shalizi and Newman, SIAM Review 2009.
+    Source: FedProx (Li et al., MLSys 2020), which describes the sizes in its MNIST task this way, with two digits per
+    device (`labels_per_device: 2`). It gives no exponent, and its code draws from a log-normal law (`log_normal`).
+    The default is Zipf's law; definition and estimate of the exponent: Clauset, Shalizi and Newman, SIAM Review 2009.
     """
 
     exponent: float = Field(

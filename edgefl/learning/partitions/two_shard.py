@@ -14,9 +14,9 @@ class TwoShard(Staying):
     """Bundle labels, cut bundles into equal shards, and give each device two shards of different bundles.
 
     The 2N shards of N devices are spread over the bundles as evenly as possible; shards of a bundle have the same
-    number of samples of each label, up to one. With 10 devices and 10 labels a bundle is one label in two shards, and
-    a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty. Devices get
-    random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
+    number of samples of each label, give or take one. With 10 devices and 10 labels a bundle is one label in two
+    shards, and a device has two labels; with 100 labels a bundle is ten random labels, and a device has twenty.
+    Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
     Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al., AISTATS
     2017, for more, who cut shards from the samples sorted by label, so that a device may get two of the same label.

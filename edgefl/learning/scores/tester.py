@@ -14,8 +14,8 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.thread_pool import ThreadPool
 
-# Most samples of a block, and of one whose logits are written out: they bound memory, and results depend on them
-# only by rounding.
+# Maximum samples of a block, and of one with written-out logits. They bound memory; results depend on them
+# only through rounding.
 BATCH, BATCH_WRITTEN = 1024, 2560
 KEPT = 2  # models whose results are cached: on test data and on validation data
 Found = TypeVar("Found")

@@ -24,7 +24,7 @@ class CloudModels:
         self._heard: dict[int, dict[int, int]] = {}  # cell -> device -> samples
 
     def hear(self, cell: int, samples: Mapping[int, int]) -> None:
-        """Note that updates of these devices (id -> number of samples) are in a cell's model."""
+        """Record that updates of these devices (id -> number of samples) are in a cell's model."""
         self._heard.setdefault(cell, {}).update(samples)
 
     def send(self, cell: int, model: Tensor) -> int:

@@ -173,7 +173,7 @@ class DeviceSide:
     def foretell(
         self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
     ) -> None:
-        """Tell a round's amounts of work before it trains, unless early stopping or what is sent may change them.
+        """Report a round's amounts of work before it trains, unless early stopping or what is sent may change them.
 
         Args:
             tested: as in `LocalResult`.

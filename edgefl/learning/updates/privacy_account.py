@@ -55,7 +55,7 @@ class Release:
         """Return the account's columns if these updates are released, and the stage after which each column holds.
 
         Args:
-            trained: whether each device did a local step, [k] bool.
+            trained: whether each device took a local step, [k] bool.
 
         Returns:
             Values [k] by name, and stage by name; `uploaded` returns columns that have no values here.

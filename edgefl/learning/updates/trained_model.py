@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """Error: a device's model, or the aggregated model (None), is no longer finite."""
+    """An error raised when a device's model, or the aggregated model (None), is no longer finite."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)

@@ -49,7 +49,7 @@ class TrainedRound:
 
     @property
     def trained(self) -> list[int]:
-        """Positions of the devices that did a local step, which are those with data."""
+        """Positions of the devices that took a local step, which are those with data."""
         return np.flatnonzero(self.models.steps).tolist()
 
     def received_by(self, positions: Sequence[int]) -> Tensor:
@@ -131,12 +131,12 @@ class Update:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the device did no local step because it has no data."""
+        """Whether the device took no local step because it has no data."""
         return not self.round.models.steps[self.position]
 
 
 class Amounts(NamedTuple):
-    """The amounts of work of K devices in a round before they train, [K] each, as in `LocalResult`."""
+    """The amounts of work of K devices in a round, known before they train, [K] each, as in `LocalResult`."""
 
     steps: np.ndarray
     samples: np.ndarray
@@ -217,6 +217,6 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
 
 
 def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
-    """Move the current model's statistics `today` [Q] towards devices' [K, Q] by each weight, at most 1."""
+    """Move the current model's statistics `today` [Q] towards each device's [K, Q] by its weight, at most 1."""
     way = weights.clamp_max(1.0).unsqueeze(1)
     return torch.where(way == 1, statistics, today + way * (statistics - today))

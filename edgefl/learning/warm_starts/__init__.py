@@ -44,7 +44,7 @@ class OpeningModel:
 
 
 class WarmStart(Component):
-    """Base of all warm starts. The pilot sessions 1 to P start with the last model, with any warm start."""
+    """Base of all warm starts. The pilot sessions 1 to P start with the last model, whatever the warm start."""
 
     # whether it needs classes, and is refused for other tasks
     of_classes: ClassVar[bool] = False

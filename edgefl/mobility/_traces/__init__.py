@@ -1,6 +1,6 @@
 """Recorded paths in the forms that programs write them.
 
-A form is a file of this package with two functions: `begins(head)` returns whether a file that begins so has the
+A form is a file of this package with two functions: `begins(head)` returns whether a file with this beginning has the
 form, and `read(path, samples)` adds the samples of such a file. A new form is a new file, and no other file changes.
 Files with a leading underscore are helpers.
 """
@@ -56,7 +56,9 @@ def _form(path: Path, wanted: Wanted) -> ModuleType:
         if form.begins(head):
             return form
     if head.binary:
-        raise EdgeflError(f"{path}: begins with {quoted(head.raw[:4])}, which is no known kind: give {KNOWN}")
+        raise EdgeflError(
+            f"{path}: begins with {quoted(head.raw[:4])}, which is not a known kind: give {KNOWN}"
+        )
     return forms["fcd" if head.is_xml else "table"]  # their errors say what is missing
 
 

@@ -1,4 +1,4 @@
-"""Look at the beginning of a file, which tells its form."""
+"""Look at the beginning of a file, which shows its form."""
 
 import re
 

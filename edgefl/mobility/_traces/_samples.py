@@ -64,7 +64,7 @@ class Samples:
         self._dated: bool | None = None
 
     def begin(self, path: Path, name: str) -> None:
-        """Begin a file; name: of its device."""
+        """Begin a file; name: name of its device."""
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:

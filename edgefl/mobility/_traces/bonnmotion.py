@@ -11,7 +11,7 @@ from edgefl.mobility._traces._samples import BadRow, Samples
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     words = [line.split() for line in head.lines[:3]]
     if not words or not all(map(are_numbers, words)) or _is_one(words):
         return False
@@ -23,7 +23,7 @@ def _is_one(words: list[list[str]]) -> bool:
 
 
 def _size(words: list[str]) -> int:
-    """Return the numbers of a waypoint, 3 or 4; 0 if neither has rising times."""
+    """Return how many numbers a waypoint has, 3 or 4; 0 if neither gives rising times."""
     for size in (3, 4):
         times = [float(word) for word in words[::size]]
         if len(words) % size == 0 and times == sorted(times):
@@ -43,7 +43,7 @@ def read(path: Path, samples: Samples) -> None:
                 raise samples.bad_row(line, "holds a word that is not a number; write t x y of each waypoint")
             size = _size(words)
             if not size:
-                raise samples.bad_row(line, f"{len(words)} numbers are no waypoints t x y with rising t")
+                raise samples.bad_row(line, f"{len(words)} numbers are not waypoints t x y with rising t")
             for at in range(0, len(words), size):
                 t, x, y = (
                     samples.number(line, name, words[at + place], "write a number")

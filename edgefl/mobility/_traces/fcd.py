@@ -15,7 +15,7 @@ _DEGREES = 'fcd-output.geo value="true"'
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     return head.root == "fcd-export"
 
 

@@ -1,4 +1,4 @@
-"""Read GPX, the format of GPS receivers and sport apps: a file is a device, whatever tracks it has.
+"""Read GPX, the format of GPS receivers and sport apps: each file is one device, however many tracks it has.
 
 Source: https://www.topografix.com/GPX/1/1/
 """
@@ -15,7 +15,7 @@ LONGEST = 10  # pieces of text in a <time>
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     return head.root == "gpx"
 
 

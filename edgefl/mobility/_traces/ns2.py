@@ -21,11 +21,11 @@ _SET = re.compile(
 _SETDEST = re.compile(
     rf'^\$ns_?\s+at\s+(?P<t>\S+)\s+"{_NODE}\s+setdest\s+(?P<x>\S+)\s+(?P<y>\S+)\s+(?P<speed>[^\s"]+)"?'
 )
-SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed is that of the node at once
+SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed holds for the node at once
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     return any(_SET.match(line) or _SETDEST.match(line) for line in head.lines[:500])
 
 
@@ -64,7 +64,7 @@ def _command(line: int, text: str, nodes: "dict[str, array[float]]", samples: Sa
         place = (value, math.nan) if found["axis"] == "X" else (math.nan, value)
         nodes.setdefault(found["id"], array("d")).extend((t, line, *place, math.nan))
     elif "setdest" in text and text[0] == "$":
-        raise samples.bad_row(line, 'is no setdest; write $ns_ at TIME "$node_(ID) setdest X Y SPEED"')
+        raise samples.bad_row(line, 'is not a setdest; write $ns_ at TIME "$node_(ID) setdest X Y SPEED"')
 
 
 def _way(id_: str, commands: "array[float]", samples: Samples) -> list[Waypoint]:

@@ -14,7 +14,7 @@ _EVENT = re.compile(r"[\d.]+\s+(C|S|DE|DR|A|R|CONN)\s")  # StandardEventsReader.
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form, or lists contacts."""
+    """Return whether a file with this beginning has this form, or lists contacts."""
     words = [line.split() for line in head.lines[:3]]
     if not words:
         return False

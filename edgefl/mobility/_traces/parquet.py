@@ -10,7 +10,7 @@ from edgefl.mobility._traces.table import Columns
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     return head.raw[:4] == b"PAR1"
 
 

@@ -16,7 +16,7 @@ COLUMNS = ("TAXI_ID", "TIMESTAMP", "POLYLINE")
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so has this form."""
+    """Return whether a file with this beginning has this form."""
     return bool(head.lines) and "POLYLINE" in head.lines[0]
 
 

@@ -35,7 +35,7 @@ REMEDY = "write a number, 12.5 for example"
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file that begins so is a table with a header, or has T-Drive's columns."""
+    """Return whether a file with this beginning is a table with a header, or has T-Drive's columns."""
     if not head.lines or head.is_xml or head.binary:
         return False
     cells = re.split(r"[,;\t]", head.lines[0])
@@ -92,9 +92,9 @@ class _Device(NamedTuple):
 class Columns:
     """The columns of a table, and the conversion of its rows to samples.
 
-    names: of all columns. t: number of the column of times. devices: the cells of each kind of device. alone: id of
-    the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: those of every kind in
-    every row, filled for one; a row without any id is a time step without devices.
+    names: names of all columns. t: number of the column of times. devices: the cells of each kind of device. alone:
+    id of the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: those of every kind
+    in every row, filled for one; a row without any id is a time step without devices.
     """
 
     names: Sequence[str]
@@ -114,7 +114,7 @@ class Columns:
             columns: by role, a name or a number from 1; None: those that the scenario names.
 
         Raises:
-            EdgeflError: one is missing, or cannot be told from others.
+            EdgeflError: one is missing, or cannot be distinguished from others.
         """
         if "timestep_time" in names and not samples.wanted.columns:
             return cls._of_sumo(names, samples)

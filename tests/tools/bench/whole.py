@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from edgefl.learning.datasets import Split
-from edgefl.run.simulation import simulate
+from edgefl import simulate
 from edgefl.scenario.scenario import Scenario, given
 from tests.tools.bench import run as shares
 from tests.tools.bench import say

@@ -40,7 +40,7 @@ def test_a_name_is_a_device(name: str, device: str) -> None:
         (0, "cuda:1", "finds no CUDA device here"),
         (1, "cuda:1", "this machine has cuda:0; choose"),
         (3, "cuda:3", "this machine has cuda:0 to cuda:2"),
-        (1, "mps", "finds no GPU of Apple's here; use --device cpu or auto"),
+        (1, "mps", "finds no Apple GPU here; use --device cpu or auto"),
         (1, "mps:0", "choose auto, cpu, cuda, cuda:N or mps"),
         (1, "cpu:0", "choose auto, cpu, cuda, cuda:N or mps"),
         (1, "cuda:", "choose auto, cpu, cuda, cuda:N or mps"),

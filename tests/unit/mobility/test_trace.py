@@ -374,7 +374,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, write: Write) -> None:
     with refused_at("", "binary.csv"):
         start(Trace(path=binary), 1)
     (tmp_path / "zip.csv").write_bytes(b"PK\x03\x04\x00\x00")
-    with refused_at("devices.mobility.path", "zip.csv", "no known kind", "GPX"):
+    with refused_at("devices.mobility.path", "zip.csv", "not a known kind", "GPX"):
         start(Trace(path=tmp_path / "zip.csv"), 1)
     with refused_at("kinds", "vehicle, person or container"):
         Trace(path="trace.xml", kinds=[])

@@ -346,7 +346,7 @@ $ns_ at 12.0 "$node_(0) setdest 7.0 19.0 5.0"
     for wrong, words in (
         ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 3"', "no first place"),
         (text.replace("100.0 0.0 10.0", "100.0 0.0 -1"), ":3: speed -1 is below 0"),
-        (text.replace("100.0 0.0 10.0", "100.0 $y"), ":3: is no setdest"),
+        (text.replace("100.0 0.0 10.0", "100.0 $y"), ":3: is not a setdest"),
     ):
         with refused_at("devices.mobility.path", words):
             started(write(wrong))
@@ -364,7 +364,7 @@ def test_bonnmotion_is_the_same_movement(write: Write, packed: bool) -> None:
         assert notes == []
         for time_s in np.linspace(0, 111, 38).tolist():
             assert np.allclose(moved.positions_m(time_s), expected.positions_m(time_s), equal_nan=True)
-    with refused_at("devices.mobility.path", ":3: 5 numbers are no waypoints"):
+    with refused_at("devices.mobility.path", ":3: 5 numbers are not waypoints"):
         started(write("0 10 20\n0 1 0 2\n0 1 0 2 7\n", "rwp.movements"))
 
 

@@ -329,7 +329,7 @@ def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, n
         ),
         ("a.geojson", RAIL, ("is XML", "sumo_net")),
         ("a.net.xml", POWER, ("not well-formed XML",)),
-        ("a.net.xml", "<osm/>", ("<osm> is no SUMO network", "netconvert --osm-files")),
+        ("a.net.xml", "<osm/>", ("<osm> is not a SUMO network", "netconvert --osm-files")),
         ("a.net.xml", RAIL.replace('to="B"', 'to="Z"'), ("edge 'e1'", "junction 'Z'")),
         ("a.net.xml", RAIL.replace('id="e2" from', 'id="e2" shape="0,x" from'), ("edge 'e2'", "shape '0,x'")),
     ],

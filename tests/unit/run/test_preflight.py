@@ -144,7 +144,11 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
         (["learning.algorithm=feddc"], f"{BOTH_WAYS} and {AS_IT_BEGINS}", ""),
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
-        (["learning.algorithm=moon"], "", "the passes of the models with which its loss compares"),
+        (
+            ["learning.algorithm=moon"],
+            "",
+            "the passes of the models that its loss compares with the trained one",
+        ),
         (
             ["learning.algorithm=flash", "learning.local.epochs=2"],
             "",
@@ -158,7 +162,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
         (
             ["learning.warm_start=continuous"],
             "",
-            "the passes of the model with which warm start continuous compares",
+            "the passes of the model that warm start continuous compares with the trained one",
         ),
     ],
 )

@@ -217,7 +217,7 @@ def test_a_dead_claim_leaves_no_process_of_another_machine(run: RunDirectory) ->
 def test_no_run_directory(tmp_path: Path, content: str | None) -> None:
     if content is not None:
         (tmp_path / "run.json").write_text(content)
-    with refused_at("", "not a run directory" if content is None else "before it started"):
+    with refused_at("", "not a run directory" if content is None else "stopped while it was starting"):
         resumable(tmp_path)
 
 

@@ -18,16 +18,16 @@ def test_a_call_tells_how_it_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (refused.code, refused.crash) == (2, "")
     assert refused.err.startswith("edgefl: error: a.yaml:1 name: must be")
 
-    def loop(*_: object) -> None:
+    def loop(*_: object, **__: object) -> None:
         while True:
             time.process_time()
 
-    def break_down(*_: object) -> None:
+    def break_down(*_: object, **__: object) -> None:
         raise KeyError("lost")
 
-    monkeypatch.setattr("edgefl.studies.validation.check", loop)
+    monkeypatch.setattr("edgefl.studies.validation.look", loop)
     assert call(["validate", "a.yaml"], tmp_path, 0.2).crash.startswith("Hang")
-    monkeypatch.setattr("edgefl.studies.validation.check", break_down)
+    monkeypatch.setattr("edgefl.studies.validation.look", break_down)
     assert call(["validate", "a.yaml"], tmp_path, 60).crash.endswith("KeyError: 'lost'\n")
 
 

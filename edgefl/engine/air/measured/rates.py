@@ -46,7 +46,7 @@ class Steps:
         return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
 
     def end_s(self, direction: Direction, from_s: float, bits: float) -> float:
-        """Return the time at which bits have moved, begun at from_s."""
+        """Return the time by which a number of bits has moved, from from_s on."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
         # without a rate here the bits moved stay the same up to the next row, which would have been found
@@ -64,7 +64,7 @@ class MeasuredRates:
 
     @property
     def ends_s(self) -> float:
-        """The earliest last time of a device with several rows; inf without any."""
+        """The earliest end of a device's rates, for devices with several rows; inf if none has several."""
         return min((one.times_s[-1] for one in self.steps if len(one.times_s) > 1), default=math.inf)
 
     def bit_s(self, direction: Direction, devices: Sequence[int], time_s: float) -> FloatArray:
@@ -87,7 +87,7 @@ class MeasuredRates:
         return [(time_s, *np.array(found[time_s]).T) for time_s in sorted(found)]
 
     def check(self, devices: int, cells: int) -> None:
-        """Raise if the scenario has another number of devices or cells.
+        """Raise if the scenario has a different number of devices or cells.
 
         Raises:
             EdgeflError: names the key and the number.
@@ -191,8 +191,8 @@ class _Rows:
                     of = f" of device {quoted(name)}" if self._device is not None else ""
                     raise self._table.error(
                         one.last_line,
-                        f"{self._table.names[at]} is 0 in the last row{of}, and would be to the end of the run: no"
-                        " transfer would end; end with a row above 0, or without these last rows",
+                        f"{self._table.names[at]} is 0 in the last row{of}, and would stay 0 to the end of the run:"
+                        " no transfer would end; end with a row above 0, or remove these last rows",
                     )
         first_s = min(one.times_s[0] for one in self.devices.values()) if begin_s is None else begin_s
         return MeasuredRates(

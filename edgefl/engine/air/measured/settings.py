@@ -31,20 +31,20 @@ OTHERS = {
 class MeasuredSettings(Section):
     """A table of measured rates that the radio replays: a drive test, counters of a network, another simulator.
 
-    CSV or Parquet, with a row for a device and a time: the rates of its downlink and its uplink from then on, and
+    CSV or Parquet, with one row per device and time: the rates of its downlink and its uplink from then on, and
     optionally its cell.
 
         time_s,device,downlink_mbit_s,uplink_mbit_s,cell
         0,a,80,12,north
         5,a,35,4.5,south
 
-    Times are seconds or dates by ISO 8601 (UTC without a zone), and rise for each device; the first time in the table
+    Times are seconds or ISO 8601 dates (UTC without a zone), and rise for each device; the first time in the table
     is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the first rate
     also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells: `layout`
     must have as many. A table without the column `device` is about one device, and one without `cell` about one cell.
 
-    The unit of a rate ends its column's name: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps). `columns`
-    names other columns.
+    The name of a column of rates ends with their unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
+    `columns` names other columns.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
     rate R that takes Z / R, in whole slots. A device hands over when its cell changes. Its radio is on for the whole
@@ -65,7 +65,7 @@ class MeasuredSettings(Section):
     def _readable(cls, path: Path) -> Path:
         if not path.name.endswith(table_files.READABLE):
             raise ValueError(
-                f"{path} is of no known kind: use a name that ends in {', '.join(table_files.READABLE)}"
+                f"{path} has an unknown file type: use a name that ends in {', '.join(table_files.READABLE)}"
             )
         return path
 

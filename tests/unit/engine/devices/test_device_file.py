@@ -196,7 +196,7 @@ def test_a_wrong_table_is_refused_with_row_and_column(
         ("e.yaml", "x:\n  clock_hz: 1e9\ny: 7\n", ("e.yaml:3", "is 7")),
         ("f.yaml", "x: [\n", ("f.yaml:",)),
         ("g.json", '"x"', ("'x'", "list of objects")),
-        ("h.txt", "clock_hz\n", ("no known kind", ".csv")),
+        ("h.txt", "clock_hz\n", ("unknown file type", ".csv")),
         ("i.json", '{"x": {"clock_hz": true}}', ("entry 'x'", "true")),
     ],
 )
