@@ -237,10 +237,8 @@ def _one(runs: Runs, run: Any) -> list[str]:
         )
         opened = runs.sessions.loc[runs.sessions["session"] > 1, "accuracy_start"].dropna()
         if len(opened):
-            sentences.append(
-                f"Sessions after the first open with models of {_percent(opened.min())} to "
-                f"{_percent(opened.max())} accuracy."
-            )
+            span = " to ".join(dict.fromkeys([_percent(opened.min()), _percent(opened.max())]))
+            sentences.append(f"Sessions after the first open with models of {span} accuracy.")
     if len(devices):
         lost = devices[devices["outcome"] != COMPLETED]
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
