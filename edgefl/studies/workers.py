@@ -154,8 +154,8 @@ def _start(work: Work[T]) -> _Worker[T]:
 @contextmanager
 def _without_script() -> Iterator[None]:
     """Hide the file of the calling script: a worker needs nothing from it, and would execute it, study and all."""
-    main = vars(sys.modules["__main__"])
-    hidden = {name: main[name] for name in ("__file__", "__spec__") if name in main}
+    main: dict[str, Any] = vars(sys.modules["__main__"])
+    hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main.update(dict.fromkeys(hidden))
     try:
         yield
