@@ -50,6 +50,14 @@ from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_serve
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 OPENING = "Accuracy (%) of the model that opens each session, before training"
 TARGETS = "Cost of each target (median rounds, mean time and energy)"
+Targets = Annotated[
+    str | float | Target | Iterable[str | float | Target],
+    typer.Option(help=f"{TARGET}; may be repeated."),
+    list[str] | None,
+]
+RecurringBy = Annotated[
+    Recurring, typer.Option(help="Average over sessions whose labels, or whose population, were seen before.")
+]
 
 
 @reporting
@@ -59,18 +67,11 @@ def compare(
     names: Names = (),
     out: Out = None,
     reference: Reference = None,
-    target: Annotated[
-        str | float | Target | Iterable[str | float | Target],
-        typer.Option(help=f"{TARGET}; may be repeated."),
-        list[str] | None,
-    ] = "95%",
+    target: Targets = "95%",
     columns: Columns = (),
     transposed: Transpose = False,
     interval: Interval = False,
-    recurring: Annotated[
-        Recurring,
-        typer.Option(help="Average over sessions whose labels, or whose population, were seen before."),
-    ] = "labels",
+    recurring: RecurringBy = "labels",
     overlap: Overlap = OVERLAP,
 ) -> Comparison:
     """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and further files.
