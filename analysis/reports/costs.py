@@ -41,7 +41,7 @@ PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -
 def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None) -> Report:
     """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
 
-    Of completed runs also costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
+    For completed runs, also write costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
@@ -155,7 +155,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
         amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (in probe rounds), wasted_j
-        (on updates that were not aggregated) and excess_j (above the least of the same rounds, NaN if not
+        (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
         recorded); server_j, separate from all these; simulated_s and its
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; of the training
         rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s (queued between them,
