@@ -192,7 +192,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     stayed = int((back["resembles"] == back["session"] - 1).sum())
     if stayed:
         notes.append(
-            f"{stayed} of the {len(back)} sessions whose population came back are most like the session "
+            f"{stayed} of the {len(back)} sessions whose population came back are most similar to the session "
             "directly before: the population stayed rather than came back"
         )
     if listed := unpaired(sessions, "devices"):

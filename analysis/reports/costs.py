@@ -211,7 +211,7 @@ ENERGY = {
     "energy_j": "energy",
     "probe_j": "of this: in probe rounds",
     "wasted_j": "of this: wasted",
-    "excess_j": "of this: above the least",
+    "excess_j": "of this: above the minimum",
     "idle_j": "idle, not included",
     "total_j": "energy plus idle",
     "server_j": "server, not included",
@@ -247,7 +247,7 @@ EXPLANATIONS = (
     "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
     "aggregated; idle: drawn by devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Above the least: what completed participants spent on computing and sending beyond the least possible, "
+    "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess).",
     "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
     "The slowest device's steps add up to the latency of a synchronous round.",
