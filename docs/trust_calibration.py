@@ -230,20 +230,20 @@ CALIBRATION_WHY = (
     " shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so this is not due to the"
     " program: the companies used the tables of August 2016, which have changed since. Edgefl lacks some of today's"
     " tables: in UMa no device is higher than 13 m, where 23 % of them should be, and shadowing indoors is that of"
-    " the street; in the Monte Carlo each moves the medians by 1 dB at most. **Panels of nr, one element with 65"
-    " degrees both ways,** send more to the neighbours' devices and less to their own: the median SINR without noise"
-    " is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far devices on upper floors"
-    " receive 4 to 7 dB more, because the column's narrow beam passes below them. `radio.budget.array_gain_db`, the"
-    " gain of a site's beams towards its own devices, is not part of these figures."
+    " the street; in the Monte Carlo each moves the medians by 1 dB at most. **Panels of nr, one element with a"
+    " beam of 65 degrees in both planes,** send more to the neighbours' devices and less to their own: the median"
+    " SINR without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far"
+    " devices on upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
+    " `radio.budget.array_gain_db`, the gain of a site's beams towards its own devices, is not part of these figures."
 )
 EFFICIENCY_WHY = (
     "30 % were allowed before the first run, for both rows with one user at a time: precoders differ by 6 %,"
     " scheduling by the channel gains 10 to 20 %, and the overheads of the two programs differ. The mean is within"
-    " it; the 5 % quantile is half of the reference. There devices are limited by interference, which edgefl's"
-    " receivers do not suppress and proportional fair scheduling avoids, and a panel of one element receives more of"
-    " it (see above). The companies have more than twice the mean because they serve about four users on the same"
-    " blocks (MU-MIMO), which edgefl [leaves out](left-out.md#left-out-everywhere). We found no figures for single"
-    " users from a company, and none for the uplink."
+    " 30 %; the 5 % quantile is half of the reference. Devices at this quantile are limited by interference, which"
+    " edgefl's receivers do not suppress and proportional fair scheduling avoids, and a panel of one element receives"
+    " more of it (see above). The companies have more than twice the mean because they serve about four users on the"
+    " same blocks (MU-MIMO), which edgefl [leaves out](left-out.md#left-out-everywhere). We found no figures for"
+    " single users from a company, and none for the uplink."
 )
 
 

@@ -55,7 +55,7 @@ WHY = (
     " between sites (`tests/theory/test_handovers_on_foot.py`). On foot, filter and time to trigger cover a metre or"
     " two and hardly matter. TR 38.901 has UMi for sites 200 m apart and UMa for 500 m (Table 7.2-1): at 400 m"
     " `radio.path_loss: uma` fits, and with it and three sectors both networks hand over as measured ones do, as"
-    " `walk_among_sites` does. All cars see one drawing of the shadowing: three seeds together give 2.7 handovers"
+    " `walk_among_sites` does. All cars see one draw of the shadowing: three seeds together give 2.7 handovers"
     " per border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. How roads run"
     " and when borders are counted makes little difference: with the three sites turned by 10, 20 or 30 degrees the"
     " same seeds give 2.4 to 3, and 2.7 to 2.8 if borders are counted every 0.2 s or 5 s instead of every second."

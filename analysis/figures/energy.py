@@ -15,7 +15,7 @@ COLOURS = {"receive_j": 5, "amplifier_j": 0, "circuit_j": 3, "compute_j": 1, "ta
 IDLE: dict[str, Any] = {"color": "#e3e7ea", "hatch": "////", "edgecolor": "#9aa0a6", "linewidth": 0.0}
 MOST_BARS = 24
 WIDTH_INCH, BAR_INCH = 7.2, 0.42
-LETTER_INCH = 0.058  # of a text of 7 points, on average
+LETTER_INCH = 0.058  # average width of a letter at 7 points
 
 
 def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Series]:

@@ -151,7 +151,7 @@ class MapDrawing:
         self._axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=55, **look)
         for site_m, bearings in zip(sites_m, layout["panels"], strict=True):
             ways = [np.array([math.cos(way), math.sin(way)]) for way in np.radians(bearings)]
-            if layout["shape"] != "hexagons":  # there the sides of the cells say it
+            if layout["shape"] != "hexagons":  # in hexagons the sides of the cells show it
                 for way in ways:
                     panel_m = site_m + 0.07 * self._half_m * np.stack([0 * way, way])
                     self._axes.plot(*panel_m.T, color=INK, linewidth=1.2, zorder=2.9)

@@ -14,10 +14,10 @@ from edgefl.analysis.page.report import Found
 DPI = 150
 # Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
-# each sparser than those before, which it leaves to be seen where lines coincide
+# each sparser than the one before it, which thus stays visible where lines coincide
 SPARSER: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
 INK, SOFT = "#222222", "#666666"
-WORDS_PER_INCH = 15.5  # letters of an explanation
+WORDS_PER_INCH = 15.5  # characters of an explanation
 WIDTH_INCH = 3.5  # one column of an IEEE page
 COLUMN_DPI = 300
 SMALL = 7.5  # points

@@ -127,7 +127,7 @@ def with_metrics(
     """Collect every per-session metric, with the session's kind."""
     if targets:
         times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
-    else:  # lengths of sessions, and their numbers of probes
+    else:  # lengths of sessions, and their numbers of probe rounds
         times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
         wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
         times[wanted] = float("nan")
@@ -151,7 +151,7 @@ def bounded(spells: pd.DataFrame) -> pd.DataFrame:
     """Count the whole length of sessions that missed the target as its cost, a lower bound.
 
     Returns:
-        the sessions, with further columns `targets` (whether it could reach one) and `missed`.
+        the sessions, with further columns `targets` (whether there is a target to reach) and `missed`.
     """
     missed = spells["rounds_to_target"].eq(float("inf"))
     least = {cost: spells[cost].mask(missed, spells[whole]) for cost, whole in COSTS.items()}

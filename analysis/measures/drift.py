@@ -17,7 +17,7 @@ PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all d
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to find dip and recovery in accuracies. F fixes only the interval; the defaults are the plainest ones.
+    """A way to read dip and recovery from accuracies. F fixes only the interval; the defaults are the simplest.
 
     Attributes:
         by: averaging of accuracies: each device counts equally, or each test sample.
@@ -207,7 +207,7 @@ def drift_figures(
         run = run.sort_values("number")
         if "summed_up" in run and not (run["recorded"] == "both").all():
             run = run.assign(**{PERSONAL: run["summed_up"]})
-        # untested rounds have no share of drifted devices: that of the last tested one holds
+        # untested rounds have no share of drifted devices: the share of the last tested round holds
         series = {
             name: run[name].to_numpy(float) if name in run else np.full(len(run), np.nan) for name in columns
         }

@@ -21,8 +21,8 @@ CAUSED = {
 SHARES = {**CAUSED, "idle_j": "idle"}
 SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j")
 
-# A phone's battery: 5,000 mAh of 3.88 V, 19.4 Wh. Such a battery is the largest that phones on the US market have in
-# one cell (49 CFR 173.185 allows 20 Wh), and the most usual one; others there have 17.9 to 19.7 Wh. Source:
+# A phone's battery: 5,000 mAh at 3.88 V, 19.4 Wh. Such a battery is the largest that phones on the US market have in
+# one cell (49 CFR 173.185 allows 20 Wh), and the usual one; others there have 17.9 to 19.7 Wh. Source:
 # https://usreader.com/why-samsung-s-galaxy-phones-maintain-a-5-000mah-battery-limit
 NOMINAL_V = 3.88
 BATTERY_MAH = 5000.0
@@ -41,10 +41,10 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
         causes; idle_j, separate from it; total_j, the sum of both; wasted_j, the part of energy_j spent on updates
         that were not aggregated; battery_j, capacity of the class's own batteries (NaN on mains). Of a mean device:
         device_j, its energy_j; device_mah, the charge that device_j takes from a battery of 3.88 V;
-        phone_day_percent, that charge of what a phone uses in a day; battery_percent, device_j of its own battery's
-        capacity.
+        phone_day_percent, that charge in percent of what a phone uses in a day; battery_percent, device_j in percent
+        of its own battery's capacity.
 
-        Added in any order, the shares of a run make the sum of total_j in its ledger, to the last digit.
+        Added in any order, the shares of a run equal the sum of total_j in its ledger, to the last digit.
 
     Raises:
         ValueError: a run has no ledger, since it is not completed.
@@ -97,7 +97,7 @@ def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
     total_j = math.fsum(ledger["total_j"])
     digit_j = math.ulp(total_j)
     counts = np.rint(shares.to_numpy() / digit_j).astype(np.int64)
-    counts.flat[counts.argmax()] += int(total_j / digit_j) - counts.sum()  # what rounding has moved
+    counts.flat[counts.argmax()] += int(total_j / digit_j) - counts.sum()  # differences made by rounding
     shares[:] = counts * digit_j
     sums = {name: classes[name].agg(_known_sum) for name in ("wasted_j", "battery_j")}
     return shares.assign(devices=classes.size(), **sums)

@@ -255,7 +255,7 @@ def totals(rounds: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-MARGIN = 0.01  # of accuracy that may be missing when the previous level counts as regained
+MARGIN = 0.01  # of accuracy that may still be missing when the previous level counts as regained
 OF_RUN = [*RUN, "cell"]
 
 
@@ -267,11 +267,10 @@ def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed, cell, session, accuracy_before (NaN in a cell's first session), accuracy_dip (the lowest one,
-        the
-        opening model's included), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j: training
-        rounds, simulated seconds and joules of all devices from the session's start (probe rounds included) to the
-        first model that is at most `MARGIN` below the level before; 0 if this already holds for the opening model,
-        inf if it holds for no model of this session.
+        including the opening model's), dip (before minus lowest), and recovery_rounds, recovery_s, recovery_j:
+        training rounds, simulated seconds and joules of all devices from the session's start (probe rounds included)
+        to the first model that is at most `MARGIN` below the level before; 0 if this already holds for the opening
+        model, inf if it holds for no model of this session.
 
     Source: F, equation 4 (dip, rounds till recovery), for sessions instead of drifts.
     """

@@ -14,7 +14,7 @@ from edgefl.analysis.runs.vocabulary import HANDOVER
 
 ANY = "devices"  # the class of devices without classes
 JUST_NOW = 0.5  # share of the trail in which handovers are marked
-TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of the drawn trail: of a day, and as a share of shorter runs
+TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of a drawn trail: with a day, and as a share of shorter runs
 
 
 @dataclass(frozen=True)

@@ -132,7 +132,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
 def population_kinds(
     rounds: pd.DataFrame, sessions: pd.DataFrame, *, overlap: float = OVERLAP
 ) -> pd.DataFrame:
-    """Tell which sessions are pilots and in which a population comes back.
+    """Determine which sessions are pilots and in which a population comes back.
 
     The similarity of two sessions is the number of devices in both over the number in either (the Jaccard index of
     the members at their starts). A population comes back in a session whose similarity to an earlier one, not a
@@ -142,8 +142,8 @@ def population_kinds(
 
     Returns:
         as `session_kinds`, with `recurring` for populations, and two more columns: overlap (the similarity to the
-        most similar earlier session; NaN if there is none) and resembles (the number of that session, the last one of
-        equals).
+        most similar earlier session; NaN if there is none) and resembles (the number of that session; of equally
+        similar ones, the last).
 
     Raises:
         ValueError: overlap out of range.
@@ -177,7 +177,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> list[str]:
-    """Say what a reader has to know of the populations that came back, one sentence each.
+    """Say what a reader has to know about the populations that came back, one sentence each.
 
     Args:
         kinds: from `population_kinds`.
@@ -192,7 +192,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     stayed = int((back["resembles"] == back["session"] - 1).sum())
     if stayed:
         notes.append(
-            f"{stayed} of the {len(back)} sessions whose population came back are most like the session "
+            f"{stayed} of the {len(back)} sessions whose population came back are most similar to the session "
             "directly before: the population stayed rather than came back"
         )
     if listed := unpaired(sessions, "devices"):

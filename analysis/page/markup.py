@@ -109,8 +109,8 @@ def _cell(text: str) -> str:
     return markdown_escape(" ".join(text.splitlines())).replace("|", "\\|")
 
 
-MOST_RUNS = 12  # more side by side are not read
-Quantity = tuple[str, str, float]  # words, the form of a number, and a factor to its unit
+MOST_RUNS = 12  # a table with more of them side by side is hard to read
+Quantity = tuple[str, str, float]  # words, the format of a number, and the factor to its unit
 
 
 def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFrame:

@@ -80,7 +80,7 @@ def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
 
 
 def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
-    """Choose the value with the highest accuracy for each variant and rest of the setting; of equal ones the first.
+    """Choose the most accurate value for each variant and rest of the setting; of equally accurate ones the first.
 
     Returns:
         the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and

@@ -136,7 +136,7 @@ def compare(
     goal = targets[0] if trained and targets else None
     found = ratios(detail, totals, variants, base, goal)
     shown = found.drop(columns=["missed", "of"])
-    if goal:  # a ratio of bounds is told in words only
+    if goal:  # a ratio of bounds is given in words only
         shown = shown.where((found["missed"] == 0) & (found.loc[base, "missed"] == 0))
     table = averages.of_variants(detail, totals, variants).join(shown, on="variant")
     return Comparison(
@@ -222,7 +222,7 @@ def _explanations(comparison: Comparison) -> list[str]:
     if len(comparison.table) > 1:
         lines.append(
             f"Ratios: a variant's cost over {comparison.base}'s, in pairs of the same seed (geometric mean), as in"
-            " the sentences above; 2 takes twice as much."
+            " the sentences above; 2 means twice as much."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(

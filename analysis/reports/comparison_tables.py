@@ -53,7 +53,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 
 
 def brief(comparison: Comparison) -> pd.DataFrame:
-    """Write the columns of the headline table that answer, under short headings, [variants x columns].
+    """Write the columns of the headline table that give the answer, under short headings, [variants x columns].
 
     They are the costs with their ratios, the accuracy, and the number of missed targets if there is any.
     """
@@ -75,7 +75,7 @@ def brief(comparison: Comparison) -> pd.DataFrame:
 
 
 def _chosen(comparison: Comparison, usual: Sequence[str]) -> list["Column"]:
-    """Return the columns that were asked for, otherwise the usual ones that mean the same in all variants."""
+    """Return the requested columns, otherwise the usual ones that mean the same in all variants."""
     table = comparison.table.set_index("variant")
     columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
     usual = [name for name in usual if comparison.by_rounds or name not in BY_ROUNDS]

@@ -41,7 +41,7 @@ PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -
 def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None) -> Report:
     """Measure the costs of all runs, and write costs.csv, costs_stages.csv, costs.md and costs.tex.
 
-    Of completed runs also costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
+    For completed runs, also write costs_energy.csv, and costs_energy.png with a stacked bar per class of device.
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
@@ -155,7 +155,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
         amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (in probe rounds), wasted_j
-        (on updates that were not aggregated) and excess_j (above the least of the same rounds, NaN if not
+        (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
         recorded); server_j, separate from all these; simulated_s and its
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; of the training
         rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s (queued between them,
@@ -211,7 +211,7 @@ ENERGY = {
     "energy_j": "energy",
     "probe_j": "of this: in probe rounds",
     "wasted_j": "of this: wasted",
-    "excess_j": "of this: above the least",
+    "excess_j": "of this: above the minimum",
     "idle_j": "idle, not included",
     "total_j": "energy plus idle",
     "server_j": "server, not included",
@@ -247,7 +247,7 @@ EXPLANATIONS = (
     "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
     "aggregated; idle: drawn by devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Above the least: what completed participants spent on computing and sending beyond the least possible, "
+    "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess).",
     "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
     "The slowest device's steps add up to the latency of a synchronous round.",

@@ -237,7 +237,7 @@ def draw_openings(
     Args:
         box: left, bottom, width and height as shares of the figure.
         spent: a row per variant and seed: accuracy_start (in percent), seconds, joules, missed.
-        target: what seconds and joules are to.
+        target: the target that seconds and joules are counted to.
     """
     left, bottom, width, height = box
     each = (width - 2 * GAP) / 3
@@ -311,5 +311,5 @@ def duration(seconds: float) -> str:
 
 
 def short(words: str) -> str:
-    """Leave out zeros behind the point: `1.00 min` as `1 min`."""
+    """Leave out zeros after the decimal point: `1.00 min` as `1 min`."""
     return re.sub(r"\.0+(?= )", "", words)

@@ -159,7 +159,7 @@ def _figures_of(own: _Own, runs: Runs) -> dict[str, Any]:
     # a run without devices or time has no shares
     missing_s = sum(end_s - since_s for since_s, end_s in _gaps(events, run.simulated_s))
     service_s = len(seen) * run.simulated_s - missing_s or math.nan
-    # the last ones may outlast the simulation
+    # the last interruptions may outlast the simulation
     left_s = run.simulated_s - handovers["time_s"]
     interruption_s = float(handovers["interruption_s"].clip(upper=left_s).sum())
     cuts = {word: split_outcome(word, f"{run.path}/devices.csv") for word in devices["outcome"].unique()}
@@ -232,8 +232,8 @@ ROWS: dict[str, Quantity] = {
 }
 
 
-MOST_SERIES = 5  # lines that can be told apart
-FEW = 40  # places of a line, up to which they are marked
+MOST_SERIES = 5  # more lines cannot be told apart
+FEW = 40  # up to this many points of a line are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:

@@ -1,4 +1,4 @@
-"""List what papers report, where edgefl stands with it, and every number that was compared.
+"""List what papers report, which of it edgefl has reproduced, and every number that was compared.
 
 The facts of each paper are in `analysis/papers/facts`: one file per paper, one entry per table and figure. The
 numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
@@ -43,7 +43,7 @@ class Result:
         elsewhere: paper and name of the same result, if another paper has it.
         command: what runs it; empty if nothing does.
         script: module of examples/papers that computes its numbers; empty if a study or scenario does.
-        minutes: of one core that the command takes; 0 if it takes hours, or is not timed.
+        minutes: time that the command takes on one core; 0 if it takes hours, or is not timed.
         needs: data, time or hardware that a run needs.
         why: the reason for a state or a difference.
         recorded: names of the files in `ours`.
@@ -176,7 +176,7 @@ def compared(result: Result) -> pd.DataFrame:
 
 
 def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: float, seeds: int) -> bool:
-    """Tell if our number is within the band around the paper's."""
+    """Return whether our number is within the band around the paper's."""
     if unit != "points":
         return abs(ours - theirs) <= SHARE * abs(theirs)
     ours_error = ours_std**2 / seeds if ours_std == ours_std else 0.0
@@ -245,7 +245,7 @@ def sentences(result: Result) -> list[str]:
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
     lines += [f"Run it with `{result.command}`."] * bool(result.command)
-    lines += [f"It takes about {result.minutes:g} minutes of one core."] * bool(result.minutes)
+    lines += [f"It takes about {result.minutes:g} minutes on one core."] * bool(result.minutes)
     lines += [f"Needs: {result.needs}."] * bool(result.needs)
     lines += [f"Remark: {result.why}."] * bool(result.why)
     numbers = compared(result)

@@ -84,18 +84,17 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
 
     The bound on the gradient noise through the data, 2 Theta^2 sigma~_k^2 / D_k (J 52), is replaced by the noise that
     it bounds, the measured variance sigma_k^2 of device k's gradients, and devices count with D_k / D as in (51).
-    Therefore (b) and (c) are at most as large as in (9). Lambda is the least that (14) admits at the round's learning
-    rate.
+    Therefore (b) and (c) are at most as large as in (9). Lambda is the smallest value that (14) admits at the round's
+    learning rate.
 
     Args:
         measured: rounds of one run, as `_measured_rounds` returns them.
 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
-        (Lambda;
-        NaN with all terms if the learning rate is too large for any below 1; if it is 0, (a) and the bound are
-        NaN), lr, lr_limit_steps (J 65; negative
-        from four local steps on: no rate is small enough there) and lr_limit_drift (J 14 for Lambda -> 1).
+        (Lambda; if the learning rate is too large for any Lambda below 1, it and all terms are NaN; if the rate is 0,
+        (a) and the bound are NaN), lr, lr_limit_steps (J 65; negative from four local steps on: no rate is small
+        enough there) and lr_limit_drift (J 14 for Lambda -> 1).
 
     Source: J, Theorem 1 and appendix B.
     """
@@ -166,7 +165,7 @@ EXPLANATIONS = (
 
 
 MOST_PANELS = 4  # variants below one another
-MOST_MARKS = 10  # on a line
+MOST_MARKS = 10  # marks on a line
 NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) divergence"}
 
 
@@ -244,8 +243,8 @@ def lemma1(
     Args:
         strong_convexity: mu of all local losses.
         gradient_bound: C, of the norm of a sample's gradient.
-        types: of each client before, its distribution q over the universal data set [samples of it].
-        types_after: of each client after.
+        types: each client's distribution q over the universal data set [its samples], before the change.
+        types_after: the same after the change.
         samples, samples_after: D, the samples of all clients before and after.
 
     Returns:

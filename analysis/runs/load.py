@@ -38,8 +38,8 @@ class Runs:
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
-        left_out: one sentence for each reason for which run directories were not read, with the first of them.
-        remarks: what a reader must know of the others, one sentence each.
+        left_out: a sentence for each reason why run directories were not read, naming the first of them.
+        remarks: what a reader must know about the other runs, one sentence each.
     """
 
     path: Path
@@ -113,7 +113,7 @@ class Runs:
         return read_all(self.info[some], table)
 
     def said(self) -> list[str]:
-        """List what a reader must know of the runs: those left out, remarks, and what they did not record."""
+        """List what a reader must know about the runs: those left out, remarks, and what they did not record."""
         return [*self.left_out, *self.remarks, *self.notes]
 
     @property
@@ -154,14 +154,14 @@ class Settings(dict[Setting, Runs]):
         return pd.concat([runs.info for runs in self.values()], ignore_index=True)
 
     def said(self) -> list[str]:
-        """List what a reader must know of the runs."""
+        """List what a reader must know about the runs."""
         return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
 
 
 def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
 ) -> Kind:
-    """Return the runs that a report is given, or read them from folders, or lists of folders, by one of the below."""
+    """Return the runs given to a report, or read them from folders, or lists of folders, by a function below."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 

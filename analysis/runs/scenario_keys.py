@@ -28,7 +28,7 @@ def keys_of(run: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield a run's scenario.yaml; an error while using it is reported as a fault of the file.
+    """Yield a run's scenario.yaml; an error while it is used is reported as a fault of the file.
 
     Raises:
         ValueError: the file is damaged; the message names it.

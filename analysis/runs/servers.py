@@ -1,4 +1,4 @@
-"""Detect runs with different servers: their rounds are different things and cannot be compared."""
+"""Detect runs with different servers: their rounds mean different things and cannot be compared."""
 
 import math
 from typing import Any

@@ -29,7 +29,7 @@ def closing(path: Path) -> tuple[str, str]:
 
 
 def _epsilons(path: Path) -> list[str]:
-    """Return the largest epsilon of all devices as a text; nothing if no device adds noise."""
+    """Return the largest epsilon of all devices as text; empty if no noise is added."""
     import pandas as pd
 
     column = "epsilon"

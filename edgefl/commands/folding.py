@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 COLUMN = re.compile(r" *\S+ {2,}")  # a name, and blanks up to the start of its text
-POINT = "  "  # before the further lines of a point
-NAMED = (" ", "- ")  # begins a line that is not of a paragraph
+POINT = "  "  # before the further lines of a bullet point
+NAMED = (" ", "- ")  # begins a line outside a paragraph
 DEEPEST = 24  # a text that starts further right moves below its name
 
 
@@ -23,7 +23,7 @@ def folded(lines: Iterable[str], width: int) -> Iterator[str]:
     """Fold lines to a width: refill paragraphs; indent the text after a name to its own column."""
     paragraph: list[str] = []
     for line in [*"\n".join(lines).split("\n"), None]:
-        below = bool(paragraph) and paragraph[0].startswith("- ")  # of a point
+        below = bool(paragraph) and paragraph[0].startswith("- ")  # within a bullet point
         if line and line.startswith(POINT if below else NAMED) is below and not COLUMN.match(line):
             paragraph.append(line)
             continue

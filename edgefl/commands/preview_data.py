@@ -34,17 +34,17 @@ from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
-PLAN = "{plan}"  # in a line, where the call that makes a plan is named
+PLAN = "{plan}"  # placeholder for the call that makes a plan
 PROBE_S = 1.5  # processor time
 WALK_S = 1.0  # processor time
-TIMES = 150  # at which the devices of each cell are counted
-WAYS = 20  # places of a device on its way between two of these times, at most
-WAY_S = 5.0  # at least between two of these places
-MOST_PLACES = 3_000_000  # of all devices together
+TIMES = 150  # number of times at which the devices of each cell are counted
+WAYS = 20  # maximum number of places of a device between two of these times
+WAY_S = 5.0  # minimum time between two of these places
+MOST_PLACES = 3_000_000  # places of all devices together
 GRID = 110  # points across the map
-MOST_SESSIONS = 8  # with labels shown
+MOST_SESSIONS = 8  # sessions whose labels are shown
 OPEN_END_S = 3600.0  # shown if a run has no foreseeable end
-MOST_SWITCHES = 1_000_000  # of all devices together
+MOST_SWITCHES = 1_000_000  # switches of all devices together
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
 
     Args:
         device: as in `simulate`.
-        most_s: processor time of the probe.
+        most_s: maximum processor time of the probe.
 
     Raises:
         EdgeflError: the run would be refused.
@@ -267,7 +267,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
     distances_m = np.hypot(*points_m.T)
     gains_db = np.full(len(points_m), np.nan)
     if world.measured is not None:
-        return gains_db.reshape(GRID, GRID)  # measured rates are no function of the place
+        return gains_db.reshape(GRID, GRID)  # measured rates do not depend on the place
     if isinstance(world.gains, SpatialGains):
         inside = np.flatnonzero(distances_m <= min(extent.field_radius_m, extent.edge_m))
         gains_db[inside] = world.gains.power_db_of(points_m[inside], np.zeros(len(inside), int)).max(axis=1)
@@ -287,7 +287,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
 
 
 def _sessions(forecast: Forecast) -> int:
-    """Return the number of sessions that a cell of the run has at least, up to MOST_SESSIONS."""
+    """Return the minimum number of sessions of any cell, up to MOST_SESSIONS."""
     scenario, policy = forecast.scenario, forecast.scenario.sessions
     if isinstance(policy, TimedPolicy):
         begins_s, end_s = [0.0], forecast.simulated_s.most

@@ -21,7 +21,7 @@ WHOLE, TOP, BOTTOM = (0.55, 0.135, 0.41, 0.72), (0.55, 0.565, 0.41, 0.29), (0.55
 SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # weak places are dark
 SHADES = "Blues"
 MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
-MOST_LABELS = 20  # named
+MOST_LABELS = 20  # labels with names
 FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the ways of MANY devices, and of a few
 
 
@@ -82,7 +82,7 @@ def _ways(preview: Preview) -> list[np.ndarray]:
 def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
     """Shade the map by the SNR of the strongest cell, with a bar of SNR and payload rate below."""
     reach_m = preview.reach_m
-    # beyond these a few places beside sites would take half of the shades
+    # without these limits a few places close to sites would use half of the shades
     low, high = np.nanpercentile(preview.snr_db, [2, 98])
     image = axes.imshow(
         preview.snr_db,

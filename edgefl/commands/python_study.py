@@ -97,7 +97,7 @@ def _planned(
     reference: str | None,
     question: Mapping[str, Any] | None,
 ) -> "Iterator[studies.StudyPlan]":
-    """Yield the plan of a study file, or of variants of a scenario, which are written as a file for the time."""
+    """Yield the plan of a study file, or of variants of a scenario, which are written to a temporary file."""
     from edgefl import studies
     from edgefl.config.yaml_source import write
     from edgefl.scenario.scenario import Scenario, given

@@ -78,7 +78,7 @@ def study(
     Several processes may work in one directory at the same time.
 
     A study with a `question` gets more seeds until it is answered, or its budget is spent; the answer is printed
-    last. With --seed or --shard only these runs are done, and the question is not asked.
+    last. With --seed or --shard only those runs are done, and the question is not answered.
 
     A run that fails is reported at once and at the end; the others continue and are compared.
     The exit code then is 2. It is 3 if other processes are still doing some of the runs: the comparison is not

@@ -1,4 +1,4 @@
-"""What a command says: printed as it comes, or gathered for a program."""
+"""The output of a command: printed as it comes, or collected for a program."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ class Told:
     """The answers, notes and numbers of a command, printed for people at once, or for a program at the end.
 
     Args:
-        command: its name. json, quiet: the options of this name.
+        command: its name. json, quiet: the options with these names.
 
     Attributes:
-        plain: whether people read it.
+        plain: whether the output is for people.
         console: for progress; prints nothing for a program.
     """
 
@@ -31,18 +31,18 @@ class Told:
         self._table = list[Mapping[str, Any]]()
 
     def answer(self, *sentences: str) -> None:
-        """Take answers, a sentence each."""
+        """Print or collect answers, a sentence each."""
         self._answers += sentences
         for sentence in sentences if self.plain else ():
             console.print(sentence, soft_wrap=True)
 
     def add(self, *, notes: Sequence[str] = (), table: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Take what only a JSON document has."""
+        """Collect what only the JSON document has."""
         self._notes += notes
         self._table += table
 
     def report(self, report: "Report", federation: str = "", *, explain: bool = False) -> None:
-        """Take a report, of one of several federations if named."""
+        """Print or collect a report, of one of several federations if named."""
         if self.plain:
             report.print(console, explain=explain)
         of = {"federation": federation} if federation else {}

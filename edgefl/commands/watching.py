@@ -204,7 +204,7 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return the maximum number of runs of a study, with seeds its question may add; None if it is not a study."""
+    """Return the maximum number of runs of a study, including those that its question may add; None without one."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))

@@ -1,7 +1,7 @@
 // The charts: lines by uPlot that differ by dash as well as by colour, with their data to download.
 edgefl.dashes = [[], [8, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
-edgefl.STEPS = { // between two lines of an axis, in units: hours and minutes have their own
+edgefl.STEPS = { // steps between two grid lines, in units: hours and minutes have their own
   h: [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 72, 168], min: [0.5, 1, 2, 5, 10, 15, 30, 60],
 };
 

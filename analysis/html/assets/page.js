@@ -81,7 +81,7 @@
     deviceLine.open(device);
     show(t);
   };
-  const strip = () => { // sessions as bands, below them how many handovers there were when
+  const strip = () => { // sessions as bands, below them the number of handovers over time
     const canvas = get("strip"), ratio = Math.min(2, devicePixelRatio || 1), w = canvas.clientWidth, h = canvas.clientHeight;
     canvas.width = w * ratio; canvas.height = h * ratio;
     const c = canvas.getContext("2d"), edge = 8, x = (s) => edge + (s / span()) * (w - 2 * edge);
@@ -95,7 +95,7 @@
       c.fillStyle = edgefl.css("--soft");
       if (x(end) - x(begin) > 16) c.fillText(x(end) - x(begin) > 70 ? `session ${number}` : number, x(begin) + 4, 12);
     });
-    const bins = new Uint16Array(Math.ceil(w / 3)); // handovers in 3 pixels: the more, the taller
+    const bins = new Uint16Array(Math.ceil(w / 3)); // handovers per 3 pixels: more handovers, a taller bar
     for (const i of replay.handovers) bins[Math.floor(x(replay.events.time_s[i]) / 3)]++;
     const most = Math.max(4, ...bins);
     c.fillStyle = edgefl.css("--mark");
@@ -120,11 +120,11 @@
     const score = edgefl.data.score || "accuracy", Score = edgefl.data.score || "Accuracy";
     add("line-accuracy", edgefl.clock ? `${Score}, by time of day` : `${Score}, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: score, y: timeline.accuracy.y }], true);
     add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
-    const several = population.series.length > 1; // the sum would squeeze the cells: it is among the words
+    const several = population.series.length > 1; // the sum would flatten the cells' lines: the text has it
     const here = several ? population.series.slice(1) : population.series;
     add("line-population", population.title, population.time, here);
   };
-  const devices = () => { // to choose from: those that the filter lets through
+  const devices = () => { // the devices that pass the filter, to choose from
     const { run, only } = replay, kept = run.devices.map((id, d) => [id, d]).filter(([, d]) => only.class === null || run.class_of[d] === only.class);
     get("device").replaceChildren(new Option("none chosen", ""), ...kept.map(([id, d]) => new Option(`${id} ${run.classes[run.class_of[d]]}`, d)));
   };
@@ -196,7 +196,7 @@
   });
   let waiting;
   const again = () => {
-    if (!replay) return; // still being unpacked; what comes then has the new size
+    if (!replay) return; // still being unpacked; it will have the new size
     edgefl.plots.forEach(({ plot, into, height }) => plot.setSize({ width: Math.max(220, into.clientWidth), height }));
     replay.world.resize(); strip(); legend(); show(t);
   };

@@ -1,4 +1,4 @@
-// One run on a time slider: who is where, what each does, and what has been learned and spent by then.
+// One run on a time slider: where devices are, what each does, and what has been learned and spent by then.
 edgefl.Replay = class {
   static async load(run) {
     const [frames, rows, events] = await Promise.all([run.frames, run.rows, run.events].map(edgefl.unpack));
@@ -20,7 +20,7 @@ edgefl.Replay = class {
     this.handoverTimes = Float64Array.from(this.handovers, (i) => events.time_s[i]);
     this.world = new edgefl.World(document.getElementById("map"), run, frames);
     this.trails = run.placed && count * this.times.length > count && count <= 300;
-    this.jump = run.radius_m; // who is that far from a moment before has come in on the other side
+    this.jump = run.radius_m; // a device that jumps this far has come in on the other side
   }
   range(device) { return [this.offsets[device], this.offsets[device + 1]]; }
   static last(values, t, from, to) { // the last index in [from, to) whose value is at most t, or from - 1
@@ -80,7 +80,7 @@ edgefl.Replay = class {
       this.busy[this.doing[d]]++;
     }
   }
-  shown(d) { // whether the filter lets it through
+  shown(d) { // whether a device passes the filter
     const { cell, class: kind } = this.only;
     return (cell === null || this.cell[d] === cell) && (kind === null || this.run.class_of[d] === kind);
   }
@@ -114,7 +114,7 @@ edgefl.Replay = class {
       c.stroke(); c.globalAlpha = 1;
     }
     if (document.getElementById("links").checked) this.links(c);
-    const battery = this.mode === "battery", busy = edgefl.stamp(0, edgefl.css("--ink"), r + 2.5, true); // a ring: it computes
+    const battery = this.mode === "battery", busy = edgefl.stamp(0, edgefl.css("--ink"), r + 2.5, true); // a ring: the device computes
     const stamps = edgefl.dashes.map((_, look) => edgefl.stamp(look, edgefl.colour(look), r));
     const filtered = this.only.cell !== null || this.only.class !== null;
     const hollow = edgefl.stamp(null, edgefl.css("--soft"), r);
@@ -132,7 +132,7 @@ edgefl.Replay = class {
     if (this.selected !== null && !Number.isNaN(this.px[this.selected])) this.aim(c, world.x(this.px[this.selected]), world.y(this.py[this.selected]), r + 5);
     this.drawn++;
   }
-  aim(c, x, y, r) { // the chosen one: the four corners of a frame, in ink, on a rim of ground
+  aim(c, x, y, r) { // marks the chosen device: the four corners of a frame, in ink, with a rim in the ground's colour
     for (const [colour, width] of [["--ground", 5], ["--ink", 2.2]]) {
       c.strokeStyle = edgefl.css(colour); c.lineWidth = width; c.lineCap = "round";
       c.beginPath();
@@ -149,25 +149,25 @@ edgefl.Replay = class {
       for (let d = 0; d < this.count; d++) {
         if (this.doing[d] !== doing || !(this.cell[d] >= 0) || Number.isNaN(this.px[d]) || !this.shown(d)) continue;
         const [x, y] = this.world.nearestSite(this.cell[d], this.px[d], this.py[d]);
-        c.beginPath(); // one path for each: many that cross in one path take long to fill
+        c.beginPath(); // one path for each: a single path with many crossings is slow to fill
         c.moveTo(this.world.x(x), this.world.y(y)); c.lineTo(this.world.x(this.px[d]), this.world.y(this.py[d]));
         c.stroke();
       }
     }
     c.setLineDash([]); c.globalAlpha = 1;
   }
-  level(c, d, r) { // how full: from the bottom up
+  level(c, d, r) { // the battery's charge, from the bottom up
     const { battery } = this.frames, level = battery ? battery[d * this.times.length + this.frame] : NaN;
     if (Number.isNaN(level)) return;
     const x = this.world.x(this.px[d]), y = this.world.y(this.py[d]), half = Math.acos(2 * level - 1);
     c.fillStyle = edgefl.colour(level < 0.2 ? 4 : level < 0.5 ? 1 : 2);
     c.beginPath(); c.arc(x, y, r, -Math.PI / 2 + half, 1.5 * Math.PI - half); c.fill();
   }
-  marks(c, within) { // handovers of a moment ago: a dashed ring that widens, and a line towards the cell that was left
+  marks(c, within) { // recent handovers: a dashed ring that widens, and a line towards the cell that was left
     const { events, world, t } = this;
     c.strokeStyle = edgefl.css("--mark"); c.lineWidth = 2; c.setLineDash([4, 3]);
     const latest = edgefl.Replay.last(this.handoverTimes, t, 0, this.handovers.length);
-    for (let k = latest; k >= 0 && k > latest - 60; k--) { // the latest 60: more could not be told apart
+    for (let k = latest; k >= 0 && k > latest - 60; k--) { // the latest 60: more cannot be told apart
       const i = this.handovers[k], d = events.device[i], age = (t - events.time_s[i]) / within;
       if (age > 1) break;
       if (Number.isNaN(this.px[d]) || !this.shown(d)) continue;
@@ -191,7 +191,7 @@ edgefl.Replay = class {
     }
     return best;
   }
-  cells() { // the cells that ever serve somebody
+  cells() { // the cells that ever serve a device
     const known = new Set(this.run.placed ? this.frames.cell : this.rows.cell);
     return [...known].filter((cell) => cell >= 0).sort((a, b) => a - b);
   }

@@ -30,7 +30,7 @@ edgefl.unpack = async (packed) => {
 };
 
 edgefl.css = (name) => (edgefl.cssKnown[name] ??= getComputedStyle(document.documentElement).getPropertyValue(name).trim());
-edgefl.cssKnown = {}; // emptied when light and dark change
+edgefl.cssKnown = {}; // emptied when the page changes between light and dark
 edgefl.colour = (number) => edgefl.css("--c" + (number % 7));
 
 edgefl.timeUnit = (span) => (span >= 7200 ? ["h", 3600] : span >= 600 ? ["min", 60] : ["s", 1]); // of an axis

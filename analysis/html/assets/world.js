@@ -1,4 +1,4 @@
-// The map: cells, sites and areas once, devices and links at a time. Shapes say the same as colours.
+// The map: cells, sites and areas drawn once, devices and links at a time. Shapes show the same as colours.
 edgefl.SHAPES = ["●", "■", "▲", "◆", "▼", "✚", "⬟"];
 
 edgefl.shape = (c, kind, x, y, r) => {
@@ -41,7 +41,7 @@ edgefl.World = class {
     canvas.style.aspectRatio = Math.min(2.4, Math.max(0.95, (x1 - x0) / (y1 - y0))).toFixed(3);
     this.resize();
   }
-  fitted() { // [left, low, right, high]: where people are, and the sites that serve them; most of the world: all of it
+  fitted() { // [left, low, right, high]: the devices and the sites that serve them; the whole world if this is most of it
     const { replay, frames } = this, { placed } = replay;
     const around = (points) => points.reduce((b, [x, y]) => [Math.min(b[0], x), Math.min(b[1], y), Math.max(b[2], x), Math.max(b[3], y)], [Infinity, Infinity, -Infinity, -Infinity]);
     const r = replay.shape === "hexagons" ? replay.isd_m / Math.sqrt(3) : replay.shape === "disc" ? replay.radius_m : 0;
@@ -85,7 +85,7 @@ edgefl.World = class {
   x(m) { return this.left + this.scale * m; }
   y(m) { return this.top - this.scale * m; }
   site(cell) { return this.replay.sites[this.siteOf[cell]] || this.replay.sites[0]; }
-  nearestSite(cell, x, y) { // of a world that repeats itself, the image that is nearest
+  nearestSite(cell, x, y) { // in a world that repeats itself, the nearest image of the site
     const [sx, sy] = this.site(cell);
     let best = [sx, sy], least = Infinity;
     for (const [dx, dy] of this.replay.images) {
@@ -137,7 +137,7 @@ edgefl.World = class {
       }
       const x = this.x(sx), y = this.y(sy);
       const panels = replay.panels[site], first = this.siteOf.indexOf(site);
-      if (panels.length) { // the edges of sectors in hexagons, elsewhere the ways that panels face
+      if (panels.length) { // in hexagons the edges of sectors, elsewhere the directions that panels face
         const turn = replay.shape === "open" ? 0 : 180 / panels.length;
         c.beginPath(); c.fillStyle = ink;
         panels.forEach((bearing, k) => {

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from edgefl.learning.datasets import Split
 from edgefl import simulate
+from edgefl.learning.datasets import Split
 from edgefl.scenario.scenario import Scenario, given
 from tests.tools.bench import run as shares
 from tests.tools.bench import say

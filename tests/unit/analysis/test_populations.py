@@ -73,7 +73,7 @@ def test_a_population_that_stayed_is_named(write_run: Write) -> None:
     kinds = population_kinds(runs.rounds, runs.sessions)
     (note,) = notes_on(kinds, runs.sessions, 0.5)
     assert note.startswith(
-        "2 of the 4 sessions whose population came back are most like the session directly"
+        "2 of the 4 sessions whose population came back are most similar to the session directly"
     )
 
 
