@@ -49,7 +49,8 @@ def report(runs: Runs) -> str:
     notes = [*runs.left_out, *runs.notes, *(note for run in runs.info.itertuples() for note in run.notes)]
     if len(runs.info) > len(shown):
         notes.append(
-            f"The replay shows the first {len(shown)} of {len(runs.info)} runs; report others alone."
+            f"The replay shows the first {len(shown)} of {len(runs.info)} runs; to see another run, make a report"
+            " of it alone."
         )
     scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
     provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()

@@ -27,7 +27,7 @@ class Comparison(Found):
     Attributes:
         table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
-            `_to_target_mean` is inf as soon as one session missed the target; `_to_target_at_least` then is a lower
+            `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` then is a lower
             bound: the mean if a session that missed counts with its whole length. `targets` is the number of pairs of
             session and seed, and `not_reached` the number of those that missed the target. `NAME_ratio`,
             `_ratio_low`, `_ratio_high` and `_pairs`, of time and energy to the target or of a round, are costs over

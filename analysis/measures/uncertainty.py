@@ -85,7 +85,7 @@ class Ratio(NamedTuple):
         pairs: number of pairs of positive finite numbers.
         mean: the geometric mean of the ratios; NaN without a pair.
         low, high: ends of its interval, by Student's t on the logarithms, so always positive; NaN below two pairs.
-            Assumes normal logarithms of the ratios.
+            Assumes that the logarithms of the ratios are normally distributed.
     """
 
     pairs: int

@@ -32,7 +32,7 @@ def cell(*parts: str) -> str:
 
 
 def paragraphs(lines: Iterable[str], look: str = "") -> str:
-    """Write a paragraph per line; `look` is the class of their style."""
+    """Write a paragraph per line; `look` is their CSS class."""
     kind = f' class="{look}"' if look else ""
     return "".join(f"<p{kind}>{html.escape(line)}</p>" for line in lines)
 

@@ -131,7 +131,7 @@ class Report:
     score: str = ACCURACY
 
     def __post_init__(self) -> None:
-        """Put the word for the score into all texts."""
+        """Fill in the score's name, such as accuracy, in all texts."""
         score, put = self.score, partial(object.__setattr__, self)
         put("caption", said(self.caption, score))
         for name in ("verdicts", "sentences", "small_print"):

@@ -19,7 +19,7 @@ from edgefl.version import __version__
 DISTRIBUTION = "edgefl-cosim"
 LEAST_FREE = 1e9  # bytes; a study may fill this much of a disk
 EXTRAS = re.compile(r"extra == [\"'](\w+)[\"']")
-OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym", "maps")
+OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym", "maps", "kernels")
 
 
 class _Finding(NamedTuple):

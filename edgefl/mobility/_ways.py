@@ -1,4 +1,4 @@
-"""Ways of people between their own places, along streets or straight, and notes on plans that lead no one home."""
+"""Routes of people between their own places, along streets or straight, and notes on plans without a way home."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING

@@ -174,7 +174,7 @@ def _of_geojson(path: Path) -> Iterator[Row]:
 
 
 class _Rows:
-    """The rows of a file while they are read: cells, joined by mast."""
+    """The rows of a file as they are read; each row is a cell, and cells are grouped by mast."""
 
     def __init__(self, file: SitesFile, path: Path) -> None:
         self._file, self._path = file, path

@@ -287,7 +287,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
 
 
 def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator[str]:
-    """Note energy of a real radio that counts only radiated power, without circuits."""
+    """Note a power model that counts only radiated power, without circuits, with a realistic radio."""
     radiated = [
         isinstance(kind.power, JournalPower) and kind.pa_efficiency == 1 and not kind.uplink_circuit_power_w
         for kind in kinds

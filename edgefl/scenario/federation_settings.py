@@ -29,7 +29,10 @@ class FederationSettings(Section):
     """One of several federations that share cells and band; sections left out are the scenario's."""
 
     share: float | None = Field(
-        None, gt=0, le=1, description="share of all devices, drawn per device; or give classes"
+        None,
+        gt=0,
+        le=1,
+        description="share of all devices that belong to it, drawn for each device; or give classes",
     )
     classes: tuple[ClassName, ...] | None = Field(
         None, min_length=1, description="classes of devices (devices.classes) that belong to it"
@@ -142,7 +145,7 @@ def check_members(
             raise EdgeflError(f"give its devices by share or by classes: {both}", ("federations", name))
         if (one.share is not None) != by_share:
             raise EdgeflError(
-                f"{first} has its devices by {'share' if by_share else 'classes'}: do the same for all federations",
+                f"{first} gives its devices by {'share' if by_share else 'classes'}: do the same for all federations",
                 ("federations", name),
             )
         for each in one.classes or ():

@@ -94,7 +94,7 @@ def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
 
 
 def following(dotted: str) -> str:
-    """Return the words for the keys that a default of nr follows, or ''."""
+    """Return a phrase that names the keys on which this default of nr depends, or ''."""
     keys = FOLLOWS.get(dotted.removeprefix("federations."))
     return f" (it follows {keys})" if keys else ""
 

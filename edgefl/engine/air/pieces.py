@@ -27,7 +27,7 @@ class Pieces:
         self._expected.setdefault(slot, []).append(transfer)
 
     def begin(self, slot: int, until: int) -> None:
-        """Compute the pieces of all transfers that continue at a slot, which is now; called by each of them."""
+        """Compute the pieces of all transfers that continue at the current slot; only the first call computes."""
         expected: Sequence[_Awaited] | None = self._expected.pop(slot, None)
         if expected is None:
             return

@@ -221,7 +221,7 @@ class Fleet:
 
 
 def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *, by_id: bool) -> np.ndarray:
-    """Return [ids] the row of each of these devices: drawn, or in the order of ids.
+    """Return [ids] each device's row in the table: drawn at random, or in the order of ids.
 
     Args:
         devices: number of all devices.

@@ -85,7 +85,7 @@ class Attendance:
             yield from wait_until(self._simulation.env, min(last_s, until_s))
 
     def wait_for_devices(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait until at least one device is in the cell, or until until_s; meanwhile the federation does not work.
+        """Wait until a device is in the cell, at most until `until_s`; the federation is idle meanwhile.
 
         Raises:
             Deserted: no device came in time, and another federation is done.

@@ -74,7 +74,7 @@ def test_without_federations_nothing_of_them_is_written() -> None:
         ({"federations": {"a": {"share": 0.5}, "b": {}}}, "federations.b: .*one of the two"),
         (
             {"federations": {**EQUAL, "b": {"classes": ["meter"]}}},
-            "federations.b: a has its devices by share",
+            "federations.b: a gives its devices by share",
         ),
         ({"federations": {**EQUAL, "b": {"share": 0.6}}}, "federations: .*sum to 1.1"),
         ({"federations__b.classes": ["metre"]}, "federations.b.classes: no class 'metre'.*'meter'"),
