@@ -31,7 +31,8 @@ as long as usual; this counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. We examined the survivors:
 {chosen} are killed by existing tests that had not been tried, because the tool chose tests by name and import only,
-which makes {there:.0%}; {written} are killed by tests that were then written for them, which makes **{now:.0%}**.
+which brings the score to {there:.0%}; {written} are killed by tests that were then written for them, which brings it
+to **{now:.0%}**.
 """
 OTHER = """\
 Because these tests were written for the drawn mutants, we then tried another {drawn} mutants, drawn with seed
