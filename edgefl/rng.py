@@ -34,8 +34,7 @@ class Streams:
 
     def _sequence(self, path: tuple[str | int, ...]) -> np.random.SeedSequence:
         path = (*self._prefix, *path)
-        # crc32, not hash(): Python salts hash() in every process.
-        key = tuple(zlib.crc32(part.encode()) if isinstance(part, str) else part for part in path)
+        key = tuple(map(_number, path))
         return np.random.SeedSequence(self.seed, spawn_key=key)
 
     def __call__(self, *path: str | int) -> np.random.Generator:
@@ -105,9 +104,15 @@ def _words(part: str | int) -> int:
     return 1 if isinstance(part, str) else max(1, -(-part.bit_length() // 32))
 
 
+def _number(part: str | int) -> int:
+    """Return the number that stands for a part of a name."""
+    # crc32, not hash(): Python salts hash() in every process
+    return zlib.crc32(part.encode()) if isinstance(part, str) else part
+
+
 def _split(part: str | int) -> list[np.ndarray]:
     """Return the 32-bit words that SeedSequence makes from a part of a name."""
-    number = zlib.crc32(part.encode()) if isinstance(part, str) else int(part)
+    number = int(_number(part))
     return [np.array(number >> 32 * i & _WORD, np.uint64) for i in range(_words(number))]
 
 

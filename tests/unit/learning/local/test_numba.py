@@ -65,7 +65,7 @@ MEAN, STD = (np.array(of)[:, None, None] for of in ([90.0, 110.0, 130.0], [50.0,
 
 
 def trained(model: Model, x: np.ndarray = X, **options: Any) -> Tensor:
-    """Return the local models of some rounds, of which the later ones start from a model for each device."""
+    """Return the local models after some rounds; from the second on each device starts from its own."""
     split = SplitInMemory(Split(x, Y), MEAN, STD, torch.device("cpu"))
     torch.manual_seed(0)
     module = model.build((CHANNELS, SIDE, SIDE), CLASSES)
