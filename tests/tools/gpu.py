@@ -222,23 +222,16 @@ def operations(task: "TrainingTask") -> Counter[str]:
 
     Counted on a CPU, with a GPU's chunks, so it needs none; more devices in a chunk need no more operations.
     """
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     from edgefl.learning.local.batching import CHUNK_BYTES
     from tests.tools.bench.training import Ours
+    from tests.tools.operations import Operations
 
-    class Count(TorchDispatchMode):
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            names[func.overloadpacket.__name__] += 1
-            return func(*args, **(kwargs or {}))
-
-    names: Counter[str] = Counter()
     few = replace(task, devices=4, samples=64, batch=8)
     job = Ours(few, few.data(), 1, batching="stacked", memory_bytes=CHUNK_BYTES["cuda"])
     job()
-    with Count():
+    with Operations() as asked:
         job()
-    return names
+    return Counter(asked.names)
 
 
 def launches(_: Asked) -> str:

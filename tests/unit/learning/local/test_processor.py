@@ -2,18 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 from typer.testing import CliRunner
 
 import edgefl
 from edgefl.commands import cli
 from edgefl.learning.local import processor
 from edgefl.learning.models.text_bag import add_rows
+from tests.tools.operations import Operations
 
 # as Linux shows them, cut short: Cascade Lake, Sapphire Rapids, Neoverse N1 and V1
 WITHOUT = "processor\t: 0\nmodel name\t: x\nflags\t\t: fpu avx2 avx512f avx512bw avx512_vnni\n"
@@ -77,22 +76,10 @@ def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None
     assert of_cudnn.deterministic
 
 
-class Called(TorchDispatchMode):
-    """The operations that a GPU would be asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.names: list[str] = []
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.names.append(func.overloadpacket.__name__)
-        return func(*args, **(kwargs or {}))
-
-
 def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
     """index_add_ adds in any order there; on a CPU both give the same bits."""
     rows, values = torch.randint(0, 7, (50,)), torch.randn(50, 3)
-    with FakeTensorMode(), Called() as called:
+    with FakeTensorMode(), Operations() as called:
         add_rows(
             torch.zeros(9, 3, device="cuda"),
             torch.zeros(50, device="cuda").long(),
