@@ -71,7 +71,8 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     PyTorch's FLOP counter counts matrix products, convolutions and attention. Left out, as usual: element-wise work
     (biases, activations, normalisation, the softmax) and looking up embeddings.
     """
-    x = torch.zeros(1, *input_shape)
+    where = next(module.parameters()).device  # of a GPU, or of none at all, as the model itself
+    x = torch.zeros(1, *input_shape, device=where)
     training = module.training
     module.eval()  # batch norm refuses to train on a single sample; the products are the same
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
@@ -81,7 +82,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         with torch.backends.mkldnn.flags(enabled=False):
             logits = tried(module, x)
             each = logits.flatten(0, -2)  # of every position, if each has a target
-            CLASSIFICATION.loss(each, torch.zeros(len(each), dtype=torch.long), "mean").backward()
+            CLASSIFICATION.loss(each, torch.zeros(len(each), dtype=torch.long, device=where), "mean").backward()
     module.train(training)
     module.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())

@@ -43,6 +43,11 @@ def test_they_are_those_of_pytorchs_counter(module: nn.Module, shape: tuple[int,
     assert own == counter.get_total_flops() > 0
 
 
+def test_they_are_counted_where_the_model_is() -> None:
+    """On a GPU a sample must lie beside the model; `meta` is a device without memory, and refuses others' tensors."""
+    assert flops_per_sample(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)).to("meta"), (4,)) == 32
+
+
 def test_no_compiler_is_imported_for_them() -> None:
     """It takes 1.3 s, in every process of a study."""
     code = (

@@ -91,3 +91,15 @@ def test_embeddings_add_up_with_the_same_bits_on_a_gpu() -> None:
     add_rows(ours, rows, values)
     sorted_first.index_put_((rows,), values, accumulate=True)
     assert torch.equal(ours, sorted_first)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_a_gpu_adds_embeddings_twice_to_the_same_bits() -> None:
+    rows, values = torch.randint(0, 7, (50_000,)), torch.randn(50_000, 64)
+    sums = [torch.zeros(7, 64, device="cuda") for _ in range(2)]
+    for each in sums:
+        add_rows(each, rows.cuda(), values.cuda())
+    assert torch.equal(*sums)
+    exact = torch.zeros(7, 64, dtype=torch.float64).index_add_(0, rows, values.double())
+    assert torch.allclose(sums[0].cpu().double(), exact, atol=1e-2)  # 7,000 terms of about one each
