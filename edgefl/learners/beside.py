@@ -45,10 +45,15 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
     """Return whether a run's training may move to a process of its own.
 
-    Libraries allow a fork on Linux only, and not once they use a GPU. A run with one thread has one core.
-    External components stay in the user's process, where they may print or remember what they like.
+    Libraries allow a fork on Linux only, and not once they use a GPU. Where PyTorch sees one, training on the CPU
+    starts a thread for it, and PyTorch refuses gradients in a process forked afterwards. A run with one thread has
+    one core. External components stay in the user's process, where they may print or remember what they like.
     """
-    return sys.platform == "linux" and threads > 1 and torch_device.type == "cpu" and not code
+    if sys.platform != "linux" or threads < 2 or code or torch_device.type != "cpu":
+        return False
+    from torch import accelerator  # loaded already, with the learners
+
+    return not accelerator.is_available()
 
 
 def _is_safe() -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from edgefl import load_scenario, simulate
 from edgefl.contract import LocalRoundUnderWay
@@ -37,6 +38,9 @@ CASES = {
     "a codec": ("learning.uplink_codec=qsgd", False),
     "updates that may be dropped": ("rounds.not_finite=drop", False),
 }
+NEEDS_FORK = pytest.mark.skipif(
+    not beside.may_fork(2, torch.device("cpu"), {}), reason="nothing forks on this system, or beside a GPU"
+)
 
 
 @pytest.fixture
@@ -57,7 +61,24 @@ def scenario_of(digits: Path, overrides: str) -> Any:
     return load_scenario(digits, [one for one in f"{SHORT}{overrides}".split("; ") if one])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+@pytest.mark.parametrize(
+    ("threads", "device", "code", "gpu"),
+    [
+        (1, "cpu", {}, False),
+        (2, "meta", {}, False),
+        (2, "cpu", {"own.py": "a hash"}, False),
+        (2, "cpu", {}, True),
+    ],
+)
+def test_what_forbids_a_fork(
+    threads: int, device: str, code: dict[str, str], gpu: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a GPU that the run does not use: PyTorch refuses gradients in the child, as it has threads for the GPU."""
+    monkeypatch.setattr(torch.accelerator, "is_available", lambda: gpu)
+    assert not beside.may_fork(threads, torch.device(device), code)
+
+
+@NEEDS_FORK
 @pytest.mark.parametrize(("overrides", "foretold"), CASES.values(), ids=CASES.keys())
 def test_training_beside_the_clock_changes_no_byte(
     overrides: str,
@@ -84,6 +105,7 @@ def test_training_beside_the_clock_changes_no_byte(
     assert len(rows) == len(whole.rounds)
 
 
+@NEEDS_FORK
 @pytest.mark.parametrize("error", [Interrupted(signal.SIGTERM), RuntimeError("a fault")])
 def test_a_run_that_forks_is_left_and_resumed(
     error: BaseException, digits: Path, tmp_path: Path, forks: list[int], monkeypatch: pytest.MonkeyPatch
@@ -106,6 +128,7 @@ def test_a_run_that_forks_is_left_and_resumed(
     assert kill.differences(tmp_path / "left", whole) == []
 
 
+@NEEDS_FORK
 def test_a_killed_training_process_is_an_error_with_a_remedy(
     digits: Path, tmp_path: Path, forks: list[int]
 ) -> None:
@@ -121,6 +144,7 @@ def test_a_killed_training_process_is_an_error_with_a_remedy(
     assert kill.differences(left, whole) == []
 
 
+@NEEDS_FORK
 def test_an_error_of_training_has_its_place_and_its_last_model(
     digits: Path, tmp_path: Path, forks: list[int]
 ) -> None:
