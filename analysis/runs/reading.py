@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-# exact to the last digit: pandas 3 does so by default, and no longer accepts the option
-EXACT = {} if int(pd.__version__.partition(".")[0]) >= 3 else {"float_precision": "round_trip"}
+# exact to the last digit: pandas does so by default since 3.1, and warns of the option
+BY_ITSELF = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
+EXACT = {} if BY_ITSELF else {"float_precision": "round_trip"}
 
 # columns that metrics and figures need; others are kept unchanged
 REQUIRED_COLUMNS = {

@@ -29,7 +29,7 @@ def test_tables_lead_with_variant_and_seed(write_run: Write) -> None:
 
 
 def test_numbers_are_read_as_they_were_written(write_run: Write) -> None:
-    """Python writes the shortest text that reads back as the number; pandas 2 by itself errs in the last digit."""
+    """Python writes the shortest text that reads back as the number; pandas before 3.1 errs in the last digit."""
     instants_s = np.random.default_rng(1).exponential(10.0, 500).cumsum().tolist()
     rounds = [{"session": 1, "round": n, "end_s": at_s} for n, at_s in enumerate(instants_s, 1)]
     assert load_runs(write_run("a", rounds, SESSIONS)).rounds.end_s.tolist() == instants_s
