@@ -111,7 +111,7 @@ class Span(NamedTuple):
     arrives: float = 1.0
 
     def after(self, access: Access) -> "Span":
-        """Return a transfer with the access before it."""
+        """Return the transfer with its preceding access."""
         return self._replace(energy_j=self.energy_j + access.energy_j, access=access)
 
 
@@ -125,7 +125,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
     if not gaps and len(pieces) == 1:
         return pieces[0][1]
     moved = [span for _, span in pieces]
-    # the last one determines how it ended
+    # the last piece determines how the transfer ended
     last = gaps[-1] if len(gaps) == len(pieces) else moved[-1]
     everything = [*moved, *gaps]
     return Span(
@@ -178,7 +178,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, device: int, iterations: int, spans: list[Span]) -> "Part":
-        """Build the part from its activities, in order; the last activity determines how the part ended."""
+        """Build a device's part of a round from its activities, in order; the last one determines the outcome."""
         last = spans[-1]
         outcome = Outcome.COMPLETED
         if last.cut is not None:

@@ -33,7 +33,7 @@ class DeviceRound:
     energy_rx_j: float = 0.0
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
-    energy_tail_j: float = 0.0  # of both transfers, until the device's next one
+    energy_tail_j: float = 0.0  # of both transfers, until the device's next transfer
     energy_j: float = 0.0  # sum of the four; idle is not included
     outcome: str = ""
     cell: int = 0
@@ -121,7 +121,7 @@ class EventName(StrEnum):
     BATTERY_EMPTY = "battery_empty"
     RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
     REESTABLISHED = (
-        "reestablished"  # it has a link again; interruption_s: since the failure; from_cell: if another
+        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if another
     )
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 
@@ -189,7 +189,7 @@ class DeviceScore:
 
 
 class Recorder(Protocol):
-    """Stores rows, as the run directory's tables do."""
+    """Store rows, for example in the tables of the run directory."""
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows to the table of their type.
@@ -209,7 +209,7 @@ class Recorder(Protocol):
         """
 
     def flush(self) -> None:
-        """Make all rows written so far readable for others."""
+        """Make all rows written so far readable by other processes."""
 
 
 class Nowhere:

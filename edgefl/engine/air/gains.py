@@ -32,7 +32,7 @@ class LargeScaleState:
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
-        """Return the state of some of the devices, by sorted ids."""
+        """Return the large-scale state of some of the round's devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
         in_sight = None if self.in_sight is None else self.in_sight[rows]
@@ -41,7 +41,7 @@ class LargeScaleState:
         return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, everywhere_m, in_sight)
 
     def behind(self, loss_db: np.ndarray, hidden: np.ndarray) -> "LargeScaleState":
-        """Return the state with a further loss [devices] towards all sites, out of sight where hidden."""
+        """Return the state with an additional loss [devices] to all sites, and out of sight where hidden."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         in_sight = None if self.in_sight is None else np.where(hidden, 0.0, self.in_sight)
@@ -50,7 +50,7 @@ class LargeScaleState:
 
 
 class LargeScaleGains:
-    """Path loss and shadowing as a gain in dB, negative; if it is not a function of the place, only `of_round` works.
+    """Path loss and shadowing as a negative gain in dB; if it does not depend on the place, only `of_round` works.
 
     Attributes:
         clamped: number of links shorter than the minimum distance; they have the path loss of that distance.
@@ -73,7 +73,7 @@ class LargeScaleGains:
         raise NotImplementedError(_BY_ROUND)
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to the sites of cells [n] now, within 1e-3 dB; not counted."""
+        """Return the state of links from places [n, 2] to cells [n] within 1e-3 dB; leave `clamped` unchanged."""
         raise NotImplementedError(_BY_ROUND)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
@@ -200,7 +200,7 @@ class SpatialGains(LargeScaleGains):
     def _held(
         self, gains_db: np.ndarray, ids: np.ndarray, cells: np.ndarray, places_m: np.ndarray
     ) -> np.ndarray:
-        """Return gains [n] to cells; to a site out of range, that at the end of the range."""
+        """Return gains [n] to cells; for a site out of range, the gain at the end of the range."""
         far = np.flatnonzero(np.isneginf(gains_db) & np.isfinite(places_m[:, 0]))
         if len(far):
             gains_db[far] = self._links_of(ids[far], cells[far], places_m[far])[0].gains_db
@@ -208,7 +208,7 @@ class SpatialGains(LargeScaleGains):
 
     @property
     def range_m(self) -> float:
-        """Distance within which sites are received by devices of every height; inf if all sites are."""
+        """Distance within which devices of every height receive sites; inf if it is unlimited."""
         return min(one.range_m for one in self.large_scales)
 
     def reached(self, positions_m: np.ndarray) -> np.ndarray:
@@ -234,7 +234,7 @@ class SpatialGains(LargeScaleGains):
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return `power_db` [n, cells] of some devices at positions [n, 2]."""
+        """Return the gain [n, cells] in dB of some devices at positions [n, 2], as `power_db` does for all."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:

@@ -74,7 +74,7 @@ class BudgetSettings(Section):
         " per_resource_block: power spread over the whole band",
     )
     uplink_power_over_share: Literal["full", "per_resource_block"] | None = Field(
-        None, description="the same for the devices' power; if left out, as power_over_share"
+        None, description="how a device's power is spread over its share; if left out, as power_over_share"
     )
     array_gain_db: float = Field(
         0.0,
@@ -141,7 +141,7 @@ class LinkSettings(Section):
         "shannon",
         description="shannon: log2(1 + SNR), J; cqi: the steps of NR's CQI table (38.214, Table 5.2.2.1-3)",
     )
-    # SNR of a rate of the CQI table beyond Shannon's limit: NR's LDPC codes and 256QAM at short blocks
+    # SNR that a rate of the CQI table needs beyond Shannon's limit: NR's LDPC codes and 256QAM at short blocks
     snr_gap_db: ClassVar[float] = 2.0
     control_overhead: float = Field(
         0.0, ge=0, le=0.9, description="share of the band for control channels and reference signals"

@@ -117,7 +117,7 @@ class RadioSettings(Section):
 
     def _problems(self) -> Iterator[str]:
         """Yield an error for each conflict between keys; the first is reported."""
-        if self.measured is not None:  # these keys are all refused with it
+        if self.measured is not None:  # all keys checked below are refused with measured rates
             return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
@@ -180,7 +180,7 @@ class RadioSettings(Section):
 
     @property
     def fading_block(self) -> int:
-        """Slots of a link's fading that are drawn at once."""
+        """Number of slots of a link's fading that are drawn at once."""
         return SHORT_BLOCK if self.preset == "nr" else BLOCK
 
     @property

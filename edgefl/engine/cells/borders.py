@@ -18,7 +18,7 @@ class Borders:
 
     Args:
         cells_m: [cells, 2] a point of each cell, such as its site.
-        wraparound: that of the cells' layout, or None if the world has an edge.
+        wraparound: wrap-around of the cells' layout, or None if the world has an edge.
         every_s: time between two samples of the positions.
 
     Attributes:

@@ -66,7 +66,7 @@ class Layer3Filter:
             self._off_db[:] = filtered_db
             filtered_db *= self._kept
             filtered_db += power_db
-        # a cell that comes into range starts its filter, and one that leaves it is gone
+        # a cell that comes into range starts its filter, and a cell out of range loses its filter
         np.copyto(filtered_db, power_db, where=~np.isfinite(filtered_db))
         if first.any():
             filtered_db[first] = power_db[first]
@@ -74,7 +74,7 @@ class Layer3Filter:
         return filtered_db
 
     def forget(self, device: int) -> None:
-        """Start afresh with the device's next measurement."""
+        """Restart the filter of a device at its next measurement."""
         self._known[device] = False
 
 
@@ -145,7 +145,7 @@ class EventA3:
         earliest = entered_s[due] == first_s[due, None]
         targets = np.where(earliest, gap_db[due], -np.inf).argmax(axis=1)
         due_s = ends_s[due]
-        if due_s.min() == due_s.max():  # the usual case: all entered at the same measurement
+        if due_s.min() == due_s.max():  # the usual case: all neighbours entered at the same measurement
             return [_Decision(float(due_s[0]), near[due], targets)]
         return [
             _Decision(float(end_s), near[due[now]], targets[now])
@@ -154,7 +154,7 @@ class EventA3:
         ]
 
     def target(self, device: int, time_s: float) -> int | None:
-        """Return the strongest neighbour in the last measurement that is a target, or None."""
+        """Return the strongest neighbour in the last measurement that is a device's handover target, or None."""
         if not self._timing[device]:
             return None
         due = self._entered_s[np.searchsorted(self._ids, device)] + self._trigger_s <= time_s
@@ -164,7 +164,7 @@ class EventA3:
 
     @property
     def idle(self) -> bool:
-        """Whether no timer is running."""
+        """Whether no time-to-trigger is running for any device."""
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:

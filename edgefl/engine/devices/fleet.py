@@ -61,7 +61,7 @@ class Fleet:
         return by_class._with_rows(streams, by_id=settings.classes_by == "ids")
 
     def _with_rows(self, streams: Streams, *, by_id: bool) -> "Fleet":
-        """Return the fleet with a kind for each row that a device has of its class's file.
+        """Return the fleet with a separate kind for each row of a class's file that some device has.
 
         Raises:
             EdgeflError: names the file, and its row or the remedy.
@@ -129,11 +129,11 @@ class Fleet:
         return self.kinds[self.of[id_]]
 
     def column(self, value: Callable[[DeviceSettings], float]) -> FloatArray:
-        """Return [devices] a value of each device."""
+        """Return [devices] the value that a function has for each device's settings."""
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:
-        """Return the class of each of these devices, or of all; empty without classes."""
+        """Return the class names of these devices, or of all devices; empty without classes."""
         if not self.names:
             return []
         of = self.of if ids is None else self.of[np.asarray(ids, dtype=np.intp)]
@@ -151,14 +151,14 @@ class Fleet:
 
     @property
     def samples_kept(self) -> FloatArray | None:
-        """[devices] share of its training samples that each device keeps, or None if all keep all."""
+        """[devices] share of its training samples that each device keeps, or None if every device keeps all."""
         if all(extra.samples is None for extra in self.extras):
             return None
         kept = [1.0 if extra.samples is None else extra.samples for extra in self.extras]
         return np.array(kept)[self.of]
 
     def batteries(self) -> list[Battery | None]:
-        """Return a new battery for each device, or None for one on mains; empty if all are on mains."""
+        """Return a new battery for each device, or None for a device on mains; empty if all are on mains."""
         if all(kind.battery_j is None for kind in self.kinds):
             return []
         kinds = [self.kinds[kind] for kind in self.of.tolist()]
@@ -168,7 +168,7 @@ class Fleet:
         ]
 
     def slowness(self, ids: Sequence[int], streams: Streams, key: tuple[str | int, ...]) -> list[float]:
-        """Return the factor on the computing time of each of these devices in a round.
+        """Return the factor on each device's computing time in a round.
 
         Args:
             key: identifies the round.
@@ -221,7 +221,7 @@ class Fleet:
 
 
 def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *, by_id: bool) -> np.ndarray:
-    """Return [ids] each device's row in the table: drawn at random, or in the order of ids.
+    """Return each device's row [ids] in a table of phones: drawn at random, or in the order of ids.
 
     Args:
         devices: number of all devices.

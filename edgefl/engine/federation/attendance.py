@@ -1,4 +1,4 @@
-"""Devices that are present in a server's cell, and waiting for the first one."""
+"""Devices that are present in a server's cell, and the wait for a first device."""
 
 import math
 from collections.abc import Callable, Collection, Generator
@@ -25,7 +25,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        federation: that of the cell's server.
+        federation: the federation of the cell's server.
         members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
@@ -50,11 +50,11 @@ class Attendance:
         return self._allowed(self._simulation.network.present(self._cell))
 
     def without_link(self, made: Made) -> Columns:
-        """Return the counts of the last `count_links`, as an observer of rounds."""
+        """Return the last counts of devices without a link as columns of a round, from `count_links`."""
         return self._without_link
 
     def count_links(self) -> None:
-        """Count the devices that would be present at the start of a round, which is now, but have no link.
+        """Count the devices that only lack a link to be present at the start of a round, which is now.
 
         These are devices out of coverage, if the scenario has coverage, and devices that are connecting, including
         those waited for, if links can fail.
@@ -103,7 +103,7 @@ class Attendance:
                 if federation.all.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federation.waits()  # the run has an end: a device may come before
+                    given_up = federation.waits()  # the run has an end: a device may come before then
                     continue
                 raise EdgeflError(
                     f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s, since "

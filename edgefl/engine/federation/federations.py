@@ -7,7 +7,7 @@ import simpy
 
 
 class Stop(NamedTuple):
-    """A federation that stopped during a session: its cell has had no device since this time.
+    """A federation that stopped during a session: its cell has had no device since `since_s`.
 
     cell: number, or another label that distinguishes its server from others in the cell.
     """
@@ -27,8 +27,8 @@ class Federations:
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
         stopped: federations that were given up.
-        working: labels of those that work.
-        on_rest: called whenever one stops working.
+        working: labels of the federations that work.
+        on_rest: called whenever a federation stops working.
     """
 
     def __init__(self, env: simpy.Environment, patience_s: float) -> None:

@@ -136,7 +136,7 @@ def _moved(
     ]
     resting, listening = np.array(leads).T
     first, slots = air.next_slots(from_s), resting + listening
-    # the clock reaches a time by a wait from its current time, which may round
+    # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
     listens_s = from_s + np.maximum(0.0, (first + resting) * slot_s - from_s)
     begins_s = listens_s + np.maximum(0.0, (first + slots) * slot_s - listens_s)
     done = some.transfers(direction, bits, np.where(slots > 0, begins_s, from_s))

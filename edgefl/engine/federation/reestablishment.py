@@ -66,7 +66,7 @@ class Search:
                         break
                     network.power.rest(self._device)
                     listens = False
-                # if nothing can change, until it is cut off: by the deadline at the latest
+                # if nothing can change, wait until the device is cut off, by the deadline at the latest
                 yield env.event() if lasts else self._air.until(slot)
                 here = network.positions_m()[self._device].tobytes()
                 if here == hopeless:  # a device that has not moved finds the same again

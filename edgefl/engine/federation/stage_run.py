@@ -123,7 +123,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates from which to make a model now, perhaps too few for one, or None if no model is due."""
+        """Return the updates for a model that is due now, perhaps too few to aggregate, or None if none is due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])

@@ -37,7 +37,7 @@ class Timetable:
         self.next_s = max(self.next_s, time_s + self.pause_s)
 
     def resumed(self, time_s: float) -> None:
-        """Record that a device has come into a cell that was empty and had to skip its times."""
+        """Record that a device has come into a cell that was empty and skipped starts of rounds."""
         if self.every_s is not None:
             self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
 

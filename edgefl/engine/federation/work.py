@@ -38,7 +38,7 @@ class Dispatch:
 
     @cached_property
     def trained(self) -> LocalRound:
-        """The devices' work with its scalars, once it is trained."""
+        """The devices' work with its scalars, once the devices have trained."""
         return self.local.whole() if isinstance(self.local, LocalRoundUnderWay) else self.local
 
     @cached_property
@@ -100,7 +100,7 @@ class WorkUnderWay:
 
     @property
     def is_over(self) -> bool:
-        """Whether no job is at work, waiting or to be booked."""
+        """Whether no job is under way, waiting or still to be booked."""
         return not (self.working or self.arrived or self.ended)
 
     @property
@@ -133,7 +133,7 @@ class WorkUnderWay:
         return self._next
 
     def collect(self) -> None:
-        """Collect the jobs that have ended."""
+        """Move jobs that have ended from `working` to `arrived` or `ended`."""
         for process in self._over:
             job, part = self.working.pop(process), _part(process)
             (self.arrived if part.completed else self.ended).append(JobDone(*job, part))

@@ -112,7 +112,7 @@ class Candidates:
 
     @property
     def before_work_s(self) -> FloatArray:
-        """Seconds besides computing until an upload's first bit, [ids]: download and access."""
+        """Seconds until an upload's first bit, [ids], apart from computing: download and access."""
         return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
 
     @property
@@ -204,10 +204,10 @@ class Decider(Selector):
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        """Decide on a round.
+        """Return the participants of a round, and optionally their resources.
 
         Args:
-            number: largest number of participants; if the decision names fewer, the round waits for those.
+            number: largest number of participants; if the decision names fewer, the round waits for that many.
             memory: memory of the last decision; empty at first.
         """
 

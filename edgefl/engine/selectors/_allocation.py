@@ -47,7 +47,7 @@ class Uploads:
 
     @property
     def shortest_s(self) -> FloatArray:
-        """[n] seconds of computing at the maximum clock."""
+        """Seconds [n] that devices compute at their maximum clock."""
         return self.cycles / self.clock_hz
 
 
@@ -61,7 +61,7 @@ class Allocation:
     sent_s: FloatArray
 
     def energy_j(self, of: Uploads) -> FloatArray:
-        """Return [n] joules of computing and sending."""
+        """Return the joules [n] that devices spend on computing and sending."""
         sending = (of.send_w + of.amplifier_w * self.power) * self.sent_s
         return sending + of.capacitance * of.cycles * self.clock_hz**2
 
@@ -138,7 +138,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
     never overshoot the root.
 
     Args:
-        begun_s: [n] time at which each can begin to compute.
+        begun_s: [n] time at which each device can begin to compute.
 
     Returns:
         The end, and the allocation.
@@ -178,7 +178,7 @@ def least_energy(
     end_s: float,
     near: Allocation | None = None,
 ) -> Allocation:
-    """Minimise the joules of computing and sending so that all have sent by a time.
+    """Minimise the joules of computing and sending such that all devices have sent by a time.
 
     For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
     in closed form, and its clock from the remaining time. The price is that at which the shares sum to 1. Newton's
@@ -239,7 +239,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, without the amplifier's, that longer sending costs; computing's part; and its seconds.
+    """Return the watts, amplifier excluded, that longer sending costs; the part of computing; and its seconds.
 
     The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """
@@ -293,7 +293,7 @@ def _sending_times(
 
 @dataclass(frozen=True)
 class _Priced:
-    """What follows from given transmission times when the band has a given price, [n] each.
+    """Best shares of the band for given sending times at a given price of the band, [n] each, with derivatives.
 
     `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 

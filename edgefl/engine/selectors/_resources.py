@@ -74,7 +74,7 @@ def carrying(chosen: Candidates) -> BoolArray:
 
 
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
-    """Return these participants' decision, by their allocation; a power too low to carry anything is raised.
+    """Return the decision with participants' allocated resources; raise powers too low to carry anything.
 
     Devices with links that carry nothing keep an equal share, since it is unknown when they will carry something; the
     rest of the band is allocated.

@@ -15,7 +15,7 @@ class EnergyAware(CountedDecider):
     which spend no charge, come before any on a battery, those with the fewest joules first.
     """
 
-    reserve: ClassVar[float] = 1.0  # times the joules of a round; a device with less left does not take part
+    reserve: ClassVar[float] = 1.0  # in joules of a round; a device with less left does not take part
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -1,4 +1,4 @@
-"""Choose devices that help most and are not too slow."""
+"""Choose the most useful devices that are not too slow."""
 
 import math
 from typing import ClassVar
@@ -22,15 +22,15 @@ class Oort(CountedDecider):
 
     asks_loss: ClassVar[bool] = True
     exploration: ClassVar[float] = 0.9  # share of new devices in the first round
-    exploration_decay: ClassVar[float] = 0.98  # its factor per round
+    exploration_decay: ClassVar[float] = 0.98  # factor on this share per round
     exploration_min: ClassVar[float] = 0.2  # lowest share of new devices
     penalty: ClassVar[float] = 2.0  # alpha: exponent of the penalty for slow devices
     clip: ClassVar[float] = 0.95  # quantile at which utilities are clipped
     cut_off: ClassVar[float] = 0.7  # share of the last one's score that still counts
     window: ClassVar[float] = 5.0  # new devices are drawn among this many times their number
     pace: ClassVar[float] = 30.0  # initial percentile of durations without penalty
-    pacer_step: ClassVar[int] = 20  # rounds between its changes
-    pacer_delta: ClassVar[float] = 10.0  # size of a change
+    pacer_step: ClassVar[int] = 20  # rounds between changes of the percentile
+    pacer_delta: ClassVar[float] = 10.0  # size of a change of the percentile
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -8,7 +8,7 @@ from edgefl.engine.servers import ServerPolicy, ServerState
 
 
 class Synchronous(ServerPolicy):
-    """All participants start from the same model, and the next round begins when the last one's model is made.
+    """All participants start from the same model, and the next round begins when the model is made.
 
     McMahan et al., AISTATS 2017. `rounds.deadline_s`, `over_selection` and `min_updates` set how long a round waits;
     devices that are late are cut off, and their updates are lost.

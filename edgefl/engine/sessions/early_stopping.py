@@ -12,7 +12,7 @@ class EarlyStopping(BoundedPolicy):
 
     Needs `learning.evaluation.validation`; the score is accuracy_validation, or the task's measure instead of it.
     With `count: 1` this also ends the run. The best score is the session's own, as the next session may have other
-    labels. To keep the model that has it, set `record.models: best`.
+    labels. To keep the model with the best score, set `record.models: best`.
 
     Source: Prechelt, Early stopping - but when?, 1998 (UP, with tests instead of strips).
     """
