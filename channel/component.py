@@ -30,7 +30,7 @@ def parameter(
 
     Args:
         default: value if left out; without a default the parameter is required.
-        description: its meaning.
+        description: meaning of the parameter.
         ge, gt, le, lt: its range: >=, >, <=, <.
     """
     about = {"description": description, "ge": ge, "gt": gt, "le": le, "lt": lt}
@@ -39,7 +39,7 @@ def parameter(
 
 @dataclass(frozen=True)
 class ChannelComponent:
-    """Frozen parameters plus one or two methods.
+    """Base of components: frozen parameters plus one or two methods.
 
     Each component is one file in the package of its kind, and is named after that file: the class in
     `channel/schedulers/round_robin.py` is `round_robin`. It is a frozen dataclass with fields declared by

@@ -33,13 +33,13 @@ class Grid:
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """[block - 1] pull of the right edge on points 1, 2, ..., or None if points are independent."""
+        """Pull [block - 1] of the right edge on points 1, 2, ..., or None if points are independent."""
         return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 
 @lru_cache(maxsize=8192)
 def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
-    """Return the grids, from single slots to the coarsest; the last has independent points."""
+    """Return the grids, from single slots to the coarsest; the last grid has independent points."""
     independent = Grid(0.0, math.sqrt(0.5), None, block)
     if correlation == 1.0:
         return (independent,)

@@ -66,7 +66,7 @@ class FieldStack:
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: number of fields, or None for that of the first layer.
+        fields: number of fields, or None for the number in the first layer.
         few: whether the same few places are read again and again: then only the nodes around the first places read
             are held. Once another place is read, all nodes are drawn, with the same values.
     """
@@ -106,7 +106,7 @@ class FieldStack:
         return _sum(parts)[..., : self._fields]
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """Return [layers, n] the value of one field at each position, equal to that of `at`."""
+        """Return [layers, n] the value of one field at each position, equal to the value from `at`."""
         places = self.places(positions_m)
         table, rows = self._held(places.nodes)
         parts = table[rows, fields]
@@ -160,7 +160,7 @@ class FieldStack:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Hold the nodes around these positions, if few places are read and none has been read yet."""
+        """Cache the nodes around these positions, if few places are read and none has been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 
@@ -219,7 +219,7 @@ class _Grids:
 
 
 def _sum(parts: Float32Array) -> Float32Array:
-    """Add the nodes' parts into the first one, in order."""
+    """Add the parts of all four nodes into the first part, in order."""
     total = parts[0]
     for part in parts[1:]:
         total += part

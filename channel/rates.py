@@ -104,7 +104,7 @@ def rate_moments(
 
 
 def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[float, float]:
-    """Compute `rate_moments` of one link without arrays, in a few microseconds.
+    """Compute mean and variance of one link's rate as `rate_moments` does, without arrays, in a few microseconds.
 
     Raises:
         ValueError: as in `rate_moments`.
@@ -137,7 +137,7 @@ def _static(correlation: object) -> str:
 
 @lru_cache(maxsize=16)
 def _variance_table(weights: Weights, law: Law) -> FloatArray:
-    """Return [SNR, decay] log s2.
+    """Return the table [SNR, decay] of log s2, s2 being the long-run variance of the rate per slot.
 
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
     interpolation over their tenths 1e-4.
@@ -189,7 +189,7 @@ def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return Var f [snr] and a_m^2 [snr, terms] without a cap.
+    """Return the rate's variance Var f [snr] and Laguerre terms a_m^2 [snr, terms] without a cap.
 
     Expectations over g ~ Exp(1) by the trapezoidal rule in u = ln g. The integrand is analytic and
     bounded for |Im u| < pi/2, so that a step of 1/8 errs by exp(-2 pi (pi/2) 8): only rounding remains.
@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return [snr] the ln(1 + snr g) up to which a rate rises: its cap, or where g no longer matters."""
+    """Return the ln(1 + snr g) [snr] up to which a rate rises: at its cap, or where g no longer matters."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 
@@ -325,7 +325,7 @@ def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
 
 
 def _steps_terms(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return [snr, terms] a_m^2 of a rate in steps."""
+    """Return the Laguerre terms a_m^2 [snr, terms] of a rate in steps."""
     x = taps * steps.needs / snr[:, None]
     return _squares(x, np.broadcast_to(np.diff(steps.rates) * math.log(2.0), x.shape), taps)
 

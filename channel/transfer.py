@@ -44,7 +44,7 @@ _REUSED = np.random.Generator(np.random.Philox())
 class Flow:
     """A link and its share of the band from a slot on; validated once, on construction.
 
-    The slots of a transfer are a function of this and the payload, in every fidelity.
+    The slots of a transfer are a function of these parameters and the payload, in every fidelity.
 
     Args:
         carrier: the link's share of the band.
@@ -119,8 +119,8 @@ class Flow:
     def bits(self, slots: int, payload_bits: float) -> float:
         """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
 
-        Drawn slot by slot, this is what those slots carried; by renewal, the payload times the ratio of their airtime
-        to the whole transfer's.
+        Drawn slot by slot, these are the bits that the slots carried; by renewal, the payload times the ratio of the
+        slots' airtime to the whole transfer's.
 
         Raises:
             ValueError: an argument is out of range.

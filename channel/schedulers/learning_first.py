@@ -1,4 +1,4 @@
-"""Learning traffic first; background traffic only in slots without it."""
+"""Serve learning traffic first, and background traffic only in slots without learning."""
 
 from dataclasses import dataclass
 
