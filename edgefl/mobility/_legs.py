@@ -64,7 +64,7 @@ class Legs(ABC):
 
     @abstractmethod
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Reset these devices to time 0; return their places [2, ids] then, m."""
+        """Reset these devices to time 0; return their places [2, ids] at that time, m."""
 
     @abstractmethod
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
@@ -89,7 +89,7 @@ class Legs(ABC):
     def trips(self, time_s: float) -> Trips:
         """Return the trips at a time: a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # while moving the device's mean speed: a slow leg does not mean that it left its vehicle
+        # while moving the device's mean speed: a slow leg does not mean that the device left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:

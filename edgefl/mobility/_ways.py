@@ -55,7 +55,7 @@ class Ways:
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] the last corners passed, and [2, n] the places, walked_m after the starts of whole ways."""
+        """Return the last corners passed [n] and the places [2, n] of people after walked_m of their whole ways."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
@@ -97,7 +97,7 @@ def cut_off(
     streets: "StreetMap",
     names: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note on each place without a way along streets to the others, for most people with a spot there.
+    """Yield a note on each place from which most people have no way along streets to the other places.
 
     Args:
         spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: names of the

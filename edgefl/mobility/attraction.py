@@ -124,7 +124,7 @@ class Attraction(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the rhythm, which returns its part at a time."""
+        """The calendar of the rhythm, which returns the part of the day at a time."""
         return Calendar(self.rhythm, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     @cached_property
@@ -161,12 +161,12 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # compare with the cumulated probabilities; the rest is the last place
+        # compare with the cumulative probabilities; the rest is the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property
     def _upto(self) -> np.ndarray:
-        """Cumulated probabilities of each part's places except the last, [parts, places - 1]."""
+        """Cumulative probabilities of each part's places except the last, [parts, places - 1]."""
         each = [
             [part.home, part.work, part.centre, *(part.areas.get(name, 0.0) for name in self._visited)]
             for part in self.rhythm

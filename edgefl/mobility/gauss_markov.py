@@ -17,7 +17,7 @@ _MEAN_OVER_STD = 3.0
 
 
 class GaussMarkov(LargerArea):
-    """Speed and heading with memory.
+    """Each device changes its speed and heading gradually, with memory.
 
     Every step_s, with an independent standard normal number w for each quantity,
 

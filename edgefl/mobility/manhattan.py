@@ -37,8 +37,8 @@ class Manhattan(Walkers):
         1.0, ge=1, le=10, description="half side of the square relative to the cell's radius"
     )
     block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets")
-    left_probability: ClassVar[float] = 0.25  # of a turn at a junction; Bai et al.
-    right_probability: ClassVar[float] = 0.25  # likewise
+    left_probability: ClassVar[float] = 0.25  # of a turn to the left at a junction; Bai et al.
+    right_probability: ClassVar[float] = 0.25  # of a turn to the right; Bai et al.
 
     def reach_m(self, cell_radius_m: float) -> float:
         return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # the square's corners

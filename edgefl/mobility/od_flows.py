@@ -102,7 +102,7 @@ class _Departures:
     """
 
     def __init__(self, calendar: Calendar, rates: np.ndarray) -> None:
-        """rates: [k, areas] trips per hour to each area, in the spells that begin at calendar.begins_h."""
+        """Take trips per hour `rates` [k, areas] to each area, in the spells that begin at calendar.begins_h."""
         self._calendar = calendar
         self._rates = rates.sum(axis=1)
         self._upto = np.cumsum(rates, axis=1)

@@ -30,7 +30,7 @@ class Trace(Mobility):
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
     ignore` it may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
-    The form of a file is found by its content, whatever its name; each may be packed by gzip:
+    The format of a file is found by its content, whatever its name; files may be packed by gzip:
 
     - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
@@ -49,7 +49,7 @@ class Trace(Mobility):
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
     shift is that of a device's mean speed: its path length over the time for which it is present.
 
-    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other forms are named in
+    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other formats are named in
     edgefl/mobility/_traces. Left out: heights, the recorded speeds and angles.
     """
 
@@ -126,7 +126,7 @@ class Trace(Mobility):
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 
     def _read(self, keep: int | None) -> Samples:
-        """Read the samples of this number of devices, or of all; note what is skipped."""
+        """Read the samples of this number of devices, or of all devices; note which rows are skipped."""
         wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
@@ -184,7 +184,7 @@ class Trace(Mobility):
         return rows, counts
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
-        """Raise if times or coordinates seem to have another unit."""
+        """Raise an error if times or coordinates seem to be in another unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
             raise EdgeflError(
                 f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 if"
@@ -282,7 +282,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] path length over time between samples with the device present; 0 with one sample only."""
+    """Return [devices] the mean speed, path length over the time with the device present; 0 with one sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)

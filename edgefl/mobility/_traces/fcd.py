@@ -15,12 +15,12 @@ _DEGREES = 'fcd-output.geo value="true"'
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is SUMO's floating-car data."""
     return head.root == "fcd-export"
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of a file of floating-car data."""
     samples.in_degrees(bool(samples.wanted.degrees))
     parser = expat.ParserCreate()
     reader = _FcdReader(samples, parser)
