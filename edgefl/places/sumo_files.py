@@ -26,7 +26,7 @@ class _Edge:
 
 
 def boundary(path: Path) -> tuple[Pair, Pair]:
-    """Read the lower left and upper right corner of a network, m, from `convBoundary` of its `<location>`."""
+    """Read the lower left and upper right corners of a network, m, from `convBoundary` of its `<location>`."""
     with _reading(path):
         locations = (each for name, each in _elements(path) if name == "location")
         found = next(locations, {}).get("convBoundary")
@@ -107,7 +107,7 @@ def _in_metres(path: Path, places: list[Pair]) -> None:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Add file and remedy to errors."""
+    """Add the file and a remedy to errors while a SUMO network is read."""
     with foreign_files.reading(path, *PLACE), about(*PLACE):
         try:
             yield
