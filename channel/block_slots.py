@@ -197,7 +197,7 @@ class BlockRules(BandRules):
         return link, usable_.astype(np.int64)
 
     def _draw(self, flows: BandFlows, block: int) -> IntArray:
-        """Compute flows' results in the served slots of a block of slots; return the results' rows in its table."""
+        """Compute flows' results in the served slots of a block; return the rows of the results in its table."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)

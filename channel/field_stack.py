@@ -88,7 +88,7 @@ class FieldStack:
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at this many places, reached while they are drawn."""
+        """Return the peak memory of reading the fields at this many places, reached while the fields are drawn."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)

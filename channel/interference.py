@@ -216,7 +216,7 @@ class Interfered:
         return np.asarray(signal / (1.0 + over_noise))
 
     def parts(self, first_slot: int, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return [count] each: |h|^2 and interference over noise of the slots first_slot, first_slot + 1, ..."""
+        """Return |h|^2 and interference over noise, [count] each, of the slots first_slot, first_slot + 1, ..."""
         return self._fading.power(first_slot, count), self.heard.over_noise(first_slot, count)
 
 

@@ -261,7 +261,7 @@ class LargeScale:
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether any site is received at positions [n, 2]; none is received at nan."""
+        """Return [n] whether any site is received at positions [n, 2]; none at a nan position."""
         if self.range_m == math.inf:
             return np.isfinite(positions_m[:, 0])
         log_square = self._distances.to_all(self._distances.framed(positions_m).astype(np.float32))

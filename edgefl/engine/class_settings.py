@@ -1,4 +1,4 @@
-"""Settings of devices, and those of a class of devices."""
+"""Settings of all devices, and of a class of devices."""
 
 import math
 from collections.abc import Mapping

@@ -75,7 +75,7 @@ NO_STALL = Stall()
 
 
 class Access(NamedTuple):
-    """Time before a transfer's first slot, after the device was ready for it, and its energy.
+    """Time and energy between a device's readiness for a transfer and the transfer's first slot.
 
     listened_s: the last part of it, in which the radio was connected and listened.
     """
@@ -89,7 +89,7 @@ NO_ACCESS = Access()
 
 
 class Span(NamedTuple):
-    """One activity from start to end, or until it was cut off.
+    """One activity of a device, from its start to its end or cut-off.
 
     bits: bits moved by a transfer. share_done: share of the work done, in [0, 1]. cut: why it ended early, or None.
     airtime_s: time for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each
@@ -167,7 +167,7 @@ class DeviceTask(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The part of one device in one round; an activity that it did not reach is None."""
+    """The part of one device in one round; an activity that the device did not reach is None."""
 
     device: int
     outcome: Outcome

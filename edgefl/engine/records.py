@@ -286,7 +286,7 @@ def average_columns(
 def round_columns(
     columns: Mapping[str, Any], start_s: float, end_s: float, starts_s: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """Return the columns of Round that sum or average its devices' columns from `device_columns`.
+    """Return the columns of Round that sum or average the columns of the round's devices.
 
     Args:
         starts_s: start of each device, or None if all began with the round.

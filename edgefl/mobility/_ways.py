@@ -49,7 +49,7 @@ class Ways:
         return self._first[pair, ids], self._last[pair, ids]
 
     def lengths_m(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return [n] the distance along a path from each first corner to a later one of the same path, m."""
+        """Return [n] the distance along a path from each first corner to a later corner of that path, m."""
         return self._along_m[last] - self._along_m[first]
 
     def after(

@@ -112,7 +112,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] how long devices stay from times [n] on, s (inf: for good), and [n] their next destinations."""
+        """Return how long devices stay from times [n] on, s (inf: forever), and their next destinations, [n] each."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)

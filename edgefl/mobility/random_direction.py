@@ -74,7 +74,7 @@ class _StraightTrips(Legs):
         return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[ids]))
 
     def _set_off(self, ids: np.ndarray) -> None:
-        """Start a new trip: draw heading, walking time and the rest after it."""
+        """Start a new trip: draw heading, walking time and the rest after the walk."""
         trip = self._trip[ids]
         self._trip[ids] += 1
         turn, travel, pause, phase = self._draws.uniform(ids, _PER_TRIP * trip, _PER_TRIP)

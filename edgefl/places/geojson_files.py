@@ -222,7 +222,7 @@ def _known(values: Sequence[Mapping[str, str]], keys: Collection[str]) -> str:
 
 
 def _values(feature: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield `id` and all properties of a feature as text, nested ones with dots in their names."""
+    """Yield `id` and all properties of a feature as text, nested properties with dots in their names."""
     yield from _flat(_properties(feature), "")
     if feature.get("id") is not None:
         yield "id", _text(feature["id"])

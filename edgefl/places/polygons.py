@@ -37,7 +37,7 @@ class Trapezoids:
 
     @property
     def areas_m2(self) -> np.ndarray:
-        """[n] area of each trapezoid."""
+        """Area of each trapezoid [n], m^2."""
         return (self.high_m - self.low_m) * (self.right_m - self.left_m).mean(axis=0)
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def _corners(loop: np.ndarray) -> int:
 
 
 def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
-    """Cut polygons that do not overlap, each along horizontal lines through all its corners.
+    """Cut non-overlapping polygons into trapezoids, along horizontal lines through all corners of each polygon.
 
     Args:
         polygons: the rings of each: outline and holes; the last corner of a ring is joined to the first, which may

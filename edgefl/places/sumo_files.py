@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge: its shape, with the junctions in place of its ends.
+    """Return the corners of an edge: its shape, with the junctions in place of the shape's ends.
 
     Raises:
         ValueError: a position is wrong, or a junction is missing; names the edge.

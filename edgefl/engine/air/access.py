@@ -16,7 +16,7 @@ WHOLE = 1e-6
 
 
 class AccessSettings(Section):
-    """Time before a transfer in which none of its bits move."""
+    """Settings of the time between a request for a transfer and the first bit that moves."""
 
     setup_s: float = Field(
         0.0,

@@ -87,7 +87,7 @@ class Budget:
         }
 
     def array_gain(self, state: LargeScaleState) -> FloatArray | float:
-        """Return [devices] the gain of the site's beam towards each device, or one for all.
+        """Return [devices] the gain of the site's beam towards each device, or one gain for all.
 
         The powers of all paths add up: paths in line of sight have one gain, all other paths another. Only
         wanted signals have a gain: other cells' beams point anywhere, and a beam's gain averages 1 over directions.
@@ -127,7 +127,7 @@ class Budget:
         return self._wanted(self.measured_loss_db(state), 1.0, np.asarray(state.ids, dtype=np.intp))
 
     def measured_loss_db(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the path loss that power control follows, less the gain of the beam that measures it."""
+        """Return [devices] the path loss that power control follows, less the gain of the measuring beam, dB."""
         if not self.measures_by_beam:
             return -state.gains_db
         return -state.gains_db - linear_to_db(np.asarray(self.array_gain(state)))
@@ -162,7 +162,7 @@ class Budget:
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices, cells] the power of every other site over the noise, while it sends."""
+        """Return [devices, cells] the power of every other site over the noise, while the site sends."""
         assert state.of_cells is not None  # with a load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w

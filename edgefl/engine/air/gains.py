@@ -216,7 +216,7 @@ class SpatialGains(LargeScaleGains):
         return np.logical_and.reduce([one.reached(positions_m) for one in self.large_scales])
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return places [n, 2], moving those beyond the world's border to it, and the number moved."""
+        """Return places [n, 2], with places beyond the world's border moved to the border, and the number moved."""
         radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
         outside = distances_m > radius_m
         if not outside.any():
@@ -260,7 +260,7 @@ Kind = TypeVar("Kind")
 
 
 def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
-    """Yield each kind that occurs and its rows, which are all rows if there is only one kind.
+    """Yield each kind that occurs in `of`, with the rows of that kind, or all rows if there is only one kind.
 
     Args:
         of: [n] each row's index into `kinds`.

@@ -171,7 +171,7 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n], which have these losses now, are in a building; a car is not one."""
+        """Return [n] whether devices [n], which have these losses now, are in a building; cars do not count."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:

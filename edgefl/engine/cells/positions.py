@@ -30,7 +30,7 @@ def recorded_positions(
     times_s: Iterator[float],
     readings: Readings | None = None,
 ) -> Generator[simpy.Event, None, None]:
-    """Write a row per present device at each of these times.
+    """Write a row per present device at each of the times `times_s`.
 
     Args:
         times_s: ascending, from 0 on.

@@ -247,7 +247,7 @@ def _ordered(
 
 
 def _wrapped(spells: tuple[tuple[float, float], ...], period: float) -> tuple[tuple[float, float], ...]:
-    """Join the last spell with the first one of the next period, if they touch."""
+    """Join the last spell with the first spell of the next period, if the two touch."""
     if len(spells) > 1 and spells[0][0] == 0 and spells[-1][1] == period:
         (_, first_ends), *rest = spells
         rest[-1] = rest[-1][0], period + first_ends

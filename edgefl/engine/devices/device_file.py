@@ -58,7 +58,7 @@ class DeviceRows:
 
     @classmethod
     def read(cls, file: DeviceFile) -> "DeviceRows":
-        """Read and check a table.
+        """Read and check a table of phones.
 
         Raises:
             EdgeflError: names file, row, column and remedy.

@@ -1,4 +1,4 @@
-"""The class of each device in a run, and the properties of its devices."""
+"""The class of each device in a run, and the properties of each class's devices."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Fleet:
 
     @classmethod
     def drawn(cls, settings: DeviceSettings, devices: int, streams: Streams) -> "Fleet":
-        """Draw the class of each device, and its row of a file.
+        """Draw the class of each device, and its row of the class's file.
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
         these numbers. The classes do not depend on other draws; splitting one leaves the members of all others

@@ -1,4 +1,4 @@
-"""Running devices: those switched on and with charge."""
+"""Running devices: devices that are switched on and have charge."""
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -109,7 +109,7 @@ class Power:
         self._look(device, battery)
 
     def radio_on(self, device: int, power_w: float, wait_w: float, on: OnTime) -> None:
-        """Begin a transfer now: the radio draws power_w in its slots, and wait_w between them."""
+        """Begin a transfer now: the radio draws power_w in the transfer's slots, and wait_w between these slots."""
         now_s = self.env.now
         self._in_use[device] = True
         self.tails.ends(device, now_s)

@@ -15,7 +15,7 @@ from edgefl.engine.parts import NO_ACCESS, Access, Part
 
 
 class Columns(NamedTuple):
-    """Further columns: one value each for rounds.csv, and one per job for devices.csv."""
+    """Further columns about a round: one value per column for rounds.csv, and one per job for devices.csv."""
 
     of_round: Mapping[str, Any] = {}
     of_devices: Mapping[str, Sequence[Any]] = {}
@@ -25,7 +25,7 @@ NOTHING = Columns()
 
 
 class Exchanged(Protocol):
-    """Exchange of a cell with others after a round."""
+    """Exchange of models between a cell and others after a round."""
 
     @property
     def is_new(self) -> bool:
@@ -75,7 +75,7 @@ class Made:
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio; if there are several, the last one."""
+        """The round on the radio, or the last one if there are several."""
         return self.jobs[-1].dispatch.opened
 
 

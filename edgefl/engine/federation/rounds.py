@@ -37,12 +37,12 @@ class Rounds:
 
     @property
     def cell(self) -> int:
-        """The cell of the rounds."""
+        """The cell in which the rounds take place."""
         return self.seat.cell
 
     @cached_property
     def choice(self) -> Choice:
-        """The choice of participants."""
+        """The choice of the rounds' participants."""
         rules, bits = self.rules, self.reports.bits
         return Choice(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
 

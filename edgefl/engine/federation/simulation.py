@@ -41,7 +41,7 @@ class Simulation:
     announce: Callable[[Round], None] = lambda row: None
 
     def run(self, *ends: simpy.Event) -> None:
-        """Run until all of these events have occurred; rows of finished rounds are written even after an error."""
+        """Run until all given events have occurred; write the rows of finished rounds even after an error."""
         try:
             self.env.run(until=self.env.all_of(ends))
         except BaseException:

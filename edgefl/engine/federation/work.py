@@ -49,7 +49,7 @@ class Dispatch:
 
 
 class Job(NamedTuple):
-    """One device's work, given by its dispatch and the position in it."""
+    """One device's work, given by its dispatch and its position in the dispatch."""
 
     dispatch: Dispatch
     position: int
@@ -80,7 +80,7 @@ class JobDone(NamedTuple):
 
 
 class WorkUnderWay:
-    """Work of a cell's devices.
+    """Work of a cell's devices that is under way or not booked yet.
 
     Attributes:
         working: process -> its job.

@@ -1,4 +1,4 @@
-"""Convert candidates to the input of allocation, and its result to a decision."""
+"""Convert candidates to the input of allocation, and an allocation to a decision."""
 
 from collections.abc import Callable
 

@@ -184,7 +184,7 @@ class Columns:
 def _finder(
     names: Sequence[str], samples: Samples, columns: Mapping[str, str | int]
 ) -> Callable[[str], int | None]:
-    """Return a function that finds the column of a role: by the name given, its own name, or a common one."""
+    """Return a function that finds the column of a role: by the given name, the role's own name, or a common name."""
 
     def found(role: str) -> int | None:
         told = columns.get(role)

@@ -41,7 +41,7 @@ class Steps:
         return max(0, int(np.searchsorted(self.times_s, time_s, side="right")) - 1)
 
     def bits_at(self, direction: Direction, time_s: float) -> float:
-        """Return the integral of the rate from the first time to this one, bits."""
+        """Return the integral of the rate from the first time to a given time, bits."""
         row = self.row(time_s)
         return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
 

@@ -21,7 +21,7 @@ ENERGY_EXCESS = "energy_excess_j"  # optional column of rounds.csv
 
 @dataclass(frozen=True)
 class Excess:
-    """An observer that compares rounds with their minimum joules.
+    """An observer that compares a round's joules with the minimum for the same work.
 
     report_bits: bits that each participant sends besides its update.
     """
