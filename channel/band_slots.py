@@ -15,7 +15,7 @@ from edgefl.channel.units import FloatArray
 
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
-# Numbers of a flow that has not begun
+# Numbers of a flow that has not started sending
 _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 
@@ -53,7 +53,7 @@ class BandState:
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
     sent_of: FloatArray  # [groups] as `sent`, but each share counts by its power over the full power
-    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and those slots times the power used
+    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and these slots times the power used
     seen: Any = None
 
     def with_new(self) -> "BandState":
@@ -210,7 +210,7 @@ class BandRules:
             shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
-                # one flow has the whole band: the common case, and three times as fast
+                # one flow has the whole band: the common case, which this branch computes three times as fast
                 served, rate = first, efficiency[i, first]
                 sent += weight
             else:

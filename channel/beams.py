@@ -18,7 +18,7 @@ HALF_SECTOR_DEG = 60.0
 _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
 
 
-@lru_cache(maxsize=128)  # called each time a scenario is loaded
+@lru_cache(maxsize=128)  # cached, since loading a scenario calls it
 def beam_gain_db(spread: Spread) -> float:
     """Return the mean gain in dB of a panel's best beam over a single element.
 

@@ -186,7 +186,7 @@ class BlockRules(BandRules):
         new = np.flatnonzero(rows < 0)
         if len(new):
             rows[new] = self._draw(BandFlows(flows[place] for place in new.tolist()), block)
-            # plans look a block ahead, and may be discarded
+            # plans look one block ahead, and a new flow may discard them
             for kept in (flows.rows, self._tables):
                 for past in [at for at in kept if at < block - 1]:
                     del kept[past]

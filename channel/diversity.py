@@ -14,7 +14,7 @@ from edgefl.channel.fading_grids import NO_CORRELATION
 from edgefl.channel.fading_pages import PagedFading, draw_normals, hold
 from edgefl.channel.units import FloatArray
 
-# below it the series' next term is less than rounding: L = 1 + a^2 / 6
+# below it the next term of the series L = 1 + a^2 / 6 is smaller than rounding
 _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
@@ -153,7 +153,7 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
     """
     parts = points.shape[1] // 2
     at: FloatArray = np.add.reduce(np.square(points), axis=1).astype(float) / parts
-    if points.shape[2] in (2, PAGE + 1):  # of a static link, or every slot
+    if points.shape[2] in (2, PAGE + 1):  # points of a static link, or of every slot
         return at[:, :-1]
     between = PAGE // (points.shape[2] - 1)
     both = np.add.reduce(points[:, :, :-1] * points[:, :, 1:], axis=1).astype(float) / parts

@@ -136,8 +136,8 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots drawn at once. It is part of the definition of the process: another block gives other fading
-                from the same key. A short block suits a link that is read a few hundred slots at a time.
+            block: slots drawn at once, a part of the definition of the process: another block gives other fading from
+                the same key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block out of range.
@@ -195,7 +195,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # independent points have no bridge: here all links have weights
+    # independent points are not bridged: all links here have bridge weights
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

@@ -140,7 +140,7 @@ class PagedFading(LinkDraws):
         pages = self._pages[level]
         if len(pages) == self._kept(level):
             del pages[next(iter(pages))]
-        pages[index] = page.copy()  # a page must not keep the others in memory
+        pages[index] = page.copy()  # a view of a page would keep all other pages in memory
 
     def _kept(self, level: int) -> int:
         return KEPT

@@ -32,7 +32,7 @@ def _values(
     """Return the values [n, row] at some nodes, in order of their rows in the table, or at all nodes; read-only."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
-        _made.clear()  # before the next are made, which halves the peak memory
+        _made.clear()  # freed before the next values are made, which halves the peak memory
         count = sum(one.width**2 for one in layers) if nodes is None else len(nodes)
         values, begin = np.zeros((count, row), np.float32), 0
         for one in layers:
@@ -117,7 +117,7 @@ class FieldStack:
         """Find the nodes around positions [n, 2] within the area."""
         asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
         if asked and self._last is not None and self._last[0] == asked:
-            # few devices are read in double precision, and then in single
+            # a few devices are read twice, in double and in single precision
             return self._last[1]
         grids = self._grids
         up = np.multiply(self._turned(positions_m).T, grids.per_m)  # [layers, 2, n], across and up

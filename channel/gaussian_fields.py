@@ -158,7 +158,7 @@ class GaussianFields:
     def fill(self, table: Float32Array) -> None:
         """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
         for first, some in self._in_turn():
-            # a few rows of several fields at a time stay in the cache: ten times as fast as one by one
+            # a few rows of several fields at a time stay in the cache: ten times as fast as field by field
             for row in range(0, self.width, _ROWS_AT_ONCE):
                 rows = slice(row, row + _ROWS_AT_ONCE)
                 for number in range(len(some)):
@@ -186,7 +186,7 @@ class GaussianFields:
                     some[number] *= own
                     some[number] += shared
             yield first, some
-            some.clear()  # before the next are made
+            some.clear()  # before the next fields are made
 
     @property
     def _at_once(self) -> int:
@@ -256,7 +256,7 @@ def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
-    # a copy's lag is that from the torus's other end: the expensive exponentials are computed once
+    # the lag to a copy is the lag from the torus's other end: the expensive exponentials are computed once
     here, copy = slice(size), slice(size, 0, -1)
     correlation = of_lags[here, here] + of_lags[here, copy]
     for y in (here, copy):

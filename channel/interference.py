@@ -77,7 +77,7 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None if one of several senders is drawn
+        self._sums: _Sums | None = None  # None if one of a cell's several levels is drawn
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
@@ -196,7 +196,7 @@ class Interfered:
     """
 
     static = False
-    renews = False  # the interference has its own memory
+    renews = False  # the interference has a memory of its own
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading

@@ -200,7 +200,7 @@ class Steps:
 
         This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
-        from scipy import special  # half a second of CPU, which reading a scenario does not need
+        from scipy import special  # this import takes half a second, and reading a scenario does not need it
 
         gamma = np.asarray(snr, dtype=float)
         with np.errstate(divide="ignore"):

@@ -142,7 +142,7 @@ def _variance_table(weights: Weights, law: Law) -> FloatArray:
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
     interpolation over their tenths 1e-4.
     """
-    from scipy import interpolate  # takes a third of a second, which not every command needs
+    from scipy import interpolate  # this import takes a third of a second, and not every command needs it
 
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
@@ -226,7 +226,7 @@ def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatA
     du = top[:, None] * node_weights / 2.0
     g = np.expm1(u) / snr[:, None]
 
-    # dg = e^u du / snr; beyond the top the rate is at the cap
+    # dg = e^u du / snr; beyond the top the rate stays at the cap
     if taps == 1:
         mean = ergodic_rate(snr, cap)
         density = np.exp(u - g) / snr[:, None] * du

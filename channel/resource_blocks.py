@@ -129,8 +129,8 @@ def carried(
     used, rates = given, given * (steps.efficiency(link.most) if link.rate is None else link.rate)
     if link.alone is None:
         return rates, given
-    with np.errstate(invalid="ignore"):  # without power control, 0 blocks times infinity
-        # elsewhere power control limits the SNR, which would be the same on fewer blocks
+    with np.errstate(invalid="ignore"):  # without power control this multiplies 0 blocks by infinity
+        # for other flows power control limits the SNR, which stays the same on fewer blocks
         limited = np.nonzero(given * link.most > link.alone)
     if len(limited[0]):
         best, least = _limited(link.alone[limited], link.most[limited], given[limited], steps)

@@ -13,7 +13,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
 
     Args:
         size: number of devices.
-        std_db: [size] standard deviation, or one for all, >= 0; path-loss models have the value of their environment.
+        std_db: [size] standard deviation, or one for all, >= 0; path-loss models give the value of their environment.
 
     Returns:
         [size] xi in dB.

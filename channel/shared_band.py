@@ -241,7 +241,7 @@ class SharedBand:
                 return flow.payload_bits
         i = self._row(id_)
         bits = float(self._state.got[i]) * self._band.carrier.unit_bits
-        # rounding must not complete a flow that is not complete
+        # rounding must not complete a flow that lacks bits
         return min(bits, self._flows[i].payload_bits)
 
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
@@ -322,7 +322,7 @@ class SharedBand:
             if state.slot - self.slot >= MAX_SLOTS:
                 raise ValueError(endless(f"{len(self._flows)} flows share the band", MAX_SLOTS))
             stride = self._stride(plan)
-            # up to the end of a block or stride, so that no block is read twice
+            # look up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
             plan.looks += 1

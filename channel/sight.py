@@ -91,7 +91,7 @@ class Thresholds:
     def __init__(self, model: PathLoss, nearest_m: float, farthest_m: float, height_m: float) -> None:
         from scipy import special
 
-        # one more cell on both sides, for the rounding of single precision
+        # one more table cell on both sides, since single precision rounds
         first, last = (math.log(distance_m**2 + height_m**2) for distance_m in (nearest_m, farthest_m))
         cell = (last - first) / (_THRESHOLDS - 2)
         nodes = first + cell * np.arange(-1, _THRESHOLDS)

@@ -151,7 +151,7 @@ class Frame:
         # whole periods, so that the rest is in (0, period]
         periods = math.ceil(until / self._airtime) - 1
         rest = until - periods * self._airtime
-        if rest <= 0 < periods:  # the quotient was rounded up
+        if rest <= 0 < periods:  # the quotient above was rounded up
             periods, rest = periods - 1, self._airtime
         rest = min(rest, self._airtime)  # or the product was rounded down: end with the last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)

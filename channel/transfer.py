@@ -191,7 +191,7 @@ class Flow:
         total, done, blocks = 0.0, 0, 1
         while done < count:
             at = self.first_slot + done
-            # to the end of a block, so that no block is drawn twice
+            # read to the end of a block, so that no block is drawn twice
             chunk = min(blocks * BLOCK - at % BLOCK, count - done)
             rates = self.carrier.efficiency(self.snr * self.fading.power(at, chunk))
             if not frame.plain:
@@ -211,7 +211,7 @@ class Flow:
         if need > rate * frame.airtime(first_slot, max_slots):
             raise ValueError(endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
         slots = frame.slots(first_slot, need / rate)
-        # the division may have rounded across a slot
+        # rounding of the division may have crossed a slot boundary
         while frame.airtime(first_slot, slots) * rate < need:
             slots += 1
         while frame.airtime(first_slot, slots - 1) * rate >= need:

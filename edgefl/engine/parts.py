@@ -20,12 +20,12 @@ class Activity(StrEnum):
 class Cause(StrEnum):
     """The reason why a device is cut off."""
 
-    LEFT = "left"  # it left the cell
-    OFF = "off"  # it was switched off
-    EMPTY = "empty"  # its battery ran empty
-    LATE = "late"  # the round's deadline came
-    SURPLUS = "surplus"  # enough updates of others had arrived
-    RADIO_LINK_FAILURE = "failed"  # its link was too weak for too long
+    LEFT = "left"  # the device left the cell
+    OFF = "off"  # the device was switched off
+    EMPTY = "empty"  # the device's battery ran empty
+    LATE = "late"  # the round's deadline passed
+    SURPLUS = "surplus"  # enough updates of other devices had arrived
+    RADIO_LINK_FAILURE = "failed"  # the device's link was too weak for too long
     LOST = "lost"  # the upload arrived with errors
     UNUSABLE = "unusable"  # the update is not finite, and the server drops it
 
@@ -120,7 +120,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 
     Args:
         pieces: the cell and the transfer over each link.
-        gaps: the searches for a link after each of them, except perhaps the last.
+        gaps: the searches for a link after each piece, except perhaps the last.
     """
     if not gaps and len(pieces) == 1:
         return pieces[0][1]

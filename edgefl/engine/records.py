@@ -98,8 +98,8 @@ class Event:
     session: int | None
     cell: int | None = None
     from_cell: int | None = None  # handovers: the cell the device came from
-    stay_s: float | None = None  # handovers: time for which it was connected there
-    interruption_s: float | None = None  # handovers: time without any cell after it
+    stay_s: float | None = None  # handovers: time for which the device was connected there
+    interruption_s: float | None = None  # handovers: time without any cell after the handover
     detail: str = ""
 
 
@@ -116,10 +116,10 @@ class EventName(StrEnum):
     ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, none if it is off
     DEPARTURE = "departure"  # a device left the cells' area; cell: its last serving cell
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
-    SWITCHED_ON = "switched_on"  # cell: its serving cell from now on
-    SWITCHED_OFF = "switched_off"  # cell: its last serving cell
+    SWITCHED_ON = "switched_on"  # cell: the device's serving cell from now on
+    SWITCHED_OFF = "switched_off"  # cell: the device's last serving cell
     BATTERY_EMPTY = "battery_empty"
-    RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
+    RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
     REESTABLISHED = (
         "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if another
     )
@@ -144,7 +144,7 @@ class LedgerRow:
     idle_j: float
     total_j: float
     wasted_j: float
-    recharged_j: float | None = None  # taken in by recharging; a full battery takes in no more
+    recharged_j: float | None = None  # energy taken in by recharging; a full battery takes in no more
     left_j: float | None = None
 
 
@@ -171,7 +171,7 @@ class Position:
 class DeviceScore:
     """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: those of its personal
+    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: scores of its personal
     model.
     """
 

@@ -20,7 +20,7 @@ from edgefl.rng import Streams
 HOME, WORK = range(2)
 # Offsets of a device's random numbers: these first, then two for each decision
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
-# Offset of four numbers for its spot in each place that is an area
+# Offset of four numbers for the device's spot in each place that is an area
 _AREAS = 2**40
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = str | dict[str, Share]
@@ -144,7 +144,7 @@ class Attraction(Walkers):
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
-        # drawn in order, so that more work places leave the first ones in place
+        # drawn in order, so that adding work places leaves the first places unchanged
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
         spots_m = [

@@ -26,7 +26,7 @@ FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
 # Offsets of a person's random numbers. Habits: one for each entry of the plan, and from this offset, by the name of
-# the place, four for its spot there and one for whether it ever goes there
+# the place, four for the person's spot there and one for whether the person ever goes there
 _SPOTS = 2**40
 # Days: a sequence for each entry of the plan, with one number a day from this offset
 _DAYS, _TODAY = 2**32, 2**16
@@ -298,7 +298,7 @@ class _Leaves:
         self._usual = np.stack([2 * habits.uniform(people, n, 1)[0] - 1 for n in range(len(model.plan))])
         self._leave_h = np.array([trip.leave for trip in model.plan])
         self._spread_h = np.array([trip.spread_min for trip in model.plan]) / 60
-        # -1: `after` begins with the next entry
+        # 1 less, since `after` begins with the next entry
         self.first = -len(model.plan) * round(model.period_s / model.day_s) - 1
 
     def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:

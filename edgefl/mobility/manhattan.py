@@ -83,7 +83,7 @@ class _Drives(Legs):
         street = 1 + (street * (len(self._stops_m) - 2)).astype(np.int64)
         self._heading[ids] = heading = (4 * heading).astype(np.int64)
         north_south = heading % 2
-        # the stop behind; the first leg goes one further, without a turn
+        # the last stop behind the device; the first leg leads to the next stop, without a turn
         ahead = np.searchsorted(self._stops_m, along_m)
         behind = np.where(heading < 2, ahead - 1, ahead)
         self._stop[north_south, ids] = behind

@@ -120,7 +120,7 @@ class _Departures:
         spell = np.searchsorted(self._begins_h, now_h, side="right") - 1
         wanted = self._sum[spell] + (now_h - self._begins_h[spell]) * self._rates[spell] + exponential
         periods, wanted = np.divmod(wanted, whole)
-        # the spell in which the integral reaches it, one with a positive rate
+        # the spell in which the integral reaches that number, a spell with a positive rate
         spell = np.maximum(
             np.searchsorted(self._sum, wanted, side="left") - 1, np.flatnonzero(self._rates)[0]
         )

@@ -80,7 +80,7 @@ class _Walks(Legs):
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)
         place_m += uniform[0] * (to_m - place_m)
-        # a renewal process at a random time: at rest with the rest's share of time, and uniformly within it
+        # at a random time a device rests with probability pause / (pause + walk), uniformly within the pause
         walk_s = MEAN_LEG * self._radius_m / self._speeds_m_s
         resting = uniform[1] * (self._pause_s + walk_s) < self._pause_s
         place_m = np.where(resting, on_disc(uniform[2:4], self._radius_m), place_m)

@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 PLACE = ("devices", "mobility", "path")
 # after a loss a receiver needs the ephemeris, which a satellite sends every 30 s (IS-GPS-200, 20.3.3): twice that
 RECEPTION_S = 60.0
-MILLISECONDS = 1e11  # a time above it is in the year 5138, or not in seconds
+MILLISECONDS = 1e11  # a time above this number is in the year 5138, or not in seconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
 
@@ -153,7 +153,7 @@ class Trace(Mobility):
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
         rows, counts = self._in_simulation(samples)
-        del samples  # a large second copy of the rows
+        del samples  # the samples are a large second copy of the rows
         limits_s = np.full(len(counts), self.max_gap_s or 0.0)
         if self.max_gap_s is None:
             limits_s = _usual_gaps_s(rows[:, 0], counts, lost)

@@ -30,7 +30,7 @@ NAMES = {
     "azimuth": ("azimuth", "azimuth_deg", "bearing"),
 }
 Values = str | int | float
-Row = tuple[str, Mapping[str, Any]]  # where it is, for errors, and its cells by column
+Row = tuple[str, Mapping[str, Any]]  # where the row is, for errors, and its cells by column
 
 
 class SitesFile(Strict):

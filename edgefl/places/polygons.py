@@ -10,8 +10,8 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import shapely
 
-MOST_TRAPEZOIDS = 2_000_000  # 200 bytes each while they are made
-MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a polygon whose sides cross: some seconds
+MOST_TRAPEZOIDS = 2_000_000  # 200 bytes each while trapezoids are made
+MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a self-crossing polygon: some seconds
 Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 
 

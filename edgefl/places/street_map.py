@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 JOIN_M = 0.1  # points closer than this are one corner
-MOST_PIECES = 5_000  # of lines that are cut where they cross, as all pairs are compared
+MOST_PIECES = 5_000  # pieces of lines that are cut where they cross, as all pairs are compared
 
 
 class _Entries(NamedTuple):
@@ -172,7 +172,7 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
             mine = (apart[:, 0] * way[:, 1] - apart[:, 1] * way[:, 0]) / across
             theirs = (apart[:, 0] * way[n, 1] - apart[:, 1] * way[n, 0]) / across
         crossing = mine[(mine >= 0) & (mine <= 1) & (theirs >= 0) & (theirs <= 1)]
-        # and ends of others that lie on this one
+        # ends of other lines that lie on this line
         ends = np.concatenate([begin, end])
         share = np.clip((ends - begin[n]) @ way[n] / length[n] ** 2, 0.0, 1.0)
         on_it = np.hypot(*(ends - begin[n] - share[:, None] * way[n]).T) < JOIN_M

@@ -163,7 +163,7 @@ class Budget:
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
         """Return [devices, cells] the power of every other site over the noise, while the site sends."""
-        assert state.of_cells is not None  # with a load, gains to all cells are measured
+        assert state.of_cells is not None  # with a neighbour load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels

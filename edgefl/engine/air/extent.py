@@ -27,7 +27,7 @@ class Extent:
     cell: CellSettings
     layout: LayoutSettings
     radio: RadioSettings
-    mobilities: Sequence[Mobility]  # one per device class
+    mobilities: Sequence[Mobility]  # one model per device class
 
     @property
     def bs_height_m(self) -> float:

@@ -143,7 +143,7 @@ class SpatialGains(LargeScaleGains):
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
-                # contiguous by device: the rounding of sums depends on it
+                # contiguous by device, since the rounding of sums depends on the memory order
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[own]
                 everywhere[own] = 0.0
@@ -170,7 +170,7 @@ class SpatialGains(LargeScaleGains):
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
-        # contiguous by device: the rounding of sums depends on it
+        # contiguous by device, since the rounding of sums depends on the memory order
         of_cells = survey.power_db[chosen].astype(float, order="C")
         everywhere_m, unknown_m = survey.positions_m, np.full(len(ids), np.nan)
         far = np.flatnonzero(np.isneginf(of_cells[own]) & np.isfinite(everywhere_m[chosen, 0]))

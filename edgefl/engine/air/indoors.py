@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 
 BoolArray = npt.NDArray[np.bool_]
 
-# Uniform numbers per device and place: one for being indoors, two for the depth behind the wall, two for a normal
+# Uniform numbers per device and place: one for being indoors, two for the depth inside, two for a normal number
 _NUMBERS = 5
 # Squares are numbered along both axes; the one with the origin at its corner has this number (2^20 x 25 m is far)
 _MIDDLE = 2**20

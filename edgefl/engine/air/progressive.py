@@ -179,7 +179,7 @@ class MonitoredTransfer:
 
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
-        known_snr: returns the same, or None if it has not been measured yet at this time.
+        known_snr: returns the mean SNR as `snr` does, or None if it has not been measured yet at this time.
         sync_snr: SNR on the whole band -> its mean over fading on the link's share.
         lowest_snr: below it the link is out of sync.
     """
@@ -193,7 +193,7 @@ class MonitoredTransfer:
     _over: bool = False
     _stalls: list[tuple[int, int | None]] = field(
         default_factory=list
-    )  # slots out of sync; None while it lasts
+    )  # slots out of sync; the end is None during a stall
     _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 
     def stalls_s(self, end_s: float) -> list[tuple[float, float]]:

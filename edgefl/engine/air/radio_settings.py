@@ -25,11 +25,11 @@ from edgefl.engine.air.radio_sections import (
 
 # 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a fixed share it uses at
 # least this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273 blocks,
-# 150 kbit/s in DDDSU. Below, a round would wait minutes for a single model.
+# 150 kbit/s in DDDSU. At lower rates a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
 # Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
-# measurement, every 0.2 s. With journal they take thousands, and its block size defines its fading.
+# measurement, every 0.2 s. With journal, transfers take thousands of slots, and the block size defines the fading.
 SHORT_BLOCK = 400
 
 

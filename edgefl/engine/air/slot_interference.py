@@ -31,7 +31,7 @@ class SlotInterference:
         self._streams = streams
         self._activity = cache(self._activity_of)
         self._gains = gains
-        # of all devices' positions; cached for the rounds of all cells that open at one time
+        # a function of all devices' positions; cached for the rounds of all cells that open at one time
         self._at_cells = Derived(self._at_cells_of)
 
     def of_links(

@@ -38,8 +38,8 @@ class Layer3Filter:
         kept = 1.0 - 0.5 ** (settings.l3_filter_k / 4)
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
-        self._known = np.zeros(devices, dtype=bool)  # has an earlier measurement
-        # the filter's distance from the last measurement; it is at rest if the next one has the same distance
+        self._known = np.zeros(devices, dtype=bool)  # whether a device has an earlier measurement
+        # the filter's distance from the last measurement; a filter is at rest if the next distance is the same
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
@@ -48,7 +48,7 @@ class Layer3Filter:
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether a device measures; the rows of others have no meaning, in input and output.
+            measuring: [devices] whether a device measures; otherwise its rows, in input and output, are meaningless.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.
@@ -96,7 +96,7 @@ class EventA3:
         self._leave_db = settings.a3_offset_db - settings.hysteresis_db
         self._trigger_s = settings.time_to_trigger_s
         self._interval_s = settings.measurement_interval_s
-        self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
+        self._timing = np.zeros(devices, dtype=bool)  # whether at least one neighbour has entered
         # devices near a cell edge at the last measurement [n], ascending, and when neighbours entered [n, cells]
         self._ids, self._entered_s = np.empty(0, dtype=np.intp), np.empty((0, cells))
         self._power_db = np.zeros((0, cells))  # the last measurement

@@ -78,7 +78,7 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # per cell: the same list as long as the ids do not change, even for a million devices
+        # per cell: the list object is the same for as long as the ids do not change, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
@@ -86,7 +86,7 @@ class Network:
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
         self._seen = self._device_positions.here(positions_m)  # at the last check
-        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
+        self._inside = self._seen.copy()  # arrived but not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
@@ -262,7 +262,7 @@ class Network:
         if cell == source:
             self._served.since_s[device] = self.env.now
             return True
-        self._served.since_s[device] = since_s + after_s  # its stay ended with the failure
+        self._served.since_s[device] = since_s + after_s  # the device's stay ended with the failure
         self._parts.guests.add(device)
         self._move(np.array([device]), np.array([cell]), 0.0)
         return self._handover.policy == "finish"
@@ -290,7 +290,7 @@ class Network:
         """Move devices [n] to other cells [n] or none; with policy `finish`, devices in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
-            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides about the others
+            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for the rest
         else:
             for device in devices[caught].tolist():
                 self._parts.cut_off(device, Cause.LEFT)

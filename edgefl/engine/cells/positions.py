@@ -15,7 +15,7 @@ from edgefl.engine.records import Position, Recorder
 DIGITS = 2
 
 LOOKS, FEWEST_LOOKS = 400, 20  # default number of recorded times in a run, and the fewest
-MOST_ROWS = 200_000  # devices x times by default, 8 MB
+MOST_ROWS = 200_000  # maximum of devices x times by default, 8 MB
 ROWS_AT_ONCE = 50_000  # rows turned into text together, 30 MB
 FIRST_S = 0.25  # first interval if the end of the run is unknown
 

@@ -114,7 +114,7 @@ class AvailabilityTrace(Churn):
             return
         if not client.spells:
             return
-        # a spell of the period before the simulation's first may last into it
+        # a spell that began one period before the simulation's may last into the simulation
         first = math.floor(self.begin / client.period) - 1
         for number in itertools.count(first) if client.period < math.inf else (0,):
             since = (number * client.period if number else 0.0) - self.begin

@@ -53,7 +53,7 @@ class Fleet:
         sizes = class_sizes(classes, devices)
         order = np.arange(devices)
         if settings.classes_by == "seed":
-            # one number after another: more devices leave those of the first ones unchanged
+            # numbers are drawn one by one, so that adding devices does not change earlier devices' numbers
             order = np.argsort(streams("class").random(devices), kind="stable")
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
@@ -184,7 +184,7 @@ class Fleet:
     def switches(self, streams: Streams) -> list[Iterator[float]]:
         """Return each device's switching times; empty if all are always on."""
         if all(isinstance(kind.churn, AlwaysOn) for kind in self.kinds):
-            return []  # avoids a process per device
+            return []  # an empty list avoids a process per device
         times_s: list[Iterator[float]] = [iter(())] * len(self)
         for churn, ids in self.groups(lambda kind: kind.churn):
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
@@ -227,7 +227,7 @@ def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *,
         devices: number of all devices.
     """
     if not by_id:
-        # one number after another: more devices leave the rows of the first ones unchanged
+        # numbers are drawn one by one, so that adding devices does not change earlier devices' rows
         rows = (streams("device file").random(devices)[ids] * len(table)).astype(np.intp)
         return np.asarray(rows)
     if len(ids) > len(table):

@@ -21,7 +21,7 @@ class Ledger:
         self._compute_j = np.zeros(devices)
         self._tail_j = np.zeros(devices)
         self._wasted_j = np.zeros(devices)
-        self._busy_s = np.zeros(devices)  # in an activity, or with a tail
+        self._busy_s = np.zeros(devices)  # time in an activity, or with a tail
         self._stalled_s = np.zeros(devices)
         self._stalled_j = np.zeros(devices)
         self._circuit_j = np.zeros(devices)
@@ -146,7 +146,7 @@ def _busy_s(
     after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
     before_downlink_s, before_uplink_s = np.array(listened_s, dtype=float).T
     down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
-    spans = (  # in order of their starts
+    spans = (  # activities in order of their starts
         (times_s[Activity.DOWNLINK, "start"] - before_downlink_s, down_s),
         (down_s, down_s + after_downlink_s),
         (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),

@@ -53,10 +53,10 @@ class Power:
         self._batteries = batteries
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
-        self._sooner = [env.event() for _ in batteries]  # a battery will be empty earlier than expected
+        self._sooner = [env.event() for _ in batteries]  # the battery will be empty earlier than expected
         self._looks_s = np.full(len(batteries), np.inf)  # next check of each
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
-        self._powers_w: list[float | None] = [None] * devices  # drawn now besides a tail; None when idle
+        self._powers_w: list[float | None] = [None] * devices  # power now besides a tail; None when idle
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
         self._changes_s = np.full(devices, np.nan)  # next scheduled change of each tail
         self._on = np.ones(devices, dtype=bool)
@@ -131,7 +131,7 @@ class Power:
             tail: whether a tail follows.
         """
         if not self._in_use[device]:
-            return 0.0  # cut off before its first slot
+            return 0.0  # the transfer was cut off before its first slot
         self._in_use[device] = False
         battery = self._batteries[device] if self._batteries else None
         if battery is not None and bits_j:
@@ -226,7 +226,7 @@ class Power:
             self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
 
 
-# (whether by the switch instead of the battery, new state) -> event
+# (True for the switch and False for the battery, new state) -> event
 _NAMES = {
     (True, True): EventName.SWITCHED_ON,
     (True, False): EventName.SWITCHED_OFF,

@@ -28,7 +28,7 @@ class Tails:
         self.any = any(tails)
         self._tails = tails
         self._since_s: list[float | None] = [None] * len(tails)  # of running tails
-        self._ended_s: dict[tuple[int, float], float] = {}  # of tails not taken yet
+        self._ended_s: dict[tuple[int, float], float] = {}  # ends of tails that are not taken yet
         self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 
     def begins(self, device: int, time_s: float) -> None:

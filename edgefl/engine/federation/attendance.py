@@ -41,8 +41,8 @@ class Attendance:
     ) -> None:
         self._simulation, self._cell, self._members = simulation, cell, members
         self.federation = federation
-        self._waited_for = frozenset[int]()  # since the last row
-        self._without_link = Columns()  # of the round under way
+        self._waited_for = frozenset[int]()  # devices waited for since the last row
+        self._without_link = Columns()  # counts of the round under way
         self.session = 0
 
     def present(self) -> list[int]:

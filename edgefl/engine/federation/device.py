@@ -152,7 +152,7 @@ class Device:
         lead = lead_of(rules, air.slot_s, direction, bits, since_s, self.draws.connection, rate)
         if broadcast is None or not lead.slots:
             return lead
-        # rest until the last of the broadcast's devices is about to listen
+        # rest until all the broadcast's devices are about to listen
         return Lead(broadcast.first_slot - air.next_slot(now_s) - lead.listening, lead.listening)
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
@@ -161,7 +161,7 @@ class Device:
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         by_blocks = link.by_blocks(direction)
-        # where power changes with the blocks, a battery pays for sending at the end
+        # where power changes with the resource blocks, a battery pays for sending at the transfer's end
         drain_w = self.draws.wait_w if by_blocks else power_w
         radio_on = partial(self._network.power.radio_on, self.id, drain_w, self.draws.wait_w)
         transfer = yield from link.transfer(direction, bits, radio_on)
@@ -194,7 +194,7 @@ class Device:
         except simpy.Interrupt as interrupt:
             share = (self.env.now - start_s) / time_s if time_s else 1.0
             return Span(start_s, self.env.now, share * energy_j, share_done=share, cut=interrupt.cause)
-        power.rest(self.id)  # until the uplink's first slot
+        power.rest(self.id)  # the device is idle until the uplink's first slot
         return Span(start_s, start_s + time_s, energy_j)
 
 

@@ -38,7 +38,7 @@ class Federations:
         self.stopped: list[Stop] = []
         self.working: set[int | str] = set()
         self.on_rest: Callable[[], None] = lambda: None
-        self._changes = 0  # any timer but the latest is void
+        self._changes = 0  # number of changes; only a timer set after the latest change is valid
         self._given_up = env.event()
 
     def works(self, label: int | str) -> None:

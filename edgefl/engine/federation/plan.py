@@ -37,8 +37,7 @@ class _Moved:
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
 ) -> tuple[list[Part], float]:
-    """Compute the parts of devices that begin now, in the order of their links, and the time at which the last part
-    ends.
+    """Compute the parts of devices that begin now, in the order of their links, and the last part's end time.
 
     A large round goes batch by batch, dropping each batch's fading.
     """

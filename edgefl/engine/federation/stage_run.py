@@ -260,7 +260,7 @@ class StageRun:
         server.books.write(made)
         self._uncounted += made.parts
         server.timetable.ended(self._env.now)
-        if work.is_over:  # count transfers that share a band together
+        if work.is_over:  # transfers that share a band are counted together
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
             self._uncounted = []
         else:

@@ -26,7 +26,7 @@ class _Sleep(NamedTuple):
     transition_unit_s: float  # in addition
 
 
-# Tables 18 and 19: transitions of deep sleep take 450 units times ms, of light sleep 100, of micro sleep none
+# Tables 18 and 19: transitions take 450 units times ms for deep sleep, 100 for light and 0 for micro sleep
 SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0.0))
 
 
@@ -51,7 +51,7 @@ class TR38840(PowerModel):
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
-    unit_w: ClassVar[float] = 0.006  # W, of one relative unit
+    unit_w: ClassVar[float] = 0.006  # power of one relative unit, W
     inactivity_s: float = Field(
         0.1, ge=0, le=60, description="inactivity timer: the radio listens for this time after a transfer"
     )

@@ -144,7 +144,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         The end, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
-    # each needs this with the whole band
+    # each device needs this time with the whole band
     end_s = float((ready_s + of.bits_hz / _rate_of(of.gain)).max()) * (1.0 + CLOSE)
     for _ in range(STEPS):
         sent_s = end_s - ready_s
@@ -157,7 +157,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         ):  # shares of weak links are sensitive to the last digits of the time
             break
         end_s += step_s
-    end_s *= 1.0 + CLOSE  # slightly late rather than never
+    end_s *= 1.0 + CLOSE  # rather end slightly late than never
     shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
     shares = shares / max(1.0, float(shares.sum()))
     return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
@@ -167,7 +167,7 @@ def share_costs(snr: FloatArray) -> FloatArray:
     """Return d rate / d share at the maximum power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
     low = (
         snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
-    )  # the difference loses all digits
+    )  # the difference of nearly equal numbers loses all digits
     return np.where(snr < WEAK, low, _rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
 
@@ -195,7 +195,7 @@ def least_energy(
     longest_s = window_s - of.shortest_s  # for sending, at the maximum clock
     shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
-    if near is None:  # start with half of the time, and the price at equal shares
+    if near is None:  # start with half of the longest time, and the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
         y = np.minimum(of.bits_hz * len(t) / t, _rate_of(of.gain * len(t)))
         price_j = float(_worth_j(of, window_s, t, y).mean())
@@ -207,7 +207,7 @@ def least_energy(
     low, high, close = -np.inf, np.inf, LOOSE
     for _ in range(STEPS):
         log_t, at, move, held = _sending_times(of, window_s, float(exp(log_price)), log_t, close)
-        # the rest of the times' steps counts in the sum, and times follow the price
+        # the sum includes the steps that times still have to take, and times follow the price
         along = np.where(held, 0.0, at.gain_by_price / at.falls_by_t)
         sum_ = float(at.share.sum())
         moved = float((at.share_by_t * move).sum()) / sum_
@@ -215,7 +215,7 @@ def least_energy(
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
         # with all at the maximum power the price has no effect
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
-        if abs(moved) < 0.5 * abs(above):  # otherwise its sign is uncertain
+        if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)
         place = log_price + float(np.clip(step, -STRIDE, STRIDE))
         if not low < place < high:
@@ -229,7 +229,7 @@ def least_energy(
     best, least = _priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
-    if not b.sum() <= 1.0 + FITS:  # links so weak that times lack the digits for their shares
+    if not b.sum() <= 1.0 + FITS:  # links are so weak that times lack the digits for their shares
         return fastest
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
@@ -280,7 +280,7 @@ def _sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        # with a nearly infinite band short steps are long: there shares are sensitive to the last digits of the time
+        # with a nearly infinite band short steps still matter: shares depend on the last digits of the time
         if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late

@@ -86,7 +86,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
         allocation = allocated(those, allocate(those), part)[1]
         shares[carries] = allocation.shares * part
         power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
-        if those.lowest_snr > 0:  # a wider share would carry nothing
+        if those.lowest_snr > 0:  # wider shares would carry nothing at this power
             shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
     floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
     power = np.minimum(1.0, np.maximum(power, floor))

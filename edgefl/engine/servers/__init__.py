@@ -105,7 +105,7 @@ class WeighingServer(ServerPolicy):
         description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
-    exponent: ClassVar[float] = 0.5  # of the polynomial, in FedBuff and FedAsync
+    exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
     hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(

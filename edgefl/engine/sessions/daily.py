@@ -41,7 +41,7 @@ class Daily(TimedPolicy):
 
     def until_s(self, start_s: float) -> float:
         today = math.floor(start_s / self.day_s)
-        # a day of the run begins at begin_hour: earlier hours come at its end
+        # a day of the run begins at begin_hour: earlier hours come at the day's end
         # 7:50 is inexact in binary hours but exact in seconds: a round begins with that session
         hours_s = [round((hour - self.begin_hour) / HOURS * self.day_s, PLACES) for hour in self.at_hours]
         times_s = (day * self.day_s + hour_s for day in (today, today + 1, today + 2) for hour_s in hours_s)

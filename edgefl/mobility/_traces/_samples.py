@@ -54,7 +54,7 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[float] = []  # per device: samples that may be missing in a row
+        self.lost: list[float] = []  # per device: consecutive samples that may be missing
         self.skipped = 0  # rows
         self.first_skipped = ""
         self.nameless = False  # whether a table has no ids
