@@ -78,7 +78,7 @@ class ChangingFlow:
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
     """Compute the answers of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
 
-    Call `end` of each afterwards. If its arguments differ from those given here, it computes the answer itself.
+    Call `end` of each flow afterwards. If its arguments differ from those given here, it computes the answer itself.
     Args:
         snrs: [flows], as in `end`.
         until: > slot.

@@ -66,8 +66,8 @@ def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
 def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
     """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    Many links are filtered side by side. A few are filtered by SciPy, but the first ones of a run by a Python loop,
-    so that a short run or the check of a scenario need not import it. All ways do the same operations in the same
+    Many links are filtered side by side. A few links are filtered by SciPy, but a run's first links by a Python loop,
+    so that a short run or the check of a scenario need not import SciPy. All ways do the same operations in the same
     order, to the last bit.
 
     Args:

@@ -36,7 +36,7 @@ _LAW_BYTES, _GRID_BYTES = 25, 10
 class Common:
     """A field that other fields have in common: its random key, and its share of their variance.
 
-    Each field becomes sqrt(share) common + sqrt(1 - share) own. It stays standard normal, with the same
+    Each field becomes sqrt(share) common + sqrt(1 - share) own. Each field stays standard normal, with the same
     correlation over distance; any two fields have the correlation `share` at the same place.
     """
 
@@ -56,7 +56,7 @@ class GaussianFields:
 
     The value at a place depends on key, stream, place and the radius of the area, not on other reads. A field
     is a torus of independent normals on a square grid, NODES per d_corr, filtered to the correlation (circulant
-    embedding, one FFT). Between nodes it is bilinear, divided by the known standard deviation after
+    embedding, one FFT). Between nodes a field is bilinear, divided by the known standard deviation after
     interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.

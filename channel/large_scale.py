@@ -44,7 +44,7 @@ class LargeScale:
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
       field. `GaussianFields` states the accuracy.
     - Between sites: shadowing of a place towards any two sites has the correlation of `common`, in either
-      state: obstacles around a device shadow all sites. Without it sites are independent, as the links to different
+      state: obstacles around a device shadow all sites. Without `common`, sites are independent, as links to several
       base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
       own correlation, `los_common`: a place then sees both of two sites with probability Phi2(Phi^-1(P_1),
@@ -87,7 +87,7 @@ class LargeScale:
             line_of_sight: everywhere, nowhere, or by the model's probability, with hard or soft changes.
             shadowing_std_db: deviation in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites, or None if sites are independent.
-            los_common: common part of their line of sight, likewise.
+            los_common: common part of the line of sight to all sites, or None.
             wraparound: wrap-around of the sites' layout, or None.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
@@ -157,7 +157,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. Line of sight is identical.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. The line of sight is identical.
 
         Args:
             positions_m: [n, 2].
@@ -295,7 +295,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (below 0: out of sight), or None with one state."""
+        """Return the margin of sight in standard deviations (below 0: out of sight); None with a single state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

@@ -241,7 +241,7 @@ def check_choices(direction: str, fidelity: str) -> None:
     """Reject an unknown direction or fidelity.
 
     Raises:
-        ValueError: the value is unknown; the message lists the known ones.
+        ValueError: the value is unknown; the message lists the known values.
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")

@@ -77,7 +77,7 @@ class EveryDevice(_DeviceNumber):
         ge=-10,
         le=30,
         description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
-        " Annex A), -3 for small ones (38.875), more for panels; it does not apply to interference",
+        " Annex A), -3 for small devices (38.875), more for panels; it does not apply to interference",
     )
     max_bandwidth_hz: float | None = Field(
         None,

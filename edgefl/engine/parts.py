@@ -77,7 +77,7 @@ NO_STALL = Stall()
 class Access(NamedTuple):
     """Time and energy between a device's readiness for a transfer and the transfer's first slot.
 
-    listened_s: the last part of it, in which the radio was connected and listened.
+    listened_s: the last part of this time, in which the radio was connected and listened.
     """
 
     time_s: float = 0.0

@@ -54,7 +54,7 @@ class HandoverSettings(Section):
 
     hysteresis_db: float = Field(3.0, ge=0, le=15, description="hysteresis Hys")
     a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset")
-    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time that the event must hold")
+    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which the event must hold")
     handover_latency_s: float = Field(
         0.05, ge=0, le=10, description="interruption: time without a cell after a handover"
     )

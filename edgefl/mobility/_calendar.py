@@ -17,10 +17,10 @@ DAYS: tuple[Day, ...] = get_args(Day)
 class PartOfDay(Strict):
     """A part of the day, until the next one begins."""
 
-    from_hour: Hour = Field(description='hour of the day at which it begins: 17.5 or "17:30"')
+    from_hour: Hour = Field(description='hour of the day at which this part begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
         None,
-        description="days to which it applies: mon ... sun; if left out, those without an entry of their own",
+        description="days to which this part applies: mon ... sun; if left out, days without parts of their own",
     )
 
     @model_validator(mode="after")

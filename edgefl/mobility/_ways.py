@@ -83,7 +83,7 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
         return
     remedy = 'add a trip to the plan, such as {leave: "18:00", to: home}'
     if homewards.any():
-        remedy = "the trips home have a smaller share than others: leave it out there"
+        remedy = "the trips home have a smaller share than other trips: leave share out there"
     there = dict.fromkeys(goals[entry] for entry in np.flatnonzero(followed[:, lost].any(axis=1)).tolist())
     yield (
         f"mobility itinerary: {lost.sum():,} of {lost.size:,} people leave home and never come back: they remain at"

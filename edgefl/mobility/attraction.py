@@ -54,9 +54,9 @@ WEEKDAY = (
 class Attraction(Walkers):
     """Each device chooses between home, work, the centre and areas, by the time of day.
 
-    Its home is where it was dropped. All devices share a few work places, uniform on the disc; each device belongs to
-    one of them. There is one centre. Each device has its own spots, uniform within 30 m of the place, so the
-    same devices meet at the same places every day.
+    A device's home is where the device was dropped. All devices share a few work places, uniform on the disc; each
+    device belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the
+    place, so the same devices meet at the same places every day.
 
     Real places are the scenario's `areas`: `homes` and `works` name the areas of homes and work places (one, or
     several with the share of the devices in each), and a part of the rhythm may name further areas,

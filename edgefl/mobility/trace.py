@@ -47,7 +47,7 @@ class Trace(Mobility):
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
-    shift is that of a device's mean speed: its path length over the time for which it is present.
+    shift is that of a device's mean speed: path length over the time for which the device is present.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other formats are named in
     edgefl/mobility/_traces. Left out: heights, the recorded speeds and angles.
@@ -64,7 +64,7 @@ class Trace(Mobility):
     )
     geo: bool | None = Field(
         None,
-        description="whether x and y are longitude and latitude, degrees; null: no, and an error if they look so",
+        description="whether x and y are longitude and latitude; null: no, and an error if they look like degrees",
     )
     bad_rows: Literal["error", "skip"] = Field(
         "error", description="rows that cannot be read are an error, or are skipped and counted in a note"

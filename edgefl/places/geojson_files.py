@@ -162,7 +162,7 @@ def _reason(error: Exception) -> str:
     """Return why values could not be read, in words that do not refer to Python."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
-    return str(error) if isinstance(error, ValueError) else "its values are nested in another way"
+    return str(error) if isinstance(error, ValueError) else "its values are nested in an unexpected way"
 
 
 def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

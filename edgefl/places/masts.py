@@ -229,7 +229,7 @@ class _Rows:
             many = "none" if not len(kept) else f"{np.isfinite(distances_m).sum():,}"
             raise EdgeflError(
                 f"{path}: of {len(places_deg):,} masts {many} lie in the world around origin_lon_lat"
-                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out those beyond it,"
+                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out masts beyond it,"
                 " or move the origin to the masts",
                 place,
             )

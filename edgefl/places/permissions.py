@@ -41,7 +41,7 @@ def of_lanes(kind: str, lanes: Sequence[Mapping[str, str]]) -> set[Mode]:
 
     Args:
         kind: type of the edge.
-        lanes: their attributes.
+        lanes: attributes of the edge's lanes.
     """
     parts = kind.split("|")
     permitted = any(lane.get("allow") or lane.get("disallow") for lane in lanes)

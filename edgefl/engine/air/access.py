@@ -22,8 +22,8 @@ class AccessSettings(Section):
         0.0,
         ge=0,
         le=60,
-        description="random access and RRC setup of a device without a connection: at its first transfer, after its"
-        " release (devices.power.release_s), a failed link, or being switched off",
+        description="random access and RRC setup of a device without a connection: before its first transfer, and"
+        " after a release (devices.power.release_s), a failed link or a switch-off",
     )
     grant_s: float = Field(
         0.0, ge=0, le=10, description="scheduling request and grant before the upload of a connected device"
@@ -33,7 +33,7 @@ class AccessSettings(Section):
         ge=0,
         le=10,
         description="round trip to the server: one before a download, for the request and its answer; in both"
-        " directions TCP's slow start takes more of them",
+        " directions TCP's slow start takes further round trips",
     )
     before_downlink_s: float = Field(
         0.0,

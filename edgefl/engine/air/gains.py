@@ -55,8 +55,7 @@ class LargeScaleGains:
     Attributes:
         clamped: number of links shorter than the minimum distance; they have the path loss of that distance.
         beyond: number of links that took the gain at the world's border, or at the end of the path loss's range.
-            Their devices have been beyond it for less than a tick and still count as present, or they left with work
-            under way.
+            These links' devices left less than a tick ago and still count as present, or left with work under way.
     """
 
     clamped = 0
@@ -228,8 +227,8 @@ class SpatialGains(LargeScaleGains):
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return the gain [devices, cells] in dB, which measurements compare since all cells send at equal power.
 
-        It is -inf for a device that is absent or beyond the world's border. For a link that it may still have, use
-        `of_round`, `of_survey` or `of_links`.
+        The gain is -inf for a device that is absent or beyond the world's border. For a link that it may still have,
+        use `of_round`, `of_survey` or `of_links`.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 

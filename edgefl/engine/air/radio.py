@@ -158,7 +158,7 @@ class Radio:
         Args:
             payload_bits: direction -> bits of each participant.
             lead_slots: slots before a broadcast, until all its receivers listen.
-            decided: direction -> shares of the band set by a decider; the scheduler sets the others.
+            decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
             power: fraction of its power that each device radiates; by default set by power control, or full without
                 it.
         """

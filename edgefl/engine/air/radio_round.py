@@ -177,8 +177,8 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the mean now on the whole band, with the link's power; as path loss changes, so does a share alpha of
-        the controlled power, in dB.
+        `snr` is the mean now on the whole band, with the link's power; when path loss changes, the controlled power
+        follows by the share alpha of the change in dB.
         """
         if direction == "downlink":
             return snr, math.inf

@@ -17,7 +17,7 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 class Background(Component):
     """Base of all background traffic: users with files that arrive at random, on the same band as learning.
 
-    Users are not devices: they have their own power and walls. Their energy is in no table.
+    Users are not devices: they have their own power and walls. No table counts their energy.
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")

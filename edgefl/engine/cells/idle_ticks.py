@@ -15,8 +15,8 @@ from edgefl.engine.devices.power import Power
 class IdleTicks:
     """Decide whether the next tick would find the same state as the last.
 
-    That holds while no device moves, each keeps its cell and power, no handover is under way or timed, and the
-    measurement filter has settled. This holds at most ticks of a simulated day in a town.
+    The state is the same while no device moves, each keeps its cell and power, no handover is under way or timed, and
+    the measurement filter has settled. This holds at most ticks of a simulated day in a town.
     """
 
     device_positions: DevicePositions

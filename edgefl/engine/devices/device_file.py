@@ -142,7 +142,7 @@ def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, floa
     if not used:
         raise EdgeflError(
             f"{file.path}: no column sets a key; it has {', '.join(columns)}. Name columns clock_hz, flops_per_cycle,"
-            " ..., or say in columns which is which"
+            " ..., or map keys to columns in columns"
         )
     return used
 
@@ -153,7 +153,7 @@ def _check_speeds(file: DeviceFile, used: Mapping[str, Any]) -> None:
         raise EdgeflError(f"{file.path}: {' and '.join(speeds)} both set a device's speed; remove one")
     if (LATENCY in used) != (file.latency_flops is not None):
         raise EdgeflError(
-            f"latency_flops: {file.path} has times of an inference; give its FLOPs, such as 0.6e+9 (forward only)"
+            f"latency_flops: {file.path} has times of an inference; give the FLOPs, such as 0.6e+9 (forward only)"
             if LATENCY in used
             else f"latency_flops: {file.path} has no column latency_ms; leave it out, or name the column in columns"
         )

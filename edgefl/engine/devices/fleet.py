@@ -109,7 +109,7 @@ class Fleet:
             lost = recorded[int((of < 0).argmax())]
             raise EdgeflError(
                 f"device {quoted(lost.id)} of the trace has type {quoted(lost.type)} and kind {lost.kind}, but the"
-                f" classes are {', '.join(classes)}: name a class after one of them",
+                f" classes are {', '.join(classes)}: name a class after the type or the kind",
                 ("devices", "classes"),
             )
         for name, number in numbers.items():

@@ -33,7 +33,7 @@ class Books:
     """Write the rows of a cell's server.
 
     Args:
-        observers: return further columns of each round, in the order of the columns.
+        observers: functions that return further columns of each round, in the order of the columns.
     """
 
     def __init__(

@@ -26,7 +26,7 @@ class Dispatch:
     """Devices dispatched at the same time.
 
     number: counted in its phase of the session. version: version of the model that they started from. local,
-    large_scale: work and links of these devices, in this order. opened: their round on the radio.
+    large_scale: work and links of these devices, in this order. opened: the devices' round on the radio.
     """
 
     number: int

@@ -56,7 +56,7 @@ class Candidates:
         charge_j: charge of its battery; inf on mains.
         packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
         loss, norm: last reports; nan if there is none yet, or none is asked for (`Decider.asks_loss`, `asks_norm`).
-        duration_s, joules: those of its last part of a round, without tails, which end later; nan if it had none.
+        duration_s, joules: of its last part of a round, without tails, which end later; nan if it had none.
         age: rounds since its last part, 1 for the previous round; inf if it had none.
         taken, completed: number of its parts, and of those with an update that arrived.
         fading: power of the next slot over its mean; only with `sees_fading`.
@@ -192,7 +192,7 @@ class Decider(Selector):
     """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
     The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
-    first round on, and a decider has to make the same ones.
+    first round on, and a decider has to repeat them exactly.
     """
 
     # whether candidates include the fading of the next slot

@@ -132,7 +132,7 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end of the last upload: maximum power, maximum clock, and shares with which all end together.
+    """Minimise the end time of the last upload: maximum power, maximum clock, and shares with which all end together.
 
     The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
     never overshoot the root.
@@ -251,8 +251,8 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
 def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
     """Return [n] the value of the whole band to a device that sends for a time t at y bits/s/Hz, J.
 
-    It is what the amplifier saves by a larger share; without an amplifier, what the shorter time at the maximum power
-    saves.
+    The value is what the amplifier saves by a larger share; without an amplifier, what the shorter time at the
+    maximum power saves.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
     takes_w, _, _ = circuits_w(of, window_s, t)

@@ -11,7 +11,7 @@ class EnergyAware(CountedDecider):
     """Take the devices that spend the smallest share of their charge on a round; on mains, the fewest joules.
 
     A device with a charge that would fall below the reserve takes part only if too few others can. Joules are the
-    expected ones of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
+    expected joules of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
     which spend no charge, come before any on a battery, those with the fewest joules first.
     """
 

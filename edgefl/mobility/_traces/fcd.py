@@ -45,7 +45,7 @@ class _FcdReader:
         if not self._path and name != "fcd-export":
             raise self._samples.error(
                 self._parser.CurrentLineNumber,
-                f"<{name}> is neither GPX nor SUMO's floating-car data; write that with `sumo --fcd-output FILE`",
+                f"<{name}> is neither GPX nor SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
             )
         self._path.append(name)
         if len(self._path) > DEEPEST:

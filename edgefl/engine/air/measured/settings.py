@@ -47,8 +47,8 @@ class MeasuredSettings(Section):
     `columns` names other columns.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
-    rate R that takes Z / R, in whole slots. A device hands over when its cell changes. Its radio is on for the whole
-    transfer, an uplink at full power. Rates belong to devices: transfers at the same time do not share them.
+    rate R that takes Z / R, in whole slots. A device hands over when its cell changes. A device's radio is on for the
+    whole transfer, in an uplink at full power. Rates belong to devices: transfers at the same time do not share them.
     """
 
     path: Path = Field(description="the table, .csv, .csv.gz or .parquet; relative to the scenario's file")
@@ -75,7 +75,7 @@ class MeasuredSettings(Section):
         for key in self.columns:
             if key not in known:
                 raise ValueError(
-                    f"columns: {quoted(key)} is none of time_s, device, cell, or downlink or uplink with a unit,"
+                    f"columns: {quoted(key)} is not one of time_s, device, cell, or downlink or uplink with a unit,"
                     " such as downlink_mbit_s"
                 )
         return self

@@ -121,7 +121,7 @@ class Outlook:
         """Return the candidates that a decider sees.
 
         Args:
-            state: state of the candidates' links. past: their history.
+            state: state of the candidates' links. past: history of the candidates.
             wanted: number of participants, on equal shares.
             fades: whether to include the fading of the next slot.
         """
