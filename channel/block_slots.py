@@ -295,7 +295,7 @@ class BlockRules(BandRules):
     def _to_target(self, flows: BandFlows) -> IntArray:
         """Return [n] the blocks over which each flow's power reaches the target of power control, at least one.
 
-        Without power control, and in the downlink, these are all blocks.
+        Without power control, and in the downlink, the result is all blocks.
         """
         reached = np.full(len(flows), float(self._blocks))
         if self.carrier.power == "full":

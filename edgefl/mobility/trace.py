@@ -28,7 +28,7 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between them (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` it may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
+    ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
     The format of a file is found by its content, whatever its name; files may be packed by gzip:
 
@@ -296,8 +296,8 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
         times_s: [samples] times, device after device.
         counts: [devices] number of samples of each.
         lost: [devices] number of usual intervals beyond which a gap is an absence. Devices of a file that lists all
-            devices of each time step have their median interval in common; others have their own, and at least
-        RECEPTION_S.
+            devices of each time step have their median interval in common; other devices have their own, and at least
+            RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

@@ -37,7 +37,7 @@ class LoadTrace(Background):
     """
 
     path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
-    repeat: ClassVar[bool] = False  # with True, a subclass repeats the table
+    repeat: ClassVar[bool] = False  # a subclass sets this to True to repeat the table
 
     @field_validator("path")
     @classmethod

@@ -43,8 +43,8 @@ class Fleet:
         """Draw the class of each device, and its row of the class's file.
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
-        these numbers. The classes do not depend on other draws; splitting one leaves the members of all others
-        unchanged; and if devices are added, most keep their class.
+        these numbers. The classes do not depend on other draws; splitting a class leaves the members of all other
+        classes unchanged; and if devices are added, most keep their class.
         """
         classes = settings.classes
         if classes is None:

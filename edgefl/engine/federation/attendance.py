@@ -73,7 +73,7 @@ class Attendance:
         """Wait until the devices that are connecting now are present: one interruption at most, not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
-        it would miss the next round, which begins at once. If links never fail, no round waits (J).
+        the device would miss the next round, which begins at once. If links never fail, no round waits (J).
         """
         if not self._simulation.radio.may_fail:
             return

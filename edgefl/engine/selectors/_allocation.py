@@ -267,7 +267,7 @@ def _sending_times(
 
     Args:
         begin: [n] logarithms to start from.
-        close: the search ends once all steps are shorter.
+        close: the search ends once all steps are shorter than this.
 
     Returns:
         The times, their consequences, the next step, and the devices that send for as long as the maximum clock

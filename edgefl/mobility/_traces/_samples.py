@@ -94,7 +94,7 @@ class Samples:
         """Add a device's sample, later than its earlier samples; the same id in two kinds names two devices.
 
         Raises:
-            BadRow: the time does not rise, or there is no such place.
+            BadRow: the time does not rise, or no place on Earth has these coordinates.
         """
         number = self._numbers.get((kind, id_), -1)
         if number >= len(self.rows):
