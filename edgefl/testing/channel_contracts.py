@@ -11,7 +11,7 @@ from edgefl.testing.conformance import must, must_repeat, same
 
 CARRIER = Carrier(10e6, 0.5e-3)
 CASES, MOST_FLOWS = 20, 8
-ROUNDING = 1e-9  # of a sum of shares
+ROUNDING = 1e-9  # tolerance of a sum of shares
 EVERYWHERE_M = (10.0, 100.0)  # valid range of all models, including indoor ones
 DROP_DB = 1e-6  # tolerance of a loss that must not fall with distance
 
