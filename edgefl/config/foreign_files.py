@@ -15,9 +15,7 @@ from xml.parsers import expat
 from edgefl.config.scenario_files import WHERE
 from edgefl.errors import EdgeflError
 
-LONGEST_LINE = (
-    10_000_000  # maximum length of a table's line in characters, and of an XML tag or comment in bytes
-)
+LONGEST_LINE = 10_000_000  # maximum characters of a table's line, and bytes of an XML tag or comment
 LONGEST_WORD = 1_000  # maximum length of a word in a Parquet table, in characters
 LARGEST_GROUP = 250_000_000  # maximum size of a Parquet table's row group, uncompressed, in bytes
 PIECE = 1 << 16  # bytes
