@@ -92,7 +92,7 @@ def _begins_line(lines: list[str], line: int, colon: int) -> bool:
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find a line whose indent differs from its block's, from the line where the parser noticed the difference.
+    """Find the line with an indent that differs from its block's, given the line where the parser noticed this.
 
     Of two neighbouring indents, the one with fewer lines is taken to be wrong.
     """

@@ -201,7 +201,7 @@ class _FlowerLearner:
                     self.rounds.aggregate(self.number, arrived, missing)
 
     def evaluate(self, present: Sequence[int]) -> Evaluation:
-        """Test the model at the server, or else on the present devices if `tests_on_devices`."""
+        """Test the model at the server, or without a test there on the present devices if `tests_on_devices`."""
         with self.nodes.of(present, "test", self.number):
             with _of_strategy("test the model of", self.number):
                 metrics = self.rounds.test(self.number)

@@ -32,7 +32,7 @@ VERBS = ("facts", "train", "aggregate", "evaluate")
 
 @dataclass(frozen=True)
 class Where:
-    """The learner whose answer is checked, and the place in the run, for error messages."""
+    """The learner under check, and the place in the run, for error messages."""
 
     name: str
     place: Place

@@ -41,7 +41,7 @@ def beside_measured_rates(s: Sections) -> Broken:
 
 
 def _changed(section: Any, plain: Any, place: Place) -> Iterator[Place]:
-    """Yield the places of keys whose values differ from those in a section with defaults only."""
+    """Yield the places of keys with values that differ from those in a section with defaults only."""
     free = {("radio",): FREE, ("radio", "budget"): SERVER}.get(place, ())
     for key in type(section).model_fields:
         value, usual = getattr(section, key), getattr(plain, key)

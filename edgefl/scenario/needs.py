@@ -157,7 +157,7 @@ def check_metres(
     devices: DeviceSettings,
     origin_lon_lat: tuple[float, float] | None,
 ) -> None:
-    """Refuse places whose coordinates look like degrees instead of metres.
+    """Refuse places with coordinates that look like degrees instead of metres.
 
     Raises:
         EdgeflError: names the key, and the same places in metres if the origin is known.

@@ -51,7 +51,7 @@ class OwnSections:
         return min(until_s, end_s if self.sessions.count else math.inf)
 
     def place(self, section: str, *keys: str) -> tuple[str, ...]:
-        """Return the place of a section in the scenario: below the federation if it has its own, else at the top."""
+        """Return the place of a section: below the federation if it has its own, otherwise at the top level."""
         has_own = section in OWN_SECTIONS and getattr(self.settings, section, None) is not None
         return (*(("federations", self.name) if has_own else ()), section, *keys)
 

@@ -1,4 +1,4 @@
-"""Compose a world whose times can be computed by hand: devices that move and switch on or off at given times."""
+"""Compose a world small enough to compute by hand: devices move, and switch on or off, at given times."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -212,7 +212,7 @@ class SmallWorld:
 
     @property
     def env(self) -> simpy.Environment:
-        """The simulation's environment, whose `now` is the simulated time in seconds."""
+        """The environment of the simulation; its `now` is the simulated time in seconds."""
         return self.simulation.env
 
     def run(self) -> "SmallWorld":

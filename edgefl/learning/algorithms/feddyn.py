@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedDyn(FedAvg):
-    """Local loss minus <h_k, w> plus alpha/2 |w - w_start|^2: its optima agree with the global one.
+    """Train on local loss minus <h_k, w> plus alpha/2 |w - w_start|^2, so that local and global optima agree.
 
     Acar et al., FedDyn, ICLR 2021: h_k+ = h_k - alpha (w_k - w), h+ = h - alpha times the sum of these
     changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are by data
