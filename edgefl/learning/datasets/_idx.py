@@ -1,4 +1,4 @@
-"""Images in IDX files, the format of all data sets of the MNIST family."""
+"""Read images in IDX files, the format of all data sets of the MNIST family."""
 
 from collections.abc import Mapping
 from math import prod
@@ -31,7 +31,7 @@ def read_idx(
 
 
 def parse_idx(content: bytes) -> np.ndarray:
-    """Parse an array [d1, d2, ...] of unsigned bytes in IDX format.
+    """Parse the content of an IDX file into an array [d1, d2, ...] of unsigned bytes.
 
     The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then the values,
     last dimension fastest. Left out: other types than unsigned bytes.
