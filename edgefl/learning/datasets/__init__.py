@@ -38,7 +38,7 @@ class Split:
 
     @classmethod
     def joined(cls, parts: Sequence["Split"]) -> "Split":
-        """Concatenate splits, of which either all or none have groups."""
+        """Concatenate splits; either all splits or none must have groups."""
         x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
         groups = [part.groups for part in parts if part.groups is not None]
         return cls(x, y, np.concatenate(groups) if groups else None)

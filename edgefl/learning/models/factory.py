@@ -1,4 +1,4 @@
-"""Models of other libraries, by a function that builds them."""
+"""Models of other libraries, built by a function that the scenario names."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ class Factory(Model):
                 f"{self.function} returns a {type(module).__name__}, not an nn.Module", ("learning", "model")
             )
         if CHANNELS & self.arguments.keys() and len(input_shape) == 2:
-            module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
+            module.register_forward_pre_hook(_with_channel)  # a layer in front would rename the parameters
         return module
 
 
 def _with_channel(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Add the channel to images [batch, height, width]."""
+    """Add a channel to grey images [batch, height, width] before the module's first layer."""
     return given[0].unsqueeze(1), *given[1:]

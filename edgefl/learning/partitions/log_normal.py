@@ -1,4 +1,4 @@
-"""Log-normal: sizes differ by factors."""
+"""Log-normal: devices' numbers of samples differ by factors."""
 
 import numpy as np
 from pydantic import Field
