@@ -1,4 +1,4 @@
-"""Keys of earlier versions: those removed, with the reason, and those moved to a section of their own."""
+"""Keys of earlier versions: removed keys with the reason, and keys that moved to a new section."""
 
 GONE = {
     "algorithm.correction": "use feddyn, which is feddc without it",

@@ -44,7 +44,7 @@ def rows(
 
 
 class Table:
-    """A table: the names of its columns, from its first row, and its other rows, each with its line number.
+    """A table with the names of its columns, from the first row, and all other rows with their line numbers.
 
     Cells are texts, or values in a Parquet table; its names count as line 1. CSV: separated by commas, semicolons or
     tabs.

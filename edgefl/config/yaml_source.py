@@ -85,7 +85,7 @@ class Source:
         return f"{self.path}:{line}" if self._node.line else f"{self.path}:"
 
     def error(self, place: Place, message: str) -> EdgeflError:
-        """Return an error at a key of this document."""
+        """Return an error about a key of this document, with the place where the key was set."""
         where = f"{self.where(place)} {dotted(place)}" if place else self.where(place).removesuffix(":")
         return EdgeflError(f"{where}: {message}")
 

@@ -253,7 +253,7 @@ class TrainingProcess:
                 self._receive()
 
     def _receive(self) -> None:
-        """Receive a message from the child.
+        """Receive and handle one message from the child process.
 
         Raises:
             EdgeflError: the child has ended.

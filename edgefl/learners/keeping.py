@@ -1,4 +1,4 @@
-"""Model files in a run directory: the last models, the best, and those of every n-th round."""
+"""Model files in a run directory: the last models, the best models, and the models of every n-th round."""
 
 import math
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ AT_THE_END = ("last", "personal")  # kept only at the end of a run
 
 
 class ModelKeeper:
-    """Write the models of a run's cells into `models` in its directory, or in their federation's directory.
+    """Write the models of a run's cells into the folder `models` of the run's, or a federation's, directory.
 
     `cell0.safetensors` is the last model of cell 0; with `-best` it is the best model, with `-round40` the model
     after the cell's 40th round of the global model. For `-served` and `-personal` see

@@ -1,4 +1,4 @@
-"""Messages between the two processes of a run: a kind and its content."""
+"""Messages, each with a kind and a content, between the two processes of a run."""
 
 import pickle
 import socket

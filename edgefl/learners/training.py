@@ -1,4 +1,4 @@
-"""What a run trains, and where, for one federation or several."""
+"""The trained parts of a run and their torch device, for one federation or several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -218,11 +218,11 @@ class CostSettings(Section):
     """Settings of costs: bits of a transfer, and samples that take computing time and energy."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="payload_bits is this times the number of parameters"
+        32, ge=1, le=64, description="bits of a sent number; payload_bits is this times the parameters"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
-        description="a transfer carries all that the algorithm exchanges, or just one model (J)",
+        description="vectors in a transfer: all that the algorithm exchanges, or just one model (J)",
     )
     booked: Literal["nominal", "processed", "all"] = Field(
         "all",
@@ -232,7 +232,7 @@ class CostSettings(Section):
         "model, or to compare or distil with one; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
-        "counted", description="N_p phi, forward and backward: a number, or counted"
+        "counted", description="a sample's forward and backward pass, N_p phi: a number, or counted"
     )
 
 
@@ -260,7 +260,7 @@ class LearningSettings(Section):
     )
     privacy: PrivacySettings | None = Field(
         None,
-        description="clip and add noise to what devices send, with an account (epsilon) per device; null: off",
+        description="clip devices' updates and add noise, with an account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
         None, description="file of the model with which the run begins; null: drawn from the seed"
@@ -272,7 +272,7 @@ class LearningSettings(Section):
         1,
         ge=1,
         le=1_000_000,
-        description="P: sessions 1 to P have no warm start; models saved for warm starts come after them",
+        description="P: sessions 1 to P have no warm start; later sessions' models are saved for warm starts",
     )
     after_pilot: Literal["continue", "restart"] = Field(
         "continue",

@@ -8,7 +8,7 @@ from edgefl.config.clock import HOURS
 
 @dataclass(frozen=True)
 class Day:
-    """A day of 24 hours that takes day_s; simulated time 0 is begin_hour."""
+    """A day of 24 hours that takes `day_s` seconds of simulated time; the run begins at `begin_hour`."""
 
     begin_hour: float
     day_s: float

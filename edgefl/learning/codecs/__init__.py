@@ -201,7 +201,7 @@ class _FedBack:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the codec never states a distortion, whatever the model."""
+        """Whether the codec states no distortion for any model."""
         return type(self.codec).distortion is Codec.distortion
 
     def check(self, sizes: Sizes) -> None:

@@ -75,7 +75,7 @@ class SplitInMemory:
         self._forget()
 
     def lap(self, number: int) -> "SplitInMemory":
-        """Return the samples of one lap, counted from 0, as a separate split in the same memory.
+        """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
 
         Their kinds are those of lap 0.
         """

@@ -53,7 +53,7 @@ class DealtByGroup(DeviceData):
         self._held = held
 
     def deal(self, session: int) -> None:
-        """Do nothing: a device keeps its group."""
+        """Do nothing, since each device keeps its group of samples in all sessions."""
 
     @property
     def key(self) -> int:

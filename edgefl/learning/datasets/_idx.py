@@ -16,7 +16,7 @@ IDX_UINT8 = 0x08  # type code of unsigned bytes, the only one that image sets us
 def read_idx(
     dataset: FileDataset, paths: Mapping[str, Path], classes: int, first: int = 0
 ) -> tuple[Split, Split]:
-    """Read training and test samples of 28x28 pixels from four files: images, labels, images, labels.
+    """Read samples of 28x28 pixels from four files: training images and labels, test images and labels.
 
     Raises:
         EdgeflError: a file is damaged, or images and labels do not match.

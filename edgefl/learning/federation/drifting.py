@@ -34,7 +34,7 @@ def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
 
 @dataclass(frozen=True)
 class Drifting:
-    """The concept of each device of a cell, as a function of the moment.
+    """The concept, old or new, of each device in a cell, as a function of round and simulated time.
 
     Args:
         drift: the drift; None if data do not change.
@@ -72,7 +72,7 @@ class Drifting:
         return self.drift is not None and self.drift.sees_time
 
     def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
-        """Return for each device whether its data have the new concept, bool [ids]."""
+        """Return whether each device's data have the new concept at a moment, bool [ids]."""
         result = np.zeros(self.devices, dtype=bool)
         if self.drift is not None:
             count = int(self.drift.drifted_share(moment) * len(self.queue) + 0.5)

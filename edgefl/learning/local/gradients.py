@@ -98,7 +98,7 @@ class Kernel(ABC):
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027  # optional
-        """Prepare the module for this way of computing gradients."""
+        """Prepare the module for this kernel's way of computing gradients."""
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Start a chunk; return a function that computes a step's gradients at the models `rows` [k, M + Q].

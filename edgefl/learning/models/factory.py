@@ -17,7 +17,7 @@ CHANNELS = frozenset({"in_chans", "in_channels"})  # the argument's name in timm
 
 
 class Factory(Model):
-    """The module that a function returns: from timm, torchvision, or your own file.
+    """A module that the named function returns, from timm, torchvision or your own file.
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function is
     called with `num_classes` too. With `in_chans` or `in_channels` among its arguments, grey images [height, width]

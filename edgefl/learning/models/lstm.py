@@ -14,7 +14,7 @@ LAYERS = 2
 
 
 class Lstm(Model):
-    """Embedding of 8, two LSTM layers of 256, and a linear layer on the last output, or on that of each position.
+    """Embedding of 8, two LSTM layers of 256, and a linear layer on the output at the last, or at each, position.
 
     820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al., Adaptive
     Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's last characters; the class is

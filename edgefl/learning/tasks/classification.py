@@ -13,7 +13,7 @@ VECTOR = 16  # float32 numbers in the widest processors' vectors
 
 
 class Classification(Task):
-    """The class of a sample: cross-entropy, and accuracy, the share of samples with the largest output at the label.
+    """Learn a sample's class by cross-entropy; accuracy is the share of samples with the largest output at the label.
 
     Targets are integers from 0 to C-1, [n]; a model has C outputs, the logits.
     """

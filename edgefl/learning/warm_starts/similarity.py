@@ -1,4 +1,4 @@
-"""Saved models, weighted by the similarity of their sessions' gradients to this session's."""
+"""Saved models, weighted by the similarity of their sessions' gradients to the current session's gradient."""
 
 from __future__ import annotations
 
