@@ -232,7 +232,7 @@ class CostSettings(Section):
         "model, or to compare or distil with one; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
-        "counted", description="a sample's forward and backward pass, N_p phi: a number, or counted"
+        "counted", description="FLOPs of a forward and backward pass, N_p phi: a number, or counted"
     )
 
 

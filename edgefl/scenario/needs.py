@@ -115,7 +115,7 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
-                "a dynamically shared band without resource blocks gives all of itself to a device alone: leave"
+                "without resource blocks, a dynamically shared band goes whole to a device that sends alone: leave"
                 " max_bandwidth_hz out, or set radio.link.rates: cqi or radio.sharing: static",
                 (*place, "max_bandwidth_hz"),
             )

@@ -1,4 +1,4 @@
-"""The sections of a scenario that apply to one federation, its own ones and those that all share."""
+"""The sections of a scenario that apply to one federation: its own, and those that all federations share."""
 
 import math
 from collections.abc import Iterable, Iterator

@@ -202,8 +202,8 @@ class World:
     def federation_of(self) -> np.ndarray:
         """The federation of each device [devices], an index in `scenario.federations`.
 
-        With shares, every device draws a number, and the federations take the devices in ascending order of these
-        numbers, from a random stream of their own.
+        With shares, every device draws a number from a separate random stream, and federations take the devices in
+        ascending order of these numbers.
         """
         settings = [one.settings for one in self.federations.values() if one.settings]
         of = np.zeros(self.count, dtype=np.intp)

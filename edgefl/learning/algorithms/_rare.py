@@ -29,8 +29,8 @@ class RareVerbs:
     one_round: ClassVar[bool] = False
     # whether updates must count as they were sent if rounds overlap: a server that weights updates is refused
     as_sent: ClassVar[bool] = False
-    # whether devices send differences to what they sent before: what coding loses of one is in the next, without a
-    # separate memory
+    # whether devices send differences from what they sent before: the next difference has what coding lost of the
+    # last one, without a separate memory
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()

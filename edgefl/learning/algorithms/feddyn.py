@@ -23,7 +23,7 @@ class FedDyn(FedAvg):
     h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
     reason, and h is the mean again; one that leaves still counts with its last h_k. The shift is sent with the model
     until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that joins
-    needs none.
+    needs no shift.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: if local training moves only a small
     way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to

@@ -1,4 +1,4 @@
-"""The learner that trains with PyTorch: it implements `edgefl.contract.Learner` by algorithms and warm starts."""
+"""The learner that trains with PyTorch: an `edgefl.contract.Learner` with data, algorithm and warm start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial

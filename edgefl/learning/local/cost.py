@@ -57,7 +57,7 @@ class _WithoutNormals(TorchFunctionMode):
 def _without_compiler(counter: FlopCounterMode) -> None:
     """Let a FLOP counter count directly: PyTorch would import its compiler (1.3 s) to hide the counter from it."""
     mode: Any = getattr(counter, "mode", None)
-    if mode is None:  # a PyTorch of another version counts the same, only slower
+    if mode is None:  # other versions of PyTorch count the same, but more slowly
         return
     plain: Any = type("CountingFlops", (type(mode),), {})
     # set afterwards, because PyTorch wraps methods in the body of such a class

@@ -27,10 +27,10 @@ class Classification(Task):
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
                 several = y.ndim > 1
                 instead = (
-                    "several labels that a sample has or has not are learned with learning.task: multi_label, a"
-                    " label at each position of a text with every_token"
+                    "for several labels per sample set learning.task: multi_label, for a label at each position of"
+                    " a text every_token"
                     if several
-                    else "numbers are learned with learning.task: regression"
+                    else "for numbers set learning.task: regression"
                 )
                 raise EdgeflError(
                     f"the {name} targets are {y.dtype} {list(y.shape)}: classes need one label per sample, an"
