@@ -23,7 +23,7 @@ STANDARD_ERRORS = 4.5
 
 
 def codecs(codec: Codec) -> None:
-    """Check shapes, bits and distortion, that devices are encoded independently, and that feedback loses nothing."""
+    """Check a codec's shapes, bits and distortion, that devices are independent, and that feedback loses nothing."""
     names = codec.memory(SIZES)
     must(
         all(size > 0 for size in names.values()), "memory() must return name -> length of vectors, at least 1"

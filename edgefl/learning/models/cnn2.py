@@ -22,8 +22,8 @@ class Cnn2(Model):
     typical_classes: ClassVar = 62
     channels_last_gain: ClassVar = "all"
 
-    dropout_pool: ClassVar[float] = 0.25  # probability after pooling
-    dropout: ClassVar[float] = 0.5  # probability before the last layer
+    dropout_pool: ClassVar[float] = 0.25  # dropout probability after pooling
+    dropout: ClassVar[float] = 0.5  # dropout probability before the last layer
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = image_shape(input_shape, least=6)

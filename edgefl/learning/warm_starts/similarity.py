@@ -44,8 +44,8 @@ class Similarity(WarmStart):
     )
     distance: Literal["two_norm", "cosine", "unit_tensors"] = Field(
         "two_norm",
-        description="between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: |G/|G| - G'/|G'|| averaged over"
-        " the tensors of weights, without biases: 0 to 2 for any model and learning rate",
+        description="distance between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: |G/|G| - G'/|G'||"
+        " averaged over the tensors of weights, without biases: 0 to 2 for any model and learning rate",
     )
     probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: probe rounds per session")
     probe_share: float = Field(
