@@ -87,7 +87,7 @@ def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -
 
 
 def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str:
-    """Return the name of a folder for these targets; '' for the default target."""
+    """Return the name of the folder for reports on given targets; '' for the default target."""
     keys = [one.key for one in targets_of(given)]
     return (
         "" if keys == [DEFAULT] else re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(["target", *keys])).rstrip("-")
@@ -97,7 +97,7 @@ def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str
 def usable(
     targets: Sequence[Target], variants: Sequence[str], reference: str | None, notes: list[str]
 ) -> list[Target]:
-    """Keep the targets that have a peak or need none; add a note on the others.
+    """Keep the targets for which the runs give a peak accuracy if one is needed; add a note on all others.
 
     Raises:
         ValueError: a target names an unknown variant.

@@ -17,7 +17,7 @@ DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 class Ground(NamedTuple):
-    """What does not move on a map.
+    """The parts of a map that do not move: cells, areas and streets.
 
     Attributes:
         layout: sites and cells, see `layout_of`.
@@ -68,7 +68,7 @@ def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
 
 
 def _points(places: Any) -> list[list[float]]:
-    """Return places [n, 2] as a list.
+    """Return positions [n, 2] as a list of [x, y].
 
     Raises:
         ValueError, TypeError: they are something else.
@@ -124,7 +124,7 @@ def _hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
 
 
 def _images_m(rings: int, isd_m: float) -> np.ndarray:
-    """Return the offsets [7, 2] of a layout that repeats on six sides, the first 0."""
+    """Return the offsets [7, 2] of the copies of a layout that repeats on six sides; the first offset is 0."""
     moved = [(0, 0), (rings + 1, rings)]
     for _ in range(5):
         q, r = moved[-1]
