@@ -101,7 +101,7 @@ def _carry_out(
 
 
 def _gather(path: Path, told: Told) -> None:
-    """Print the end of a run for a program: a row for each federation."""
+    """Print a completed run's results for a program: one row per federation."""
     from edgefl.commands import watching
     from edgefl.run_directory.reading import about_of
 

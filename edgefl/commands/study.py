@@ -187,7 +187,7 @@ class _Shown:
     """Shows progress in the terminal: a display of the runs under way, and another one for added runs.
 
     Args:
-        console: shows it.
+        console: where progress is shown.
         quiet: whether a failed run is reported only by the error that ends the study.
     """
 
