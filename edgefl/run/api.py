@@ -32,7 +32,7 @@ def simulate(
         scenario: from `load_scenario`, or what that takes: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it. With
+        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on it. With
             several, a longer run on Linux trains in a process beside the engine's, unless your process has threads.
         snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None for one every 10
             minutes.

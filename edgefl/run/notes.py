@@ -175,7 +175,7 @@ def _beyond_its_file(
 
 
 def _distinct(components: Iterable[Any]) -> list[Any]:
-    """Return the components of all classes of devices, equal ones once."""
+    """Return the components of all classes of devices, each distinct component once."""
     distinct: list[Any] = []
     for component in components:
         if component not in distinct:
@@ -255,10 +255,10 @@ def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
 
 
 def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterator[str]:
-    """Note a tenth of a cell's devices or more without a link, and rounds that waited until timers expired.
+    """Note that a tenth of a cell's devices or more have no link, and that rounds waited until timers expired.
 
     Args:
-        devices: all of them.
+        devices: number of all devices.
         indoors: whether any is indoors.
     """
     rounds, out = counts.rounds.total(), counts.uncovered
@@ -320,7 +320,7 @@ def _seconds(value: float) -> str:
 
 
 def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
-    """Note distances shorter or longer than path loss is defined for."""
+    """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (
             f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "

@@ -120,7 +120,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
-    """Deal the samples of further sessions too, in which other sets of labels first appear."""
+    """Deal samples for the sessions after the first, to find errors in label sets that only these sessions have."""
     # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
@@ -129,7 +129,7 @@ def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
 
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:
-    """Note reports of devices that are sent without noise."""
+    """Note devices' reports that are sent without noise."""
     asks = selector.asks_loss or selector.asks_norm
     names = (
         registry.name_of("selectors", selector) if asks else None,
@@ -173,7 +173,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield what a transfer carries besides one model."""
+    """Yield what a transfer carries besides one model and the costs leave out."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all models but one on the way down"
@@ -185,7 +185,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the passes besides those of local training."""
+    """Yield the passes through the model that devices compute besides local training and the costs leave out."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

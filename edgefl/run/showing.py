@@ -42,7 +42,7 @@ def _in_notebook() -> bool:
 
 
 class Showing:
-    """Show nothing; the base of what shows progress."""
+    """A progress display that shows nothing; the base class of all progress displays."""
 
     _bars: ProgressDisplay | None = None
 
@@ -55,7 +55,7 @@ class Showing:
         return
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
-        """Begin to show these runs, by label; the previous ones are over."""
+        """Begin to show runs, given by label; the runs shown before are over."""
 
     def update(self, label: str, row: "Round | None") -> None:
         """Show that a round has ended; `row` None means that the run is complete."""
@@ -70,7 +70,7 @@ class Showing:
             self._show()
 
     def _show(self, *, at_once: bool = True) -> None:
-        """Show what has changed."""
+        """Update the display with what has changed."""
 
     def note(self, text: str) -> None:
         """Show a note."""

@@ -118,7 +118,7 @@ def carry_out(
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
-    """Yield the learners with a journal of their answers, its notes, and a function that keeps the models at the end.
+    """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
 
     Training of another run is reused; run.json counts its rounds. Federations that train nothing are not recorded:
     their answers follow from the questions.
@@ -217,7 +217,7 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
 
 
 class _Counting:
-    """A recorder that also counts what it writes, for the run and for its federation."""
+    """A recorder that also counts the rows it writes, for the run and for the rows' federation."""
 
     def __init__(self, recorder: Recorder, *counts: Counts) -> None:
         self._recorder, self._counts = recorder, counts

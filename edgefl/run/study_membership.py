@@ -63,7 +63,7 @@ class TrainingReuse:
         Args:
             here: circumstances of the borrowing run.
             training: the borrowing run's training.
-            own: identity of its learners' input.
+            own: identity of the borrowing learners' input.
         """
         if self.lender is None:
             return None

@@ -16,10 +16,10 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
     record.json    what was recorded, at which resolution, by which version
 
-Presence is seen at each sample. One sample per tick of the network, the default, is exact: training on scenario.yaml
-then finds the same devices in the same cells in every round that begins at the same time. Left out: batteries are
-drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its device's mean speed,
-so that fading is drawn differently and transfers take different times.
+Presence is observed once per sample. One sample per tick of the network, the default, is exact: training on
+scenario.yaml then finds the same devices in the same cells in every round that begins at the same time. Left out:
+batteries are drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its
+device's mean speed, so that fading is drawn differently and transfers take different times.
 """
 
 import csv
@@ -193,7 +193,7 @@ class _Seen(Nowhere):
         )
 
     def tables(self) -> dict[str, Columns]:
-        """Return the tables by name."""
+        """Return the recorded tables by name."""
         return {
             "positions": self._positions(),
             "presence": self._presence(),
@@ -275,7 +275,7 @@ class _Seen(Nowhere):
 
 
 def _run_through(env: simpy.Environment, time_s: float) -> None:
-    """Run up to a time, including everything that happens at it."""
+    """Run the network up to a time, including all events at that time."""
     if time_s > env.now:
         env.run(until=time_s)
     while env.peek() <= time_s:
