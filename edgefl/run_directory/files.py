@@ -39,7 +39,7 @@ def draft_of(path: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file atomically: readers never see half of it, and concurrent writers do not collide."""
+    """Write a file atomically: readers never see half a file, and concurrent writers do not collide."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -51,7 +51,7 @@ def replace(path: Path, text: str) -> None:
 
 
 def keep(path: Path, text: str) -> None:
-    """Like `replace`, but also sync to disk, so that the file survives a power failure."""
+    """Write a file atomically, as `replace` does, and sync it to disk, so that it survives a power failure."""
     draft_of(path).write_text(text, encoding="utf-8")
     settle(path)
 

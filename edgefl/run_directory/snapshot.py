@@ -29,10 +29,10 @@ class Snapshotable(Protocol):
     """The content of a snapshot: everything that training has changed, in all cells."""
 
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
-        """Return tensors by name, and facts that JSON can hold."""
+        """Return the training's state: tensors by name, and facts that JSON can hold."""
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Restore a state returned by `state`; the tensors are on the CPU."""
+        """Restore a training's state as `state` returned it; the tensors are on the CPU."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Snapshot:
     facts: dict[str, Any]
 
     def tensors(self) -> dict[str, "Tensor"]:
-        """Load its tensors to the CPU."""
+        """Load the snapshot's tensors to the CPU."""
         from safetensors.torch import load_file
 
         return load_file(self.path)
@@ -201,7 +201,7 @@ class Snapshots:
 
 
 def _about(path: Path) -> dict[str, Any] | None:
-    """Read a snapshot's JSON file; None if it or the snapshot is incomplete."""
+    """Read a snapshot's JSON file; return None if that file or the snapshot is incomplete."""
     try:
         about = unsealed(path.with_suffix(".json").read_bytes())
         return about if about and about.get("sha256") == _sha256(path) else None
