@@ -79,7 +79,7 @@ def plan_reuse(
 def _share_sessions(
     heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
 ) -> None:
-    """Plan one of these runs, which differ only in their warm start, to train the first sessions for the others."""
+    """Let one of several runs that differ only in their warm start train the first sessions for all others."""
     if len(heads) < 2:
         return
     # the others can take two sessions from a run that probes, but not the other way round
@@ -101,7 +101,7 @@ def lent_after(run: Path) -> int:
 
 
 def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepared]]:
-    """Yield groups of runs that may share training, by a quick comparison of seed and learning settings."""
+    """Yield groups of runs that may share training, found by a quick comparison of seed and learning settings."""
     alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
     for path, one in prepared.items():
