@@ -218,7 +218,7 @@ ENERGY = {
 }
 DEVICE = {
     "devices": "devices",
-    "device_j": "energy of one (J)",
+    "device_j": "energy of a device (J)",
     "device_mah": f"its charge at {NOMINAL_V} V (mAh)",
     "phone_day_percent": "share of a phone's day (%)",
     "battery_percent": "share of its own battery (%)",
