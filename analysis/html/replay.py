@@ -20,7 +20,7 @@ from edgefl.analysis.runs.vocabulary import STAGES
 
 
 class Column(NamedTuple):
-    """Values of any shape, NaN for a missing one, and the unit to which the report rounds them."""
+    """A column of values of any shape, NaN where missing, and the unit to which the report rounds values."""
 
     values: np.ndarray
     unit: float = 1.0

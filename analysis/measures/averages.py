@@ -35,7 +35,7 @@ TESTED = {  # quantity tested against the reference -> whether a seed has one nu
 
 
 def spread(name: str, values: pd.Series) -> dict[str, float]:
-    """Average over seeds: name_mean, _std and _ci, half the 95 % interval of the mean.
+    """Average one value per seed: NAME_mean, _std and _ci, half the 95 % interval of the mean.
 
     The spread of one seed, or of something infinite, is unknown (NaN).
     """
@@ -65,7 +65,7 @@ class Costs:
     def table(
         self, quantities: Iterable[str], variants: Sequence[str], endings: Sequence[str] = ENDINGS
     ) -> pd.DataFrame:
-        """Average over seeds: one row per point and variant, with seeds, NAME_mean, _std and _ci."""
+        """Average all quantities over seeds: one row per point and variant, with seeds, NAME_mean, _std and _ci."""
         names, rows = list(quantities), []
         points = self.by_seed.groupby(list(self.at), sort=False) if self.at else [((), self.by_seed)]
         for point, here in points:
@@ -79,7 +79,7 @@ class Costs:
     def wide(
         self, quantities: Mapping[str, str], variants: Sequence[str], endings: Sequence[str] = ENDINGS
     ) -> pd.DataFrame:
-        """Average over seeds: one row per point, which is the index, with columns VARIANT_NAME_mean and so on.
+        """Average quantities over seeds: one row per point, the index, with columns VARIANT_NAME_mean and so on.
 
         Args:
             quantities: quantity -> NAME; empty: the columns are VARIANT_mean and so on.

@@ -27,7 +27,7 @@ TIE = 1e-9
 
 
 def of_run(table: pd.DataFrame, run: Any) -> pd.DataFrame:
-    """Keep the rows of one run, a row of `Runs.info`."""
+    """Keep a table's rows of one run, which is given as a row of `Runs.info`."""
     return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
 
 
@@ -260,7 +260,7 @@ OF_RUN = [*RUN, "cell"]
 
 
 def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Measure each change of sessions.
+    """Measure dip and recovery of accuracy at each change of sessions.
 
     The level before is the last accuracy of the previous session, tested on that session's labels: if the labels
     change, the two tests differ in difficulty, so compare variants, not sessions.

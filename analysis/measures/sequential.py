@@ -91,7 +91,7 @@ def half_width_factor(pairs: int, error: float) -> float:
 
 
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
-    """Return the number of pairs at which to look next: where the interval is narrow enough at this deviation.
+    """Return the number of pairs at which the interval will be narrow enough, if the deviation stays the same.
 
     This is at least one more pair and at most twice the present number, since few pairs say little about the
     deviation.

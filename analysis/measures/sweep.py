@@ -35,7 +35,7 @@ def by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None
 
 
 def table_of(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
-    """Average over seeds: one row per series and value, see `results.Sweep`."""
+    """Average costs over seeds: one row per series and value of the swept key, see `results.Sweep`."""
     names, wanted = _series(points, keys), [*MEASURED, *OF_ROUND, "energy_j", "simulated_s"]
     table = costs.table(wanted, list(dict.fromkeys(costs.by_seed["variant"])))
     places = list(zip(table["setting"], table["variant"], strict=True))

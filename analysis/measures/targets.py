@@ -40,7 +40,7 @@ class Target:
         return f"{percent_of(self.value)} % {'of peak' if self.relative else 'accuracy'}"
 
     def named(self, reference: str | None, single: bool = False) -> str:
-        """Describe the target in full.
+        """Describe the target accuracy in full.
 
         Args:
             reference: the variant whose peak is meant if the target names none.
@@ -56,7 +56,7 @@ class Target:
 
 
 def target_of(given: "str | float | Target") -> Target:
-    """Parse a target.
+    """Parse a target accuracy.
 
     Args:
         given: a number is an accuracy; a text with a percent sign is a share of a peak: `95%`, `95% of average`.
@@ -97,7 +97,7 @@ def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str
 def usable(
     targets: Sequence[Target], variants: Sequence[str], reference: str | None, notes: list[str]
 ) -> list[Target]:
-    """Keep the targets for which the runs give a peak accuracy if one is needed; add a note on all others.
+    """Drop targets relative to a reference that the runs lack; add a note on each dropped target.
 
     Raises:
         ValueError: a target names an unknown variant.

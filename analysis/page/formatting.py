@@ -51,7 +51,7 @@ def ranges(values: Iterable[int]) -> str:
 
 
 def percent_of(share: float) -> str:
-    """Write 0.95 as `95`, 0.975 as `97.5`."""
+    """Write a share as a percentage: 0.95 as `95`, 0.975 as `97.5`."""
     return f"{100 * share:.4g}"
 
 

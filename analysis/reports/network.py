@@ -1,4 +1,4 @@
-"""Report key figures of the moving network: handovers, ping-pong, time of stay, and costs of broken work."""
+"""Report key figures of the moving network: handovers, ping-pong, time of stay, and costs of interrupted work."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -54,7 +54,7 @@ def report_network(
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
-    """Count handovers, their interruptions and the costs of broken work, one row per run.
+    """Count handovers, their interruptions and the costs of interrupted work, one row per run.
 
     Returns:
         variant, seed;

@@ -161,7 +161,7 @@ class Settings(dict[Setting, Runs]):
 def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
 ) -> Kind:
-    """Return the runs given to a report, or read them from folders, or lists of folders, by a function below."""
+    """Return the runs given to a report, or read them with `load` from folders, or lists of folders."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 
@@ -199,7 +199,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
 
 
 def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read runs as `load_runs` does; settings of a grid become variants, named by both."""
+    """Read runs as `load_runs` does; settings of a grid become variants, named by setting and variant."""
     info, root, remarks = find_runs(path, names, partial)
     words = [" ".join(label for _, label in setting) for setting in info["setting"]]
     both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]

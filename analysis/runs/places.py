@@ -115,7 +115,7 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
-    """Return the sites [sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
+    """Return a hexagonal layout's sites [sites, 2]: the centre, then rings, counter-clockwise from the x axis."""
     axial = [(0, 0)]
     for ring in range(1, rings + 1):
         for corner, side in zip(DIRECTIONS, DIRECTIONS[2:] + DIRECTIONS[:2], strict=True):
@@ -138,7 +138,7 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
 
 
 def _streets_of(scenario: dict[str, Any], radius_m: float) -> list[list[list[float]]]:
-    """List the streets of grids and highways, each a line of [x, y]; radius_m: the world's, see `layout_of`."""
+    """List the streets of grids and highways, each a line of [x, y]; `radius_m` is the world's, see `layout_of`."""
     devices = scenario["devices"]
     groups = [devices, *(devices.get("classes") or {}).values()]
     models = [group["mobility"] for group in groups if isinstance(group.get("mobility"), dict)]
