@@ -1,4 +1,4 @@
-"""`edgefl doctor`."""
+"""The command `edgefl doctor`: check whether edgefl can work on this machine."""
 
 import os
 import platform
@@ -70,7 +70,7 @@ def doctor(json: Json = False, quiet: Quiet = False) -> None:
 
 
 def _examine() -> Iterator[_Finding]:
-    """Yield the findings, package by package and folder by folder."""
+    """Yield the findings of `edgefl doctor`, package by package and folder by folder."""
     yield _Finding(
         "edgefl",
         f"{__version__} in {Path(__file__).parents[1]}; Python {platform.python_version()} on"

@@ -91,7 +91,7 @@ class Preview:
         return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
 
     def lines(self, plan: str) -> list[str]:
-        """Return the preview as a few lines; `plan` is the call that estimates the time of training."""
+        """Return the preview as a few lines of text; `plan` is the command that estimates the time of training."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds

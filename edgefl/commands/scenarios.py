@@ -1,4 +1,4 @@
-"""`edgefl scenarios` and `edgefl examples`."""
+"""The commands `edgefl scenarios` and `edgefl examples`: list or copy the shipped files."""
 
 import re
 from pathlib import Path

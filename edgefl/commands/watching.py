@@ -128,7 +128,7 @@ class Watched:
         )
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the time since the last heartbeat; the first one is dated by the wall clock."""
+        """Return the seconds since a run's last heartbeat; the first heartbeat is dated by the wall clock."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -145,7 +145,7 @@ class Watched:
         return self._progress
 
     def _follow(self, score: str) -> None:
-        """Process the rounds written since the last call."""
+        """Read the rounds that the run has written since the last call."""
         for row in self._rows.new(score):
             self._latest = row
             self._rounds += 1
@@ -222,7 +222,7 @@ def _points(axis: Any) -> int:
 
 
 def _study(path: Path) -> dict[str, Any]:
-    """Return the content of a folder's study.yaml; empty without one."""
+    """Return the content of a folder's study.yaml; empty without such a file."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
