@@ -79,7 +79,7 @@ def resume(
     on_note: Callable[[str], None] | None = None,
     progress: bool = True,
 ) -> Results:
-    """Resume an unfinished run, on the kind of device where it began.
+    """Resume an unfinished run, on the kind of PyTorch device on which it began.
 
     Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
 
@@ -122,7 +122,7 @@ def _shown(
     on_round: "Callable[[Round], None] | None",
     on_note: Callable[[str], None] | None,
 ) -> "tuple[Callable[[Round], None], Callable[[str], None]]":
-    """Return functions for rounds and notes that show them, and then call the caller's own."""
+    """Return callbacks that show a run's rounds and notes, and then call the caller's own callbacks."""
     shown.begin({scenario.name: scenario})
 
     def each_round(row: "Round") -> None:

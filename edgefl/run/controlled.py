@@ -17,7 +17,7 @@ from edgefl.scenario.scenario import Scenario
 
 
 class _Stopped(Exception):
-    """Raised in the run's thread when the run is stopped."""
+    """An exception raised in the run's thread when the run is stopped."""
 
 
 class _Handover:

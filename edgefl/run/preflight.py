@@ -29,7 +29,7 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> list[str]:
-    """Check what depends on the drop, before any data are read.
+    """Check what depends on the random placement of the devices, before any data are read.
 
     Args:
         reports: whether a learner replaces the workload, and may report losses.
@@ -47,7 +47,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
 
 
 def _of_masts(world: World) -> Iterator[str]:
-    """Note what became of the rows of a file of sites."""
+    """Note how many rows of a file of sites became sites, and which rows were left out."""
     scenario, source = world.scenario, world.scenario.source
     sites = (given_keys(source.data.get("layout")) or {}).get("sites")
     if isinstance(sites, Mapping):
@@ -160,7 +160,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
-    """Note what this algorithm sends and computes that the costs leave out."""
+    """Note what the scenario's algorithm sends and computes that the costs leave out."""
     name = registry.name_of("algorithms", learning.algorithm)
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []
@@ -173,7 +173,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield what a transfer carries besides one model and the costs leave out."""
+    """Yield the parts of a transfer that the costs leave out: everything besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all models but one on the way down"
@@ -185,7 +185,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the passes through the model that devices compute besides local training and the costs leave out."""
+    """Yield the computation that the costs leave out: passes through models besides local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

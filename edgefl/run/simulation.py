@@ -50,7 +50,7 @@ def carry_out(
     resumes: bool = False,
     sharing: TrainingReuse = ALONE,
 ) -> Results:
-    """Run what has been prepared; a plan can be carried out once.
+    """Carry out a prepared run; a plan can be carried out once.
 
     Args:
         out, on_round, on_note: as in `edgefl.simulate`.
@@ -187,7 +187,7 @@ def _journaled(
 
 
 def _write_ledger(simulation: Simulation) -> None:
-    """Write what each device spent, with columns for classes, circuits and lost links if there are any."""
+    """Write ledger.csv: each device's joules, with columns for classes, circuits and lost links if there are any."""
     power, names = simulation.network.power, simulation.fleet.class_names()
     ledger = simulation.ledger
     columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges())

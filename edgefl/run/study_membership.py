@@ -58,7 +58,7 @@ class TrainingReuse:
         return lambda session: session - 1 in after
 
     def loan(self, here: Mapping[str, str], training: Snapshotable, own: LearningIdentity) -> Loan | None:
-        """Return the training to reuse from the lender, or None.
+        """Return the training that a run reuses from its lender, or None.
 
         Args:
             here: circumstances of the borrowing run.

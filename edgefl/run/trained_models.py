@@ -117,7 +117,7 @@ def load_model(
 
 
 def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Tensor]":
-    """Return the parameters of a device's model, or of the cell's served model with a number."""
+    """Return the parameters of a device's own model, or of one of several models that the cell serves."""
     from edgefl.learning.federation import kept_models
 
     rows = _rows(path, kept_models.PERSONAL) if device is not None else {}

@@ -57,7 +57,7 @@ MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 
 @dataclass(frozen=True)
 class Recording:
-    """How to record a world.
+    """Settings for recording a world.
 
     Args:
         every_s: seconds between samples of all devices; None for a tick of the network, which is exact.
@@ -172,7 +172,7 @@ class _Seen(Nowhere):
 
     # the recorder's interface
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Store events."""
+        """Store rows of events."""
         for row in rows:
             columns: dict[str, Any] = {name: [value] for name, value in vars(row).items()}
             self.write_columns(type(row), **columns)
@@ -180,7 +180,7 @@ class _Seen(Nowhere):
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Store events; without servers and recorded positions there are no other rows."""
+        """Store events given by column; without servers and recorded positions there are no other rows."""
         if row_type is not Event:
             return
         columns = vars(Event(**columns))
@@ -214,7 +214,7 @@ class _Seen(Nowhere):
         return {"t": times_s[order], "id": device[order], "x": places[order, 0], "y": places[order, 1]}
 
     def _spells(self, cells: np.ndarray) -> list[tuple[int, float, float]]:
-        """Return cell, start and end of a device's stays, up to the end of the recording."""
+        """Return cell, start and end of each stay of a device in a cell, up to the end of the recording."""
         ends = np.flatnonzero(np.diff(cells)) + 1
         edges = [0, *ends.tolist(), len(cells)]
         spells = []
