@@ -11,7 +11,7 @@ from edgefl.errors import EdgeflError
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError, such as a full disk, into an error about this path."""
+    """Turn an OSError on writing, such as on a full disk, into an error that names the path."""
     try:
         yield
     except OSError as error:
@@ -23,7 +23,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn an OSError on reading into an error about this path."""
+    """Turn an OSError on reading into an error that names the path."""
     try:
         yield
     except OSError as error:

@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run at which a question is asked; cell: its number, or its server's label if it has several."""
+    """The point in a run at which a question is asked; `cell` is its number, or the label of one of its servers."""
 
     cell: int | str
     session: int = 0
@@ -50,7 +50,7 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """Base of a server's learners that answer questions.
+    """A base class for a server's learners that answer recorded calls as questions.
 
     Args:
         cell: as in `Place`.

@@ -37,7 +37,7 @@ class Snapshotable(Protocol):
 
 @dataclass(frozen=True)
 class TrainingParts:
-    """Several parts of training as one; their names must not contain a slash."""
+    """Several parts of training saved as one; the parts' names must not contain a slash."""
 
     parts: Mapping[str, Snapshotable]
 
@@ -51,7 +51,7 @@ class TrainingParts:
         return tensors, facts
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Restore each part's own state."""
+        """Restore the state of each part of the training."""
         for name, part in self.parts.items():
             own = {
                 key.removeprefix(f"{name}/"): tensors[key] for key in tensors if key.startswith(f"{name}/")
@@ -61,7 +61,7 @@ class TrainingParts:
 
 @dataclass(frozen=True)
 class Every:
-    """How often to take a snapshot; results do not depend on it.
+    """How often to take a snapshot; results do not depend on this interval.
 
     Args:
         rounds: aggregations in all cells between two snapshots; None to go by time.
@@ -121,7 +121,7 @@ class Snapshots:
         return time.monotonic() - self._last >= wait_s
 
     def take(self, training: Snapshotable, entries: int, digest: str) -> None:
-        """Write a training's state as it is after this number of journal entries.
+        """Write a snapshot of the training's state after a given number of journal entries.
 
         Raises:
             EdgeflError: the snapshot cannot be written; its files are removed.
@@ -184,7 +184,7 @@ class Snapshots:
         ]
 
     def remove(self, *, after: int = -1) -> None:
-        """Delete the snapshots after this number of journal entries, by default all."""
+        """Delete the snapshots taken after a given number of journal entries, by default all snapshots."""
         for path in self._all():
             if not path.stem.isdigit() or int(path.stem) > after:
                 _remove(path)
@@ -221,7 +221,7 @@ def _sha256(path: Path) -> str:
 
 
 def _plain(tensors: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
-    """Return the tensors contiguous, on the CPU, each with its own memory."""
+    """Return the tensors as contiguous tensors on the CPU, each with its own memory."""
     plain: dict[str, Tensor] = {}
     taken = set()
     for name, tensor in tensors.items():

@@ -61,7 +61,7 @@ class RunStatus:
             return cls(path, {**left, "status": "running", "resumed": (left.get("resumed") or 0) + 1})
 
     def beat(self) -> None:
-        """Write a heartbeat, at most once in HEARTBEAT_S.
+        """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
             EdgeflError: the folder is gone; `tell` and `end` raise this too.
@@ -83,7 +83,7 @@ class RunStatus:
             self._write()
 
     def end(self, status: str, **about: Any) -> None:
-        """Write the final status; `wall_s` is summed over all processes of the run."""
+        """Write the run's final status; `wall_s` is summed over all processes of the run."""
         self._require_own()
         self._about.pop("process", None)
         wall_s = about.pop("wall_s", time.monotonic() - self._began)

@@ -257,7 +257,7 @@ _SMALL, _MOST = 100, 500
 
 
 class _Gathered:
-    """Small blocks of one table, such as a moment's handovers: a call per block would take longer than its rows."""
+    """Small blocks of a table's rows, such as a moment's handovers, gathered since a write per block is slow."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []
