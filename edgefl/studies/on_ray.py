@@ -214,7 +214,7 @@ class _Cluster:
 
 
 class _Mailbox:
-    """Stores the reports of runs until they are fetched."""
+    """A mailbox that stores the reports of runs until the starting process fetches them."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[int, Any]] = []
@@ -255,7 +255,7 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
 
 
 class _Reports:
-    """Sends the reports of a run in batches: a run may have thousands of rounds a second."""
+    """A sender of a run's reports in batches, since a run may have thousands of rounds a second."""
 
     def __init__(self, mailbox: Any, number: int) -> None:
         self._mailbox, self._number = mailbox, number

@@ -60,7 +60,7 @@ class StudyPlan:
     base: Source | None = None
 
     def prepared(self, load: Loaded) -> dict[Path, Prepared]:
-        """Return each run's scenario with what follows from it, by the run's path."""
+        """Return each run's scenario prepared for building, with access to the data, by the run's path."""
         return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
@@ -107,7 +107,7 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 
 
 def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:
-    """Return the scenario of a variant in a setting, with the base's seed.
+    """Return the scenario of a variant in a setting, with the base scenario's seed.
 
     Args:
         source: of the study. unchanged: the base scenario's.

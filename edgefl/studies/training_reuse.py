@@ -32,7 +32,7 @@ class ReusePlan:
     family: list[Path] = field(default_factory=list)
 
     def in_directory(self, directory: Path) -> TrainingReuse:
-        """Return the plan with the run's paths in the study's directory."""
+        """Return the reuse plan with paths that include the study's directory."""
         if self.lender is None:
             return TrainingReuse(lends=self.lends)
         return TrainingReuse(directory / self.lender, self.lender.as_posix(), self.lends)
