@@ -25,7 +25,7 @@ class RunRecord:
     Attributes:
         name: setting, variant and seed.
         key: unique among all runs, including runs of other settings at the same path.
-        group: setting and variant: its seeds belong together.
+        group: setting and variant, which all seeds of a group share.
         settings: dotted key of the scenario -> value.
         about: study, variant, seed, setting and versions, as text.
         rounds: per round in order: simulated seconds at its end, and name -> finite value.

@@ -70,7 +70,7 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pi
 
     Args:
         lengths: length of each session on the axis.
-        pilots: mark the pilot sessions.
+        pilots: whether to mark the pilot sessions.
     """
     ends = lengths.cumsum()
     starts = ends - lengths

@@ -29,7 +29,7 @@ class MovingRun:
         classes: class -> [devices] membership.
         handovers: time_s, and the device's index in places_m.
         curve: start_s and value of the cell's training rounds: accuracy in percent or, in a run without training,
-            joules spent so far; curve_name is its name.
+            joules spent so far; curve_name is the name of this value.
         sessions: start_s of each of the cell's sessions, and a description of its devices.
         clock: the run's clock.
     """

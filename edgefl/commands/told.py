@@ -16,7 +16,7 @@ class Told:
     """The answers, notes and numbers of a command, printed for people at once, or for a program at the end.
 
     Args:
-        command: its name. json, quiet: the options with these names.
+        command: the command's name. json, quiet: the options with these names.
 
     Attributes:
         plain: whether the output is for people.

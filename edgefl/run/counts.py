@@ -1,4 +1,4 @@
-"""Totals and extremes of a run's rows, as they are written; absurdly long rounds, huge losses and NaN are noted."""
+"""Totals and extremes of a run's rows as they are written; absurdly long rounds, huge losses and NaN give notes."""
 
 import math
 from collections import Counter

@@ -23,7 +23,7 @@ class StudyMembership:
     """The study that a run belongs to.
 
     reference: the proposed variant, if any. setting: grid axis -> label. variants: all variants of the study, in the
-    order of its file. run.json has all of it.
+    order of its file. run.json records all of these.
     """
 
     study: str
@@ -38,8 +38,8 @@ class TrainingReuse:
     """The training that a run shares with others of its study.
 
     lender: run directory whose answers are reused as long as this run's learners would get the same input; None to
-    train everything. name: its name in run.json. lends: when to write a snapshot for other runs: after the pilot
-    sessions, also after the two sessions that follow, or before every session.
+    train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after the
+    pilot sessions, also after the two sessions that follow, or before every session.
     """
 
     lender: Path | None = None

@@ -24,7 +24,7 @@ UNKNOWN_END_S = 3600.0  # looked at in a run whose end is unknown
 def in_cells(world: World, network: Network) -> Iterator[str]:
     """Look for a device in the cells if there is none at time 0, up to the run's end or its longest wait.
 
-    A device may still come between two of these times, or later. Left out: switches and batteries.
+    A device may still come between two of the checked times, or later. Left out: switches and batteries.
 
     Yields:
         A note if no device is seen in a cell, with the devices' places and the remedy.

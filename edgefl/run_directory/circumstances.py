@@ -44,7 +44,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bo
     """Return what differs between a run's recorded circumstances and the present ones, as texts.
 
     Args:
-        scenario: whether the scenario counts.
+        scenario: whether a changed scenario counts as a difference.
     """
     return [
         _difference(name, here, str(then.get(name)))

@@ -136,9 +136,9 @@ def loan(
     """Return the training that a run may reuse from another run, or None if that run's circumstances differ.
 
     Args:
-        lender: its run directory; it may still be running.
+        lender: run directory of the other run, which may still be running.
         circumstances: the borrower's, from `journal.circumstances`.
-        sessions: last session in which the two can be the same; None for all.
+        sessions: last session in which both runs can train alike; None for all sessions.
         opened: as in `_without_probes`, for a borrower that does not probe; None if it probes like the lender.
     """
     path = lender / FILE

@@ -50,7 +50,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing one must be empty.
 
     Args:
-        claim: a file in it, created empty: if two processes want the same directory, the second fails.
+        claim: a file in the directory, created empty, so that a second process that wants the directory fails.
 
     Raises:
         EdgeflError: the directory is not empty, or cannot be written.

@@ -110,7 +110,7 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
     """Return the scenario of a variant in a setting, with the base scenario's seed.
 
     Args:
-        source: of the study. unchanged: the base scenario's.
+        source: file of the study. unchanged: file of the base scenario.
 
     Raises:
         EdgeflError: names the variant and the setting first.

@@ -21,7 +21,7 @@ class ReusePlan:
 
     lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
     otherwise it trains up to the end of session `until`, and has left `snapshots` snapshots by then. lends: when
-    this run leaves snapshots. family: the runs that take from each other.
+    this run leaves snapshots. family: the runs that take training from one another.
     """
 
     lender: Path | None = None
