@@ -22,7 +22,7 @@ SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # 
 SHADES = "Blues"
 MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
 MOST_LABELS = 20  # labels with names
-FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the ways of MANY devices, and of a few
+FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the tracks of MANY devices, and of a few
 
 
 def draw(preview: Preview, path: Path, dpi: int = 120) -> None:

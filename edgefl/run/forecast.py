@@ -23,7 +23,7 @@ from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
-PYTORCH_BYTES = 180e6  # of its code, if it is only loaded when the run begins; measured
+PYTORCH_BYTES = 180e6  # memory of PyTorch's code, if loaded only when the run begins; measured
 
 
 class Range(NamedTuple):

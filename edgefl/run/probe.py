@@ -82,7 +82,7 @@ def probe(
             carry_out(plan, run, on_round=note)
         energy_j = _round_energy_j(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
-    first = min(servers, len(rows) - 1)  # these began with the run
+    first = min(servers, len(rows) - 1)  # rounds that began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),

@@ -13,12 +13,12 @@ from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.trace import Trace
 from edgefl.scenario.world import World
 
-MOST_PLACES = 2_000_000  # devices x times looked at
+MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
-DAY_S = 86_400.0  # longest time of a model's movement that is looked at; a file is looked at to the end
-# times at which all devices are looked at; as many times more for devices that are never in range
+DAY_S = 86_400.0  # a mobility model is checked for at most this long, a file to its end
+# number of times at which all devices are checked; the factor for devices that were never in range
 LOOKS, CLOSER_LOOKS = 200, 20
-UNKNOWN_END_S = 3600.0  # looked at in a run whose end is unknown
+UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
