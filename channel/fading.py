@@ -136,8 +136,8 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots drawn at once, a part of the definition of the process: another block gives other fading from
-                the same key. A short block suits a link that is read a few hundred slots at a time.
+            block: slots drawn at once, a part of the definition of the process: another block size gives other fading
+                from the same key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block out of range.

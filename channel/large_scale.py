@@ -142,7 +142,7 @@ class LargeScale:
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"
         self._los_layer: int | None = None
-        self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
+        self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # the wavelength
         if line_of_sight in ("probabilistic", "soft"):
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
             self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law, los_common)
@@ -151,7 +151,7 @@ class LargeScale:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields, once they have been read."""
+        """Memory of the fields after their first read, bytes."""
         return self.fields.memory_bytes
 
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:

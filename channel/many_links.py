@@ -1,4 +1,4 @@
-"""Fading of many links, drawn and read together, since single calls cost more than the numbers they draw."""
+"""Fading of many links, drawn and read together, since a call per link costs more than its numbers."""
 
 from collections.abc import Sequence
 

@@ -32,13 +32,13 @@ def wanted_power(
 
     With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
     its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other
-    cells. Without power control all send with Pmax: near devices radiate 10 to 20 dB more than their highest rate
-    needs.
+    cells. Without power control all devices send with Pmax: near devices radiate 10 to 20 dB more than their highest
+    rate needs.
 
     Args:
         path_loss_db: [devices] with shadowing and walls.
         blocks: [devices] M, resource blocks of the transmission.
-        max_power_w: [devices] Pmax, or one for all.
+        max_power_w: [devices] Pmax, or one value for all.
         p0_dbm: target received power per 180 kHz at a path loss of 0 dB.
         alpha: share of the path loss in dB that is compensated, 0 to 1.
         slot_s: 1 ms over 2^mu; its blocks are 2^mu times 180 kHz wide.

@@ -53,7 +53,7 @@ def rate_moments(
 
         a_m = -(1/m) integral g e^-g L^(1)_(m-1)(g) df,   g = (2^f - 1) / snr,
 
-    and with m - 1 more, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
+    and after m - 1 more such integrations, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
     Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), its polynomials are Laguerre's L^(L-1)_m,
     with rho^(2m) as before (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
@@ -70,8 +70,8 @@ def rate_moments(
     s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
-        snr: [devices] linear, > 0, or one for all.
-        correlation: [devices] rho between slots, |rho| < 1, or one for all.
+        snr: [devices] linear, > 0, or one value for all.
+        correlation: [devices] rho between slots, |rho| < 1, or one value for all.
         carrier: only its weights w, its cap or steps, and its taps L matter.
 
     Returns:

@@ -50,7 +50,8 @@ _BLOCKS = {
     }
     | {100: 135},
 }
-# Higher steps to try on fewer blocks, beyond the step that is reached on all: with one layer, and with several
+# Number of steps to try on fewer blocks, beyond the step that is reached on all blocks: with one layer, and with
+# several
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of its spectrum that blocks occupy in a band without a row in the table
 
@@ -94,7 +95,7 @@ def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
     """Return [n, s] the largest number of blocks on which each flow carries something in a slot, 0 to `blocks`.
 
     Args:
-        steps: table of rates; with Shannon's, all blocks are usable.
+        steps: table of rates; with Shannon's rates, all blocks are usable.
     """
     if steps is None:
         return np.full(link.most.shape, blocks, dtype=np.int64)
@@ -163,13 +164,13 @@ def _limited(
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
-    """Divide each slot's blocks equally among flows that can use them; blocks that one cannot use go to the others.
+    """Divide each slot's blocks equally among flows that can use them; what one flow cannot use goes to other flows.
 
-    Blocks that the division leaves over go one each to the flows in turn, from slot to slot.
+    The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
 
     Args:
         most: [n, s] blocks that each flow can use.
-        blocks: number to divide in each slot, one for all or [s].
+        blocks: number to divide in each slot: one number for all slots, or [s].
         turn: [s] number of each slot among those that serve this direction.
 
     Returns:
@@ -183,7 +184,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     more = most > level
     if more.all():
         return level + ((np.arange(flows)[:, None] - turn * total) % flows < total - level * flows)
-    while not more.all():  # blocks that flows at their maximum leave raise the level of the others
+    while not more.all():  # blocks left by flows at their maximum raise the level of the other flows
         others = np.add.reduce(more, axis=0)
         full = np.add.reduce(np.where(more, 0, most), axis=0)
         level = np.where(others > 0, (total - full) // np.maximum(others, 1), level)

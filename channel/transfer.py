@@ -4,7 +4,7 @@ A transfer of Z bits that begins in slot n0 ends in the first slot in which the 
 from the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`) slot n carries w_n of a full slot;
 without them the transfer uses every slot of its own interval (the journal paper's TDD).
 Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly, `auto` uses
-renewal where it is as good.
+renewal where that is as accurate.
 """
 
 from collections.abc import Iterator
