@@ -238,7 +238,7 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
     shares = [one.share for one in classes.values()]
     rest_share = max(0.0, 1.0 - math.fsum(share or 0.0 for share in shares))
     upto = np.cumsum([rest_share if share is None else share for share in shares])
-    # a running sum of 0.7 + 0.1 + 0.1 is slightly below 0.9, which must not cost a device
+    # a running sum of 0.7 + 0.1 + 0.1 is slightly below 0.9, which must not cost the class a device
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
     ends[-1] = devices
     return np.diff(ends, prepend=0)

@@ -56,7 +56,7 @@ class Indoors:
     Args:
         share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of their walls.
         depth_m: depth of buildings.
-        coats: decides which buildings have coated glass instead; None if no building has.
+        coats: decides which buildings have coated glass instead; None if no building has coated glass.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class IndoorsByTrip:
     its state. The loss is the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
-    N(9 dB, (5 dB)^2)). Left out: that a device is outdoors while it walks to a place.
+    N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
         buildings: buildings of the devices; used with trip numbers instead of square numbers.
@@ -190,7 +190,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains that it wraps."""
+    """Gains minus the loss of obstacles; the wrapped gains count `clamped` and `beyond`."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains

@@ -44,7 +44,7 @@ class Fleet:
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
         these numbers. The classes do not depend on other draws; splitting a class leaves the members of all other
-        classes unchanged; and if devices are added, most keep their class.
+        classes unchanged; and if devices are added, most devices keep their class.
         """
         classes = settings.classes
         if classes is None:

@@ -51,7 +51,7 @@ class CloudStage(Stage, Protocol):
     def submit(self) -> int:
         """Send the cell's model to the cloud; return its weight: samples of devices aggregated since the last call.
 
-        A model of weight 0 does not count.
+        The cloud ignores a model of weight 0.
         """
 
     def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
@@ -59,7 +59,8 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: sorted; at least one.
-            aggregated: whether the round just over made a model; if so, that model and the mean count as one version.
+            aggregated: whether the round that has just ended made a model; if so, that model and the mean count as
+                one version.
         """
 
 
@@ -68,7 +69,7 @@ class Exchange:
     """A cell's exchange with the cloud after a round; empty for most rounds.
 
     version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
-    cell's model until the cloud's was made. took_s, bits, energy_j: both ways together.
+    cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both directions.
     """
 
     version: int | None = None
@@ -113,11 +114,11 @@ class Cloud:
     def exchange(
         self, cell: int, stage: CloudStage, bits: int, aggregated: bool
     ) -> Generator[simpy.Event, None, Exchange]:
-        """Send a cell's model, and receive the cloud's if one is made; return the exchange.
+        """Send a cell's model, and receive the cloud's model if one is made; return the exchange.
 
         Args:
             bits: size of a model.
-            aggregated: whether the round just over made the cell's model.
+            aggregated: whether the round that has just ended made the cell's model.
         """
         settings, env = self.settings, self._env
         one_way_s = settings.backhaul_latency_s + bits / settings.backhaul_bps

@@ -58,7 +58,7 @@ class Stopped(NamedTuple):
 
 
 class Ending:
-    """A session policy, applied to the current session of a cell, and the scores that end the whole run there.
+    """A session policy, applied to the current session of a cell, and the scores that end the whole run in that cell.
 
     Attributes:
         seen: devices at the start of each session so far.

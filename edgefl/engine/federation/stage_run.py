@@ -31,7 +31,7 @@ LOST_PER_PLACE = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """Devices of a tier, or all without tiers: state, devices present, and waiting updates."""
+    """Devices of a tier, or all devices if there are no tiers: state, devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -41,7 +41,7 @@ class _Group:
 class StageRun:
     """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other with any server.
+    A stage with a fixed number of rounds runs them one after the other, whatever the server.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -56,7 +56,7 @@ class StageRun:
         self._uncounted = list[Part]()
 
     def run(self) -> Generator[simpy.Event, None, str]:
-        """Run the stage; return why the session ends with it, or '' if it goes on."""
+        """Run the stage; return why the session ends with this stage, or '' if the session goes on."""
         while self._done != self._facts.rounds:
             if self._work.is_over:
                 turn = self._server.turn(self._until_s, links=not self._overlaps)
@@ -159,7 +159,7 @@ class StageRun:
                 work.end(dispatch, parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
-        """Select the devices to dispatch: by the selector, or in a phase without evaluation by sampling."""
+        """Select the devices to dispatch: by the selector, or by sampling in a phase without evaluation."""
         server, facts, sampled = self._server, self._facts, self._session.sampled
         key = (self._session.number, facts.phase, number)
         if facts.evaluates:
@@ -229,7 +229,7 @@ class StageRun:
         return ended
 
     def _reason_to_end(self) -> str | None:
-        """Return why the session ends with the model just made, or None if it goes on."""
+        """Return why the session ends with the model just made, or None if the session goes on."""
         if self._facts.rounds is not None:
             return None
         reason = self._server.ending.reason_to_end(self._session, self._done)
