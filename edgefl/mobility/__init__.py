@@ -57,7 +57,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
 
-    A movement that knows this time has a method of this name, as `Legs` does.
+    A movement that knows this time has a method `still_until_s`, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -73,7 +73,7 @@ class Mobility(Component):
     ones.
     """
 
-    # whether device numbers come from a file or road; a class then takes the first numbers
+    # whether device numbers come from a file or road; a class then takes the first of these numbers
     own_numbers: ClassVar[bool] = False
     # whether a file gives the number of devices and their types; the class then has `start_all`
     recorded: ClassVar[bool] = False
@@ -100,7 +100,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`, which include all that the model names."""
+        """Return the model in a world with these areas, `self.places`, among them all areas that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed
