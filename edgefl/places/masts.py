@@ -88,8 +88,8 @@ class SitesFile(Strict):
 class _Masts:
     """Masts of a file.
 
-    sites_m: [x, y] of each. azimuth_deg: bearings of each one's sectors, counter-clockwise from x; None without a
-    column of azimuths. note: what became of the rows.
+    sites_m: [x, y] of each mast. azimuth_deg: bearings of each mast's sectors, counter-clockwise from x; None without
+    a column of azimuths. note: what became of the rows.
     """
 
     sites_m: list[list[float]]
@@ -174,7 +174,7 @@ def _of_geojson(path: Path) -> Iterator[Row]:
 
 
 class _Rows:
-    """The rows of a file as they are read; each row is a cell, and cells are grouped by mast."""
+    """The rows of a file while they are read; each row is a cell, and cells are grouped by mast."""
 
     def __init__(self, file: SitesFile, path: Path) -> None:
         self._file, self._path = file, path
