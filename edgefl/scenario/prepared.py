@@ -75,9 +75,9 @@ class LearningIdentity:
     """The hashes of everything that determines the answers of learners, besides the questions asked of them.
 
     whole: hash of all settings. pilot: hash without the warm start, which only acts after the pilot sessions.
-    pilot_sessions: their number. plain: name of a warm start that trains two further sessions exactly as `previous`
-    does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's state after
-    these two sessions.
+    pilot_sessions: number of pilot sessions. plain: name of a warm start that trains two further sessions exactly as
+    `previous` does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's
+    state after these two sessions.
     """
 
     whole: str
@@ -167,7 +167,7 @@ class Prepared:
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
-        if self._learner is not None:  # a run without the external learner is another run
+        if self._learner is not None:  # a run without the external learner is a different run
             data["learner"] = own_code.name_of(self._learner)
         # the path of a file whose content is hashed does not count; any other path counts by its text
         hashed = {key for key in keys if key in data or DATASET in key}

@@ -164,7 +164,7 @@ def _sets_shares(data: Mapping[str, Any]) -> bool:
     kind: Any = type(selector)
     if isinstance(name, str):
         if name not in registry.names("selectors"):
-            return False  # unknown, or code that may not run yet
+            return False  # unknown, or code that is not yet allowed to run
         kind = registry.get("selectors", name)
     return bool(getattr(kind, "sets", frozenset()) & {"shares", "power"})
 
