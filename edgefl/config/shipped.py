@@ -26,7 +26,7 @@ def find(wanted: Path, kind: Kind) -> Path:
             file here.
 
     Raises:
-        EdgeflError: the name is neither a file nor known.
+        EdgeflError: there is neither a file nor a shipped file of this name.
     """
     if wanted.exists():
         return wanted
