@@ -110,7 +110,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, given the cells of all, and which have a link, or None if all do."""
+        """Return a cell's running devices, by all devices' `cells`; and whether each has a link, None if all do."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -290,7 +290,10 @@ class Network:
         """Move devices [n] to other cells [n] or none; with policy `finish`, devices in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
-            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for the remaining devices
+            devices, targets = (
+                devices[~caught],
+                targets[~caught],
+            )  # `part_ended` decides for the remaining devices
         else:
             for device in devices[caught].tolist():
                 self._parts.cut_off(device, Cause.LEFT)
