@@ -40,7 +40,7 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue the transfer from a slot boundary at a mean SNR; return its last slot if by `until`, else None.
+        """Continue the transfer at a mean SNR; return the slot in which it ends, or None if that is after `until`.
 
         Args:
             slot: no earlier than in the last call; earlier slots carried what the previous SNR allowed.

@@ -290,10 +290,7 @@ class Network:
         """Move devices [n] to other cells [n] or none; with policy `finish`, devices in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
-            devices, targets = (
-                devices[~caught],
-                targets[~caught],
-            )  # `part_ended` decides for the remaining devices
+            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for other devices
         else:
             for device in devices[caught].tolist():
                 self._parts.cut_off(device, Cause.LEFT)

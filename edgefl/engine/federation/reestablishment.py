@@ -55,9 +55,7 @@ class Search:
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False
-        hopeless: bytes | None = (
-            None  # at this place no cell carries anything, even for a device that sends alone
-        )
+        hopeless: bytes | None = None  # a place where no cell carries anything, even for a lone sender
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment
