@@ -50,8 +50,7 @@ _BLOCKS = {
     }
     | {100: 135},
 }
-# Number of steps to try on fewer blocks, beyond the step that is reached on all blocks: with one layer, and with
-# several
+# Number of higher steps to try on fewer blocks than all, beyond the step reached on all: with one layer, with several
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of its spectrum that blocks occupy in a band without a row in the table
 

@@ -13,8 +13,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
 
     Args:
         size: number of devices.
-        std_db: [size] standard deviation >= 0, or one value for all; path-loss models give the value of their
-            environment.
+        std_db: [size] standard deviation >= 0, or one value for all; path-loss models give their environment's.
 
     Returns:
         [size] xi in dB.

@@ -54,8 +54,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user named the component, so that its code is allowed to run; a scenario may come from a
-            stranger.
+        trusted: whether the user named the component and so allows its code to run; a stranger's scenario does not.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.

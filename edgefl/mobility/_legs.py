@@ -32,8 +32,7 @@ class Legs(ABC):
     Legs are made when time reaches them, always for all devices together, and one ahead for each device: many legs
     cost little more than one. A leg is a function of the device, its random numbers and the state at the end of the
     leg before it, but never of the times of earlier calls. For a time before a device's current leg, the device's
-    walk is computed again from time 0: correct, but slow for long paths. Simulations only ask for later and later
-    times.
+    walk is computed again from time 0: correct, but slow for long paths. Simulations only move forward in time.
 
     Inside the models coordinates come first, [2, devices], which is twice as fast as [devices, 2].
 

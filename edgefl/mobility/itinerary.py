@@ -88,8 +88,7 @@ class Itinerary(Walkers):
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of
-    route and time by traffic, one-way streets, lanes and lights, people who go together, speeds that differ by
-    street.
+    route and time by traffic, one-way streets, lanes and lights, people who go together, streets' speeds.
     """
 
     speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")

@@ -179,8 +179,7 @@ def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, Any]) -> list[int]:
     """Return the numbers of a file's features with given properties, or with a given name.
 
-    A name is the value of `id` or of the property `name`; if no feature has the name there, the value of any property
-    counts.
+    A name is the value of `id` or of the property `name`; if no feature has the name there, any property counts.
 
     Raises:
         EdgeflError: no feature matches, or several do; names the properties.

@@ -93,7 +93,7 @@ class StreetMap:
 
         A route goes straight to the nearest point of any street, along streets, and straight to the other place from
         the street point nearest to that place. There is one search from each corner at which routes begin (Dijkstra,
-        1959), with one search in memory at a time. The choice between several shortest routes depends only on the two
+        1959), with one search in memory at a time. The choice between equally short routes depends only on the
         places.
         """
         start, end = self._enter(from_m), self._enter(to_m)

@@ -41,8 +41,7 @@ class DevicePositions:
         positions.
         """
         now_s = self._env.now
-        # a clock that adds up waits may reach the same time with two different roundings, but devices are measured
-        # only once then
+        # a clock that adds up waits may reach one time with different roundings, but measures devices only once then
         since_s = now_s - self._places_s
         if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
             self._places_m = self._movement.positions_m(now_s).copy()  # the model may reuse this array

@@ -106,8 +106,7 @@ class Battery:
         `-gain` in each.
 
         Returns:
-            Level, energy that was not taken in, and the time at which the level is 0 (inf if the level stays above 0
-            until then).
+            Level, energy that was not taken in, and the time at which the level reaches 0 (inf if later).
         """
         level_j, lost_j = self._level_j, 0.0
         slot, into_s = on.place(self._since_s)

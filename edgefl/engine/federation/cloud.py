@@ -59,8 +59,8 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: sorted; at least one.
-            aggregated: whether the round that has just ended made a model; if so, that model and the mean count as
-                one version.
+            aggregated: whether the round just ended made a model; if so, that model and the mean count as one
+                version.
         """
 
 

@@ -13,8 +13,7 @@ from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # more than twice around the Earth
 # usual intervals between samples beyond which a gap is an absence. Listed: a time step lists all devices that are
-# present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: none is
-# lost
+# present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: no losses
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
@@ -24,8 +23,8 @@ class Wanted:
 
     keep: number of ids, from the first on, whose samples are kept; None: all ids. degrees: whether x and y are
     longitude and latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds:
-    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether bad rows
-    are skipped.
+    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether to skip
+    bad rows.
     """
 
     keep: int | None = None

@@ -49,8 +49,7 @@ class Steps:
         """Return the time at which a transfer that starts at from_s has moved a number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
-        # this row's rate is above 0: after a rate of 0 the bits moved are the same at the next row, and the search
-        # finds it
+        # this row's rate is above 0: after a rate of 0 the next row has the same bits, and the search finds that row
         missing = reached - self.moved[direction][row]
         return float(self.times_s[row] + missing / self.bit_s[direction][row])
 
