@@ -66,11 +66,11 @@ class BlockRules(BandRules):
     """Divide a band's resource blocks among flows, and compute their rates.
 
     In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
-    gets none, and one whose power suffices for few blocks leaves the rest to the others. Schedulers with equal shares
-    divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn; other held shares
-    are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get blocks in this
-    order until none is left: in the uplink as many as a device's power suffices for at power control's target, in the
-    downlink all. Blocks that remain are divided equally.
+    gets none, and a flow whose power suffices for few blocks leaves the remaining blocks to other flows. Schedulers
+    with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
+    other held shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
+    blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
+    control's target, in the downlink all blocks. Blocks that remain are divided equally.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
     from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the

@@ -92,9 +92,10 @@ class DiverseFading(PagedFading):
     With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality it is
     above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With the
     steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
-    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if its
-    blocks were spread over it all. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz waits
-    until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but with 11 parts it is 9.
+    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if the
+    share's blocks were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots
+    over 100 MHz waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but with
+    11 parts it is 9.
 
     Method: the process of `edgefl.channel.fading.LinkFading` in each part, a function of key and slot too. A page of
     slots lies between two points of a coarser grid; the point half way between two known ones, each k slots away with

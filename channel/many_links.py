@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 
 def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return the power of many links at once; the numbers are those of each link's `power`.
+    """Return the power of many links at once, with the same numbers as each link's `power`.
 
     Missing pages of links of one kind that fade are drawn together.
 

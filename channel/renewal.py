@@ -40,7 +40,7 @@ def slots_renewal(
         carrier: the share of the band.
         snr: linear mean SNR on that share, > 0.
         correlation: rho between slots, |rho| < 1.
-        rng: source of one standard normal.
+        rng: source of one standard normal number.
         first_slot: index of the first slot; matters only with weights.
 
     Returns:
@@ -81,7 +81,7 @@ def slots_renewal_many(
     Args:
         payload_bits, snr, correlation, share, first_slot: [transfers], or one value for all; share of the carrier,
             snr on that share.
-        rng: source of one standard normal per transfer.
+        rng: source of one standard normal number per transfer.
 
     Returns:
         [transfers] slots.

@@ -58,7 +58,8 @@ _BETWEEN = 0.95  # share of its spectrum that blocks occupy in a band without a 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
     """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
-    A bandwidth or spacing that the standard does not list has as many blocks as fit into 95 % of it, at least one.
+    A bandwidth or spacing that the standard does not list has as many blocks as fit into 95 % of the bandwidth, at
+    least one.
 
     Source: 3GPP TS 38.101-1, Table 5.3.2-1.
     """
@@ -144,9 +145,9 @@ def _limited(
 ) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
-    On all of its blocks a flow reaches some step of the table. At a higher step it uses as many blocks as its power
-    takes to that step's SNR. The rate per power falls from step to step, so a higher step carries more only because
-    of rounding to whole blocks, or with several layers.
+    On all of its blocks a flow reaches some step of the table. At a higher step the flow uses as many blocks as its
+    power can raise to that step's SNR. The rate per power falls from step to step, so a higher step carries more only
+    because of rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     highest = np.minimum(
@@ -155,7 +156,7 @@ def _limited(
     )
     tried = (
         highest - np.arange(more + 1)[:, None]
-    )  # the highest step first, which is kept if others carry as much
+    )  # the highest step first, so that it is kept if lower steps carry as much
     blocks = np.minimum(given, alone / steps.needs[tried - 1]).astype(np.int64)
     carries = np.where(tried > 0, steps.rates[tried] * blocks, 0.0)
     best = carries.argmax(axis=0), np.arange(len(alone))

@@ -133,14 +133,14 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Limit shares of a band to each device's largest; the excess goes to the other devices, in proportion.
+    """Limit shares of a band to each device's largest; other devices get the excess, in proportion to their shares.
 
     Args:
         share: [devices] 0 to 1, of any sum up to 1.
         most: [devices] largest share that each may have, above 0.
 
     Returns:
-        [devices] of the same sum, or less if all are at their limit.
+        [devices] shares with the same sum, or a smaller one if all are at their limit.
     """
     wanted, limits = np.asarray(share, dtype=float), np.asarray(most, dtype=float)
     given = np.minimum(wanted, limits)

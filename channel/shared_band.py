@@ -118,8 +118,8 @@ class SharedBand:
             fading: fading of its link.
             most_snr: highest mean SNR on a resource block that power control allows, > 0; unused without blocks.
             widest: largest part of the band that its radio can use, above 0 to 1; unused without blocks.
-            neighbours: power over noise of one share of the other transmitters, >= 0, with power `full`; with
-                `per_resource_block` it is constant and belongs in the snr.
+            neighbours: received power of one share of the other transmitters, over noise, >= 0, with power `full`;
+                with `per_resource_block` it is constant and belongs in the snr.
             background: True for background traffic, for schedulers that distinguish it.
 
         Raises:

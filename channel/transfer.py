@@ -74,7 +74,7 @@ class Flow:
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
         first slot and direction. `auto` is renewal for transfers that are expected to take at least AUTO_SLOTS slots,
-        AUTO_COHERENCE_TIMES coherence times of the fading, and as many `exponential_draws`; otherwise slot.
+        AUTO_COHERENCE_TIMES coherence times of the fading, and that number of `exponential_draws`; otherwise slot.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.

@@ -28,8 +28,8 @@ class LossLines(NamedTuple):
     """Path loss as the maximum of lines, with and without line of sight.
 
     All models in this package have this shape. Beyond the breakpoint PL2 applies instead of PL1: PL2 is steeper and
-    meets PL1 exactly there (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. NLoS is defined as
-    the greater of its own line and LoS.
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. NLoS is
+    defined as the greater of its own line and LoS.
     """
 
     los: tuple[Line, ...]

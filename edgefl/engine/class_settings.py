@@ -13,7 +13,7 @@ from edgefl.config.scenario_fields import Named, Section
 
 # Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
 SHARE_TOLERANCE = 1e-9
-# Names of classes are cells of tables: no name may need quoting or look like a number
+# Names of classes appear in cells of tables: no name may need quoting or look like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 

@@ -124,7 +124,7 @@ class Mobility(Component):
 
         Args:
             positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
-                places its devices itself, as it documents; then only their number counts.
+                places its devices itself, as its documentation says; then only the number of devices counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several.
             min_distance_m: smallest distance of the drop. Devices may come closer.
             streams: the run's random streams; mobility uses those below "mobility".

@@ -71,8 +71,8 @@ class Itinerary(Walkers):
 
     `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
     `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
-    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless it has an
-    address. In an area each person has its own spot, uniform in area and the same every time.
+    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` names
+    its place. In an area each person has its own spot, uniform in area and the same every time.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, with h uniform in -1 to 1, drawn once
     for each person and entry, and d uniform in -1 to 1, drawn every day: a trapezoid of variance

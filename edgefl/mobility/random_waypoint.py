@@ -16,7 +16,7 @@ _OPENING = 2**40
 
 
 class RandomWaypoint(Walkers):
-    """Each device walks to a uniform point of a disc, rests there, and walks to the next.
+    """Each device walks to a uniform point of a disc, rests there, and walks to the next point.
 
     Devices gather in the middle: in the long run a walking device at distance r R from the centre has the density
     45 (1 - r^2) E(r) / (32 pi R^2) per area, with E the complete elliptic integral of the second kind of modulus r; a

@@ -12,7 +12,7 @@ from edgefl.errors import EdgeflError, about, quoted
 from edgefl.places.plane import look_like_degrees
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
-MOST_POINTS = 2_000_000  # corners of streets, some 100 bytes each while reading
+MOST_POINTS = 2_000_000  # corners of streets; each takes some 100 bytes while reading
 PLACE = ("sumo_net", "path")
 Pair = tuple[float, float]
 

@@ -28,7 +28,7 @@ _MIDDLE = 2**20
 class Coats:
     """Buildings with coated windows: a fraction of all buildings, each with walls of high loss.
 
-    A building stays coated or not for as long as a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
+    Whether a building is coated does not change while a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
     scenario sets the fraction: old houses have plain glass, new and renovated ones coated glass.
 
     Args:
@@ -74,7 +74,7 @@ class Indoors:
         self._std_db = std_db
         self._draws = draws
         self._coats = coats
-        # numbers >= 0 of squares or trips [n], and devices [n] there -> [n] wall loss
+        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] wall loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod

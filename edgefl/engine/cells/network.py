@@ -252,7 +252,7 @@ class Network:
     def reestablished(self, device: int, cell: int) -> bool:
         """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        If the cell is not the one before the failure, this is a handover, and the handover policy decides.
+        If another cell served the device before the failure, this is a handover, and the handover policy decides.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s

@@ -25,7 +25,7 @@ NOTHING = Columns()
 
 
 class Exchanged(Protocol):
-    """Exchange of models between a cell and others after a round."""
+    """Exchange of models between a cell and other cells after a round."""
 
     @property
     def is_new(self) -> bool:

@@ -25,9 +25,10 @@ class Search:
     has (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC continues. Left out:
     data in flight (a link below the lowest rate carries none), and the stream's slow start.
 
-    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (its
-    delay). Left out: T301, other frequencies, and that an idle device searches less often than a listening one.
-    Without re-establishment, a part of the round ends with the failure of its link, and its energy is lost.
+    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (the
+    delay of re-establishment). Left out: T301, other frequencies, and that an idle device searches less often than a
+    listening one. Without re-establishment, a part of the round ends with the failure of its link, and its energy is
+    lost.
 
     Args:
         listen_w: power of the receiver.

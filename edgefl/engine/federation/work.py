@@ -168,7 +168,7 @@ class WorkUnderWay:
             arrived = len(self.arrived) + sum(part.completed for part in over)
             for process in late:
                 process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
-            # a new condition, since a condition inside an any_of that has fired is dead
+            # make a new condition, since a condition inside an any_of that has fired never fires
             yield self._env.all_of(list(self.working))
         self.collect()
 

@@ -43,9 +43,9 @@ class Excess:
     def _excess_j(self, made: Made) -> float | None:
         """Return the joules of a round's completed participants above the minimum, or None.
 
-        The minimum is that of computing and sending by `least_energy`, with optimal shares, powers and clocks, for
-        the round's own downloads, samples and bits, until its last update. The minimum uses the links' mean rates, so
-        a round with good fading may take fewer joules.
+        `least_energy` computes the minimum for computing and sending, with optimal shares, powers and clocks, for the
+        round's own downloads, samples and bits, until its last update. The minimum uses the links' mean rates, so a
+        round with good fading may take fewer joules.
 
         Returns:
             Joules; None if no participant completed, or if fading was too good for mean rates to reach that time.
