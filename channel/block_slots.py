@@ -258,7 +258,7 @@ class BlockRules(BandRules):
     ) -> tuple[IntArray, FloatArray]:
         """Return the blocks [n, s] that the scheduler gives, and airtime and average [s, 2, n] after each slot.
 
-        After the slot in which a flow ends no blocks are given.
+        No blocks are given after the slot in which a flow ends.
         """
         widest = self._widest(flows.widest)
         alone = np.ascontiguousarray(self._alone(link, widest).T)  # each flow's rate alone in the band

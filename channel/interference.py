@@ -207,7 +207,7 @@ class Interfered:
 
     @property
     def mean_power(self) -> float:
-        """Power over noise and interference at the mean interference."""
+        """Mean power over noise and interference, computed from the mean interference."""
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:

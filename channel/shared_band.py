@@ -174,7 +174,7 @@ class SharedBand:
         """Stop serving flows from a slot boundary on, or serve them again.
 
         Raises:
-            ValueError: the slot is past, or flows end before it.
+            ValueError: the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         self._paused, self._plan = paused, None
@@ -223,7 +223,7 @@ class SharedBand:
         """Advance to a slot boundary and return the flows that are complete: each has moved its payload.
 
         Raises:
-            ValueError: the slot is past, or flows end before it.
+            ValueError: the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         done, self._done = [flow.id for flow in self._done], []
@@ -257,7 +257,7 @@ class SharedBand:
         """Remove a flow at a slot boundary; return its bits so far, or its payload if it was complete.
 
         Raises:
-            ValueError: unknown flow, the slot is past, or flows end before it.
+            ValueError: unknown flow, the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         bits = self.moved_bits(id_)

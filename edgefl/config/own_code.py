@@ -104,7 +104,7 @@ def _closure(file: Path, root: Path) -> set[Path]:
 
 
 def _imports(source: Path, root: Path) -> Iterator[str]:
-    """Yield the dotted names that a source file imports; `from a import b` gives a.b, module or not."""
+    """Yield the dotted names that a source file imports; `from a import b` gives a.b, even if b is not a module."""
     try:
         tree = ast.parse(source.read_bytes())
     except SyntaxError:  # the file may never be imported

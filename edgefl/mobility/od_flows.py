@@ -33,7 +33,7 @@ class OdFlows(Walkers):
     """Each device stays in an area, leaves for another area at the rate of the hour, and walks straight there.
 
     A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
-    probability r dt, independent of its past: of N devices there, N r leave in an hour. The device goes to a
+    probability r dt, independent of its past: of N devices in area o, N r leave in an hour. The device goes to a
     uniformly random place in d, at its own speed, and can leave again on arrival; with d equal to o, it walks within
     the area. Apart from devices on their way, the number of devices in each area therefore follows dN_d/dt = sum over
     o of N_o r_od - N_d sum over e of r_de; a table of origins and destinations by hours, divided by the number of

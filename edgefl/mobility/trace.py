@@ -30,7 +30,7 @@ class Trace(Mobility):
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
     ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
-    The format of a file is found by its content, whatever its name; files may be packed by gzip:
+    The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 
     - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.

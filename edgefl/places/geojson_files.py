@@ -277,7 +277,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
         crs: member of the file; None stands for degrees, as in RFC 7946.
 
     Raises:
-        EdgeflError: the system is unknown, or needs pyproj; and from the function, a place is not on Earth.
+        EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.
     """
     name = _name_of(crs)
     if name is None or DEGREES.search(name):

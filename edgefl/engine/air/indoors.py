@@ -127,7 +127,7 @@ class IndoorsByTrip:
 
     Args:
         buildings: buildings of the devices; used with trip numbers instead of square numbers.
-        vehicle_above_m_s: [devices], inf if never in a car.
+        vehicle_above_m_s: [devices], inf if the device is never in a car.
         trips: returns the current trips of all devices.
     """
 

@@ -82,7 +82,7 @@ class Device:
     def take_part(
         self, task: DeviceTask, link: Link, processors: Processors
     ) -> Generator[simpy.Event, None, Part]:
-        """Do one round's work; a device that is cut off returns the work and energy until then."""
+        """Do one round's work; a device that is cut off returns the work and energy up to that time."""
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
         if spans[-1].cut is None:

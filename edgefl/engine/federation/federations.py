@@ -20,9 +20,9 @@ class Stop(NamedTuple):
 class Federations:
     """Track which federations work, wait for a device, or are done; each cell has one, or several with names.
 
-    A federation without a device waits for one as long as any other is active: an empty cell stops only its own
-    federation. Once no federation is active, they all share one further wait of patience_s; if a device comes in
-    time, its federation works again, and the others go on waiting.
+    A federation without a device waits for one as long as any other federation is active: an empty cell stops only
+    its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
+    in time, its federation works again, and the others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.

@@ -145,7 +145,7 @@ class Decision:
         ids: the participants, sorted, at least one.
         down_shares, up_shares: shares of the band, above 0, that sum to at most 1; by default the scheduler's.
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
-            by power control, or full power without it.
+            by power control, or full power without power control.
         clock_hz: processor clock, above 0 and up to its highest; by default the highest.
         memory: passed to the decider's next decision.
     """

@@ -44,7 +44,7 @@ class MeasuredSettings(Section):
     must have the same number of cells. A table without the column `device` describes one device, and a table without
     `cell` one cell.
 
-    The name of a column of rates ends with their unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
+    The name of a column of rates ends with the rates' unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
     `columns` names other columns.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
