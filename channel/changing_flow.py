@@ -1,4 +1,4 @@
-"""A transfer with a mean SNR that changes while it lasts, exact slot by slot."""
+"""A transfer with a mean SNR that changes during the transfer, computed exactly, slot by slot."""
 
 from collections.abc import Sequence
 

@@ -28,7 +28,7 @@ REPEATING_BYTES = 2**27
 # Fields and rows of nodes written to the table together; fewer fields if they are large
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
-# Peak memory per node of a torus: while making a field's law, then its values
+# Peak memory per node of a torus: while a field's law is computed, and while its values are
 _LAW_BYTES, _GRID_BYTES = 25, 10
 
 

@@ -212,7 +212,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return the results of `links_to` and `gain_db` at the positions, in little more time than one takes."""
+        """Return the results of `links_to` and `gain_db` at the positions, in little more time than either takes."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._distances.to_all(framed.astype(np.float32))

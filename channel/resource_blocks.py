@@ -52,7 +52,7 @@ _BLOCKS = {
 }
 # Number of higher steps to try on fewer blocks than all, beyond the step reached on all: with one layer, with several
 _STEPS_MORE = (2, 3)
-_BETWEEN = 0.95  # share of its spectrum that blocks occupy in a band without a row in the table
+_BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:

@@ -174,7 +174,7 @@ class Attraction(Walkers):
         return np.cumsum(each, axis=1)[:, :-1]
 
     def _spots_m(self, place: str, shares: Shares, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
-        """Draw each device's spot [2, ids] in an area, or in one of several by their shares."""
+        """Draw each device's spot [2, ids] in an area, or in one of several areas drawn by their shares."""
         # keyed by place, so that other places do not change these spots
         return self.places.spots_m(shares, draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4))
 

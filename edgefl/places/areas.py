@@ -69,7 +69,7 @@ class Places:
     used: set[str] = field(default_factory=set)  # "plane", once something in degrees has been converted
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
-        """Map uniform numbers [4, n] to spots [2, n] in an area, or in several by their shares."""
+        """Map uniform numbers [4, n] to spots [2, n] in an area, or in several areas by their shares."""
         shares = {shares: 1.0} if isinstance(shares, str) else shares
         area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
         return points_in([self.areas[name] for name in shares], area, uniform[1:])

@@ -26,7 +26,7 @@ from edgefl.scenario.scenario import Scenario, dump, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
-LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share one with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share a hash with probability 3e-8
 KEYS_SHOWN = 3
 
 

@@ -239,7 +239,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, amplifier excluded, that longer sending costs; computing's part; and the computing time.
+    """Return the watts, amplifier excluded, that longer sending costs; the part due to computing; the computing time.
 
     The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """
