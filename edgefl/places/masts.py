@@ -38,9 +38,8 @@ class SitesFile(Strict):
 
     A table has a row for each cell, a GeoJSON file has a point. Cells at one place, within about a metre, are one
     mast. If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector;
-    otherwise a mast is one site like any other of `layout`. Further cells of a mast, or of a sector, such as those of
-    other carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note counts all of
-    these.
+    otherwise a mast is an ordinary site of `layout`. Further cells of a mast or sector, such as those of other
+    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note counts all of these.
     """
 
     csv: Path | None = Field(

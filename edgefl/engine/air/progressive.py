@@ -243,7 +243,7 @@ class MonitoredTransfer:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
-                assert measurement is not None  # a link that is never measured stays in sync, or out of sync
+                assert measurement is not None  # a link that is never measured keeps its state of sync
                 self.air.pieces.begin(slot, measurement)
                 self.expect(measurement)
                 end = yield from self.transfer.go(slot, snr, measurement)

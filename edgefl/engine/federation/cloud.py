@@ -59,8 +59,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: sorted; at least one.
-            aggregated: whether the round just ended made a model; if so, that model and the mean count as one
-                version.
+            aggregated: whether the last round made a model; if so, that model and the mean count as one version.
         """
 
 
@@ -118,7 +117,7 @@ class Cloud:
 
         Args:
             bits: size of a model.
-            aggregated: whether the round that has just ended made the cell's model.
+            aggregated: whether the last round made the cell's model.
         """
         settings, env = self.settings, self._env
         one_way_s = settings.backhaul_latency_s + bits / settings.backhaul_bps

@@ -26,9 +26,8 @@ class Search:
     data in flight (a link below the lowest rate carries none), and the stream's slow start.
 
     Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (the
-    delay of re-establishment). Left out: T301, other frequencies, and that an idle device searches less often than a
-    listening one. Without re-establishment, a part of the round ends with the failure of its link, and its energy is
-    lost.
+    delay). Left out: T301, other frequencies, and that an idle device searches less often than a listening one.
+    Without re-establishment, a part of the round ends with the failure of its link, and its energy is lost.
 
     Args:
         listen_w: power of the receiver.

@@ -236,7 +236,7 @@ class StageRun:
         return reason or (self._why_over() if self._env.now >= self._until_s else None)
 
     def _aggregate(self, ready: list[JobDone]) -> Generator[simpy.Event, None, bool]:
-        """Aggregate updates, or give up all waiting updates if too few; return whether any were aggregated."""
+        """Aggregate updates, or give up the waiting ones if they are too few; return whether any were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
             detail = f"{phase} round {self._session.rounds[phase]}: {len(self._work.arrived)} arrived"

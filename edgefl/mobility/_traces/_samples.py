@@ -23,8 +23,7 @@ class Wanted:
 
     keep: number of ids, from the first on, whose samples are kept; None: all ids. degrees: whether x and y are
     longitude and latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds:
-    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether to skip
-    bad rows.
+    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: skip bad rows.
     """
 
     keep: int | None = None
