@@ -93,8 +93,8 @@ class DiverseFading(PagedFading):
     above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With the
     steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
     (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if the
-    share's blocks were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots
-    over 100 MHz waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots (11 parts: 9).
+    share were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz
+    waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but 9 with 11 parts.
 
     Method: the process of `edgefl.channel.fading.LinkFading` in each part, a function of key and slot too. A page of
     slots lies between two points of a coarser grid; the point half way between two known ones, each k slots away with

@@ -58,7 +58,7 @@ _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
     """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
-    A bandwidth or spacing that the standard does not list has the blocks that fit into 95 % of the bandwidth, at least 1.
+    A band or spacing that the standard does not list has as many blocks as fit into 95 % of the band, at least one.
 
     Source: 3GPP TS 38.101-1, Table 5.3.2-1.
     """

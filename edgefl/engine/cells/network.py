@@ -86,9 +86,7 @@ class Network:
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
         self._seen = self._device_positions.here(positions_m)  # at the last check
-        self._inside = (
-            self._seen.copy()
-        )  # devices that arrived and did not depart; workers may finish outside
+        self._inside = self._seen.copy()  # arrived but not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
