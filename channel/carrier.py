@@ -101,7 +101,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share, > 0, of this band; cache the last carrier, as a round's shares are equal."""
+        """Return the carrier of a share, > 0, of this band; cache the last one, since a round's shares are equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()

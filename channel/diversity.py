@@ -14,7 +14,7 @@ from edgefl.channel.fading_grids import NO_CORRELATION
 from edgefl.channel.fading_pages import PagedFading, draw_normals, hold
 from edgefl.channel.units import FloatArray
 
-# below it the next term of the series L = 1 + a^2 / 6 is smaller than rounding
+# below this a, the next term of the series L = 1 + a^2 / 6 is smaller than rounding
 _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
@@ -30,10 +30,10 @@ Numbers = npt.NDArray[np.float32]
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the number L of independent parts of a band, not rounded: the diversity order of its mean power.
 
-    With paths whose power falls exponentially with their delay, whose root mean square is d, the fading at two
-    frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this,
-    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation of its pairs of
-    frequencies; a = 2 pi d W:
+    With paths whose power falls exponentially with their delay, and a root mean square delay of d, the fading at two
+    frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1
+    + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation of its pairs of frequencies;
+    a = 2 pi d W:
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
 

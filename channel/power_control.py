@@ -11,8 +11,8 @@ SUBCARRIERS = 12  # of a resource block
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
     """Return the resource blocks in a band, not rounded; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
-    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz of 30 kHz has 277.8 here, 273 in TS
-    38.101-1, Table 5.3.2-1.
+    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz with 30 kHz has 277.8 blocks here, and
+    273 in TS 38.101-1, Table 5.3.2-1.
     """
     return np.asarray(bandwidth_hz, dtype=float) / (SUBCARRIERS * 15.0 / slot_s)
 

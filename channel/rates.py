@@ -273,7 +273,7 @@ def _norm(m: float, taps: int) -> float:
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return orders of bins beyond the first terms, their widths, N of Hilb's formula, and a_m's factor of m alone.
+    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and the factor of a_m in m alone.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """
@@ -311,7 +311,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return Var f [snr] of a rate in steps; deviations from the highest avoid cancellation if fades are rare."""
+    """Return Var f [snr] of a rate in steps; deviations from the top rate avoid cancellation if fades are rare."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]

@@ -58,7 +58,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: groups of flows that get parts of the band by weight, each shared by the scheduler, or None.
+            groups: groups of flows that get parts of the band by weight, and share them by the scheduler; or None.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
@@ -180,7 +180,7 @@ class SharedBand:
         self._paused, self._plan = paused, None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Return the next slot boundary at which flows are complete, if none joins or leaves, and these flows' ids.
+        """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
 
         Args:
             horizon: look no further than this slot. When flows join often, a horizon a few hundred slots ahead

@@ -220,7 +220,7 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null: it has no value for these keys, whatever `devices` says."""
+        """Keys that the class sets to null: the class has no value for these keys, whatever `devices` says."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 

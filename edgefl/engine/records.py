@@ -121,7 +121,7 @@ class EventName(StrEnum):
     BATTERY_EMPTY = "battery_empty"
     RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
     REESTABLISHED = (
-        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if another
+        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 

@@ -40,8 +40,8 @@ class Trace(Mobility):
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (UTC without a zone), which is converted to seconds since 1970. Times
-    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as many are
-    needed while reading.
+    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five times
+    as much.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.

@@ -75,7 +75,7 @@ def of_first_round(world: World, learner: Any) -> float:
 def of_places(world: World) -> list[Need]:
     """Return the memory need of a world's places, also while they are drawn: some bytes per site and square metre.
 
-    These are line of sight and shadowing, drawn at the first measurement.
+    These bytes hold line of sight and shadowing, drawn at the first measurement.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):

@@ -41,7 +41,7 @@ class Budget:
     """Link budget: the received power over noise and mean interference.
 
     Args:
-        device_power_w: [devices] power that each radiates while it sends.
+        device_power_w: [devices] power that each device radiates while it sends.
         device_gain_db: [devices] gain of each device's own antennas, or one value for all.
     """
 

@@ -27,7 +27,7 @@ class ProgressiveTransfer(Protocol):
         """Stop moving bits from a slot on."""
 
     def bits(self, slot: int) -> int:
-        """Return the bits moved up to a slot, at which the transfer ends."""
+        """Return the bits moved up to the slot at which the transfer ends."""
 
 
 class HeldShareTransfer:

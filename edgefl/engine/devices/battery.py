@@ -26,7 +26,7 @@ class Battery:
     Args:
         capacity_j: level when full; the battery starts full.
         recharge_w: power into the battery at all times; a full battery takes in no more than is drawn.
-        return_share: share of the capacity at which an empty device returns.
+        return_share: share of the capacity at which a device with an empty battery returns.
     """
 
     def __init__(self, capacity_j: float, recharge_w: float, return_share: float) -> None:
@@ -80,7 +80,7 @@ class Battery:
         return self._since_s + self._level_j / net_w if net_w > 0 else math.inf
 
     def back_s(self) -> float:
-        """Return the time at which an empty device will have enough to return, or inf."""
+        """Return the time at which an empty device will have enough charge to return, or inf."""
         net_w = self._rest_w - self._drain_w
         missing_j = max(0.0, self._return_j - self._level_j)
         return self._since_s + missing_j / net_w if net_w > 0 else math.inf

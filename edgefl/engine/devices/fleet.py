@@ -129,7 +129,7 @@ class Fleet:
         return self.kinds[self.of[id_]]
 
     def column(self, value: Callable[[DeviceSettings], float]) -> FloatArray:
-        """Return [devices] the value that a function has for each device's settings."""
+        """Return [devices] the value that a function returns for each device's settings."""
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:

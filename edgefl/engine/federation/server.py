@@ -27,7 +27,7 @@ class Server:
     Args:
         observers: return further columns of each round.
         exchange: as in `ServerContext`.
-        stop: scores that end the run here; None if no score does.
+        stop: scores that end the run in this cell; None if no score does.
     """
 
     def __init__(

@@ -123,7 +123,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates for a model that is due now, perhaps too few to aggregate, or None if none is due."""
+        """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
@@ -255,7 +255,7 @@ class StageRun:
         return True
 
     def _book(self, made: Made) -> None:
-        """Write the rows of a model; devices still at work count for the next one."""
+        """Write the rows of a model; devices still at work count for the next model."""
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts

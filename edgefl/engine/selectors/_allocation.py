@@ -87,7 +87,7 @@ def _rate_of(snr: FloatArray) -> FloatArray:
 
 
 def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
-    """Return the share that moves `rate` bits/s per Hz of the whole band with the maximum power, or inf if none does.
+    """Return the share that moves `rate` bits/s per Hz of the whole band with the maximum power; inf if impossible.
 
     b log2(1 + g / b) = r: with v = 1 + g / b and k = r ln 2 / g, ln v = k (v - 1), on the lower branch of W.
     """
