@@ -14,7 +14,7 @@ from edgefl.errors import EdgeflError
 # parameters of glibc's mallopt: how much freed memory is kept, and the size from which on it is returned
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_REUSED, KEPT_FREE = 2**26, 2**27
-MUCH = 100_000_000  # bytes; so much is available, or the program would not have started
+MUCH = 100_000_000  # bytes; at least this much is available, or the program would not have started
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def reuse_freed() -> bool:
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another library, another system
+    except (AttributeError, OSError, TypeError):  # another C library or operating system
         return False
     return bool(mallopt(M_MMAP_THRESHOLD, LARGEST_REUSED) and mallopt(M_TRIM_THRESHOLD, KEPT_FREE))
 

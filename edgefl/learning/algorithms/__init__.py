@@ -1,8 +1,7 @@
 """Federated learning algorithms, each in one readable file; an algorithm receives and returns its state.
 
 All tensors hold parameters only, [M] or a row per device; what a model keeps besides its parameters (batch
-statistics) is averaged by the learner and never reaches an algorithm. Only `OutputTerm`s, which run models,
-receive it.
+statistics) is averaged by the learner; of an algorithm's parts, only `OutputTerm`s, which run models, receive it.
 """
 
 from typing import ClassVar

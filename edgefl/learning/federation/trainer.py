@@ -53,11 +53,11 @@ class Trainer:
         module: the model's module, on the torch device, in evaluation mode.
         tester: runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: of a transfer each way, if one model is counted.
+        payload_bits: bits of a transfer in either direction, if one model is counted.
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
         device_tests: test data of each device; None if all are tested on the labels' test data.
-        device_validation: the same for the validation samples; None without them, or if devices share them.
+        device_validation: validation samples of each device; None without any, or if devices share them.
     """
 
     settings: LearningSettings

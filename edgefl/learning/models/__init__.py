@@ -131,7 +131,7 @@ class Model(Component):
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         """Build and initialise the model's module, for inputs [batch, *input_shape] and logits [batch, classes].
 
-        Training and evaluation mode differ at most in batch norm and `nn.Dropout`.
+        Only batch norm and `nn.Dropout` may behave differently in training and in evaluation mode.
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:

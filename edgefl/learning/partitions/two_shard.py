@@ -19,7 +19,7 @@ class TwoShard(Staying):
     Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
     Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al., AISTATS
-    2017, for more, who cut shards from the samples sorted by label, so that a device may get two of the same label.
+    2017, for more, who cut shards from the samples sorted by label, so a device may get two shards of one label.
     """
 
     bundles: ClassVar[int] = 10  # at most the number of labels

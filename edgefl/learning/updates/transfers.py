@@ -35,7 +35,7 @@ class Transfers:
         changes_upload: whether the server decodes something different from what devices send.
 
     Raises:
-        EdgeflError: a codec with error feedback states no bound on its error, or no damping bounds it.
+        EdgeflError: a codec with error feedback states no bound on its error, or no damping factor can bound it.
     """
 
     def __init__(
