@@ -33,7 +33,7 @@ def warm_started(
     session opens with the saved models, weighted by the similarity of their sessions' gradients to this one.
 
     Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs a session begins
-    after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last one
+    after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last session
     have left, whichever comes first. Probe rounds count towards Flower's `num_rounds`.
 
     The strategy keeps its own state, such as server momentum, through sessions; its reference model is set to the
