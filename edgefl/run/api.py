@@ -29,13 +29,12 @@ def simulate(
     """Run a scenario.
 
     Args:
-        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
+        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: devices trained at the same time on a CPU, by default one per core; results do not depend on it. With
-            several, a longer run on Linux trains in a process beside the engine's, unless your process has threads.
-        snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None for one every 10
-            minutes.
+            several threads, a longer run on Linux trains in its own process, unless yours has other threads.
+        snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None: every 10 minutes.
         learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
             federation; the scenario then names a workload.
         on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
@@ -45,7 +44,7 @@ def simulate(
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
-        The run directory: a path, with the tables of the run.
+        The run directory: a path object that has the run's tables as attributes, see `Results`.
 
     Raises:
         EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
@@ -81,7 +80,7 @@ def resume(
 ) -> Results:
     """Resume an unfinished run, on the kind of PyTorch device on which it began.
 
-    Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
+    The run's tables are rewritten from the first row on; at the end they equal those of an uninterrupted run.
 
     Args:
         path: the run directory.

@@ -55,7 +55,7 @@ class Forecast:
         devices: number of devices. about: further lines of description. notes: what is allowed but probably
             unintended. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
             estimate. All of these are empty if the run was not built.
-        probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
+        probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
     """
 
     scenario: Scenario

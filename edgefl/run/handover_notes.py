@@ -28,7 +28,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
 def _remedies(world: World) -> list[str]:
     """Return settings that would lower the number of handovers and that the scenario lacks, the strongest first.
 
-    docs/network.md describes the effect of each.
+    docs/network.md describes the effect of each setting.
     """
     radio, rules, propagation = world.extent.radio, world.handover, world.extent.radio.propagation
     shadowed, by_place = (

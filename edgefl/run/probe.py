@@ -29,7 +29,7 @@ class Probe:
         latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
-        memory_bytes: peak resident memory of its process. round_bytes: bytes of tables and journal per round.
+        memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
         cut_short: whether it stopped early for lack of time.
     """
 

@@ -77,7 +77,7 @@ class _Directory(PathView):
 
     @property
     def positions(self) -> "pd.DataFrame":
-        """One row per device and time: place, serving cell, gain; written with record.positions_s."""
+        """One row per device and time: place, serving cell, gain; written if record.positions_s is set."""
         return self._runs.positions
 
     @property

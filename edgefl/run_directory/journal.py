@@ -58,11 +58,11 @@ class _Recovered:
 class Journal:
     """The journal of a run in progress; use as a context manager.
 
-    If it already holds entries of an unfinished run, these are answered first.
+    If the directory already holds a journal of an unfinished run, its answers are given first.
 
     Args:
         directory: the run directory.
-        circumstances: from `circumstances`; an unfinished run can only be resumed under the same ones.
+        circumstances: from `circumstances`; an unfinished run can only be resumed under the same circumstances.
         training: content of snapshots.
         lends: before which sessions to take a snapshot for other runs.
         ready: whether training has its own state to save; if not, all answers come from another run.
@@ -103,7 +103,7 @@ class Journal:
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
         self._last_present: tuple[Any, Any] = (None, None)  # the argument, and the JSON written for it
-        # whether the learners' state is the one after the last entry
+        # whether the learners are in the state after the last entry
         self._settled = not recovered.entries
         with writing(path):
             self._file = path.open("ab")

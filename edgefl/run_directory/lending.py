@@ -3,7 +3,7 @@
 Learners are a function of their settings and of the calls they receive. Two runs whose learners have the same
 settings share training for as long as their calls are the same, in all cells together: each call is compared with the
 lender's journal. At the first difference the borrower's own learners take over, from the lender's nearest earlier
-snapshot or from the beginning; the calls since then are repeated and the answers compared.
+snapshot or from the beginning; the calls since then are repeated, and their answers are compared with the lender's.
 
 A borrower that does not probe skips the lender's probes.
 """
@@ -217,8 +217,8 @@ def _without_probes(
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
     rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
 
-    A session then opens with its training. Stop before a session in whose probes a device took part that was absent
-    at its start: such a device becomes a member of the session, and counts in its tests.
+    A session then opens with its training. Stop before a session whose probes included a device that was absent at
+    the session's start: such a device becomes a member of the session, and counts in its tests.
 
     Args:
         opened: session number, and the lender's opening of its training -> the opening in a run without probes.
