@@ -23,7 +23,7 @@ from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
-FURTHER_PROBES_S = 0.2  # wall time of probes; cases not probed by then take the nearest probe
+FURTHER_PROBES_S = 0.2  # wall time of probes; cases not probed by then take the figures of the nearest probe
 Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
@@ -131,7 +131,7 @@ def _failing(runs: Sequence[Run], forecasts: _Forecasts) -> Generator[str, None,
     """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
 
     Yields:
-        A line on how many were built, if all would take too long.
+        A line on how many runs were built, if building all would take too long.
     """
     failing = {}
     for number, run in enumerate(runs):

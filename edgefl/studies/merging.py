@@ -13,7 +13,7 @@ from edgefl.studies.directory import FILE
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.states import State, about_run, clear, state_of
 
-# If a run is in two places, the one with the later state is kept.
+# If two directories have the same run, the copy with the later state is kept.
 FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERRUPTED, State.COMPLETED]
 
 

@@ -65,7 +65,7 @@ def _connected(address: str) -> Iterator[Any]:
 
     Raises:
         EdgeflError: Ray is not installed, or there is no such cluster, or the cluster fails during use and its other
-            machines cannot help.
+            machines cannot take over.
     """
     try:
         import ray
@@ -125,7 +125,7 @@ class _Cluster:
         self._remote = ray.remote(_carry_out).options(num_cpus=1, num_gpus=gpus, max_retries=0)
         self._sent: dict[Any, _Sent] = {}  # keys: Ray's references to the tasks' results
         self._numbers: dict[int, _Sent] = {}
-        self._lost: list[tuple[float, RunTask]] = []  # with the time from which they may begin again
+        self._lost: list[tuple[float, RunTask]] = []  # tasks with the time from which they may begin again
         self._losses: dict[Path, int] = {}
 
     def work(self) -> None:

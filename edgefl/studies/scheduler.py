@@ -26,13 +26,13 @@ class RunScheduler:
 
     Args:
         directory: the study's directory.
-        runs: those that this process may do.
+        runs: the runs that this process may do.
         reuse: path -> training that a run takes and leaves, for all runs of the study.
         states: path -> state of a run now.
 
     Attributes:
-        cores: for a run that begins alone because all others wait for its training. to_do: waiting runs. completed:
-            runs that were complete before this process began. new: runs not yet begun.
+        cores: number of cores for a run that begins alone because all others wait for its training. to_do: waiting
+            runs. completed: runs that were complete before this process began. new: runs not yet begun.
     """
 
     def __init__(

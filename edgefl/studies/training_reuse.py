@@ -19,9 +19,9 @@ from edgefl.studies.states import State
 class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
-    lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
-    otherwise it trains up to the end of session `until`, and has left `snapshots` snapshots by then. lends: when
-    this run leaves snapshots. family: the runs that take training from one another.
+    lender: the run that trains for this run; None if this run trains by itself. whole: whether the lender does all of
+    the training; otherwise the lender trains up to the end of session `until`, and has left `snapshots` snapshots by
+    then. lends: when this run leaves snapshots. family: the runs that take training from one another.
     """
 
     lender: Path | None = None

@@ -129,7 +129,7 @@ def look(
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
     Args:
-        plan: whether to yield also what the runs will take; each case is then built and tried in a process of its
+        plan: whether to yield estimates of the runs' costs too; each case is then built and tried in a process of its
             own.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
