@@ -35,7 +35,7 @@ class MapDrawing:
     Args:
         served: cells with a server, in the order of their colours; all others are grey.
         middle_m: the middle of the map.
-        half_m: half its side.
+        half_m: half the side of the map.
         numbered: write the number of each cell beside its site, for maps that lie beside tables of cells.
     """
 
@@ -85,7 +85,7 @@ class MapDrawing:
             places_m: [devices, 2], NaN if absent.
             serving: [devices] the serving cell, NaN without one.
             trails_m: lines, each [points, 2].
-            trail_cells: [trails] the serving cell on each.
+            trail_cells: [trails] the serving cell on each trail.
             handovers_m: [handovers, 2].
             strength: opacity of the trails.
         """

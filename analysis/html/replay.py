@@ -48,7 +48,7 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
         kind = np.dtype("<i2" if most < 2**15 - 1 else "<i4")
         whole = np.where(known, np.round(np.where(known, units, 0.0)), np.iinfo(kind).min).astype(kind)
         steps = np.diff(whole, axis=-1, prepend=kind.type(0))  # wraps round, as does the browser's sum
-        # the bytes of one weight together: those of small differences are mostly the same
+        # bytes of equal significance together: the high bytes of small differences are mostly the same
         parts.append(np.ascontiguousarray(steps).view(np.uint8).reshape(-1, kind.itemsize).T.tobytes())
         heads.append({"name": name, "shape": list(whole.shape), "unit": unit, "bytes": kind.itemsize})
     data = zlib.compress(b"".join(parts), 9)

@@ -51,7 +51,7 @@ class Costs:
 
     Attributes:
         by_seed: one row per point, variant and seed.
-        at: the columns that make a point: a setting, a target, a session or a change.
+        at: the columns that identify a point: a setting, a target, a session or a change.
     """
 
     by_seed: pd.DataFrame
@@ -194,7 +194,7 @@ def to_targets(
         scope: the sessions to average over, by variant, seed, cell, session.
 
     Returns:
-        target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf as soon as one session missed it),
+        target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf if any session missed the target),
         seconds_to_target_at_least, joules_to_target_at_least, not_reached, targets, speed_up_rounds_median, ...
     """
     costs = [f"{unit}_to_target" for unit in metrics.KINDS]

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# g: how large a mean, in deviations, the weight expects; narrowest around 10 to 30 pairs
+# g: mean, in deviations, that the weight expects; intervals are narrowest at 10 to 30 pairs
 SPREAD = 1.0
 
 

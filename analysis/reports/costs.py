@@ -88,13 +88,13 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     """Count computation, communication and storage, one row per run and stage.
 
     Stages are J's: pilot (the model that gradients start from), gradient (V rounds per session from it), training
-    (the sessions themselves, which J's analysis leaves out, since every scheme has them).
+    (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
 
     Returns:
-        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (that arrived;
-        J counts |A| per round, all arrive there); iterations and epochs (of all participants; NaN if devices.csv
-        lacks rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j;
-        of the whole run, repeated: model_bits (Z), stored_models (Z kept at the end), stored_temporarily.
+        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (that arrived; J counts
+        |A| per round, since all arrive in J); iterations and epochs (of all participants; NaN if devices.csv lacks
+        rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j; of the whole run,
+        repeated: model_bits (Z), stored_models (Z kept at the end), stored_temporarily.
 
     Source: J, section V.
     """
@@ -146,7 +146,7 @@ ENERGIES = {  # of a run without a ledger
     "energy_compute_j": "compute_j",
     "energy_tail_j": "tail_j",
 }
-ROUNDING = 1e-9  # of a run's time: smaller gaps between rounds are rounding errors of sums
+ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are rounding errors of sums
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:

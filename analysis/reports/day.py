@@ -117,8 +117,8 @@ def _openings(
     """Measure the openings in one cell when its populations return, or in all sessions after the pilot.
 
     Returns:
-        A row per variant and seed: accuracy_start in percent, seconds and joules to the target, and whether it was
-        missed, so that both are lower bounds; the target; and which sessions these are.
+        A row per variant and seed: accuracy_start in percent, seconds and joules to the target, and whether the
+        target was missed, so that seconds and joules are lower bounds; the target; and which sessions these are.
     """
     kinds = population_kinds(rounds, sessions, overlap=overlap)
     scope = scope_of(kinds, [], "population")

@@ -53,7 +53,7 @@ class Answer:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
             why (reason for which the question ended: precise, budget, or what is missing; empty while it is open).
-        seeds_wanted: number of seeds that each row needs; its present number if it needs no more.
+        seeds_wanted: number of seeds that each row needs, which is the present number if the row needs no more.
         sentence: the answer.
         notes: what a reader must know, one sentence each.
     """
@@ -133,7 +133,7 @@ def read(folder: Path) -> Answer | None:
     """Read a written answer, or return None without one.
 
     Raises:
-        ValueError: it is damaged; names the file.
+        ValueError: the answer is damaged; names the file.
     """
     if not (folder / ABOUT).exists():
         return None

@@ -38,7 +38,7 @@ class Runs:
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
-        left_out: a sentence for each reason why run directories were not read, naming the first of them.
+        left_out: a sentence for each reason why run directories were not read, naming the first such directory.
         remarks: what a reader must know about the other runs, one sentence each.
     """
 
@@ -65,7 +65,7 @@ class Runs:
         """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
 
         Raises:
-            ValueError: they have no home, or it holds runs.
+            ValueError: the runs have no home, or their home holds runs.
         """
         if out is not None:
             return Path(out)
@@ -179,7 +179,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
             with a warning that names them.
 
     Raises:
-        ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
+        ValueError: no such folder, no completed run below the folder, runs of several settings of a grid, two runs of
             one variant and seed, or a run directory whose tables are missing or lack a column.
     """
     info, root, remarks = find_runs(path, names, partial)

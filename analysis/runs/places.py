@@ -71,7 +71,7 @@ def _points(places: Any) -> list[list[float]]:
     """Return positions [n, 2] as a list of [x, y].
 
     Raises:
-        ValueError, TypeError: they are something else.
+        ValueError, TypeError: the points are something else.
     """
     checked: list[list[float]] = np.array(places, dtype=float).reshape(-1, 2).tolist()
     return checked
