@@ -142,7 +142,7 @@ class Now:
     models: int | None = None
 
 
-BEGIN = Now()  # of the run
+BEGIN = Now()  # the moment at which a run begins
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name -> a value per device, in the order of `ids`, None for an empty cell. Names are those of
+    columns: name -> a value per device, in the order of `ids`, None for an empty table cell. Names are those of
         `edgefl.engine.records.DeviceScore`.
     """
 
@@ -180,8 +180,8 @@ class DeviceScores:
 class Evaluation:
     """Accuracy (0 to 1) and loss of the global model on its test data, None if this round has no test.
 
-    The test covers the labels of the devices that were present when the session began and of those that have taken
-    part since: labels of a device that joins are tested from its first round on.
+    The test covers the labels of the devices that were present when the session began and of the devices that have
+    taken part since: labels of a device that joins are tested from its first round on.
 
     scalars: further columns of rounds.csv, name -> value, None for an empty table cell. Names are fixed in a run's
         first round.
@@ -275,8 +275,8 @@ class StageFacts:
         evaluates: whether its rounds train the global model, which is then tested.
         share: without evaluation, the share of the devices present that takes part, in (0, 1]: they are sampled when
             the session's first round of this phase begins, and only they take part in the whole phase while they
-            are present; if all of them have left, devices are sampled again. With evaluation, the selector selects.
-        opening: in the stage that begins a session's training, the model it begins with.
+            are present; if all of them have left, devices are sampled again. With evaluation, a selector chooses.
+        opening: in the stage that begins a session's training, the model with which training begins.
     """
 
     phase: str

@@ -21,8 +21,8 @@ STREET, KERB = "#ffffff", "#b4bcc4"
 STREET_M, STREET_POINTS = 14.0, (0.9, 4.0)  # width of a street, and its bounds on a map of MAP_POINTS
 MAP_POINTS = 350.0
 STEP_DEG = 3.0
-MOST_NAMED = 6  # with more cells with a server than this, only the first is named
-MOST_NUMBERED, MOST_AREAS = 21, 40  # cells, and names of areas
+MOST_NAMED = 6  # if more cells than this have a server, only the first is named
+MOST_NUMBERED, MOST_AREAS = 21, 40  # largest numbers of cells and of area names that are written
 MANY = 150  # up to this many devices, markers have their usual size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
@@ -151,7 +151,7 @@ class MapDrawing:
         self._axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=55, **look)
         for site_m, bearings in zip(sites_m, layout["panels"], strict=True):
             ways = [np.array([math.cos(way), math.sin(way)]) for way in np.radians(bearings)]
-            if layout["shape"] != "hexagons":  # in hexagons the sides of the cells show it
+            if layout["shape"] != "hexagons":  # hexagonal cells' sides show the sectors
                 for way in ways:
                     panel_m = site_m + 0.07 * self._half_m * np.stack([0 * way, way])
                     self._axes.plot(*panel_m.T, color=INK, linewidth=1.2, zorder=2.9)

@@ -25,7 +25,7 @@ from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
 NO_BREAK = "\u00a0"  # between a number and its unit
-MOST_SESSIONS = 200  # rows of the table of sessions
+MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 
 def summary(runs: Runs) -> list[str]:

@@ -10,9 +10,9 @@ import pandas as pd
 from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
 
-SAMPLES = "accuracy_by_samples"  # of rounds, if devices are tested on their own data
-WEIGHT = "test_samples"  # of a participant
-PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all devices with such a model
+SAMPLES = "accuracy_by_samples"  # column of rounds, if devices are tested on their own data
+WEIGHT = "test_samples"  # column with a participant's number of test samples
+PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of all devices with such a model
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class Reading:
         ]
 
 
-AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
+AFTER = (1, 10, 40, 80)  # numbers of rounds after the drift is complete
 TAIL = 20  # rounds averaged to a level, before the drift and at the end
 PLAIN = Reading()
 

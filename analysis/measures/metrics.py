@@ -18,7 +18,7 @@ from edgefl.analysis.measures.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
-# on training samples that no device holds, with learning.evaluation.validation
+# accuracy on training samples that no device holds, with learning.evaluation.validation
 VALIDATION = "accuracy_validation"
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
 KINDS = ("rounds", "seconds", "joules")  # costs of a target

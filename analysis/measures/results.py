@@ -13,7 +13,7 @@ from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
 
-# time and energy: to a target, or without one per round
+# columns of time and energy: to a target, or per round without a target
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"

@@ -78,7 +78,7 @@ class Service:
         return pd.Series(mean).ffill().to_numpy()
 
 
-Services = Mapping[tuple[str, int], Service]  # of each variant and seed
+Services = Mapping[tuple[str, int], Service]  # service of each variant and seed
 
 
 def services_of(runs: Runs) -> Services:

@@ -247,7 +247,7 @@ def _explanations(comparison: Comparison) -> list[str]:
 def report(comparison: Comparison) -> Report:
     """Return the report of a comparison."""
     title, table = caption(comparison), tables.headline(comparison)
-    # with several targets or seeds
+    # tables that are empty without several targets or seeds
     further = {TARGETS: tables.targets(comparison)}
     if comparison.reference is not None:
         further[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)

@@ -35,7 +35,7 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, STAGES
 
-PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
+PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage in J's words
 
 
 def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None) -> Report:
@@ -140,7 +140,7 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
 
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
-ENERGIES = {  # of a run without a ledger
+ENERGIES = {  # energy columns of a run without a ledger
     "energy_rx_j": "receive_j",
     "energy_tx_j": "amplifier_j",
     "energy_compute_j": "compute_j",

@@ -226,7 +226,7 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, las
 
 LOGARITHMIC = 20.0  # an axis is logarithmic from this ratio of largest to smallest mean
 ROUND_S = (0.001, 0.01, 0.1, 1.0, 60.0, 3600.0, 86_400.0)
-GAP = 0.05  # of the box, between two panels
+GAP = 0.05  # gap between two panels, as a share of the box
 
 
 def draw_openings(

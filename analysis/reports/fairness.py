@@ -13,7 +13,7 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
 MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> kind of model
-WORST = 0.1  # share of the devices
+WORST = 0.1  # share of the devices that counts as the worst
 
 
 def report_fairness(

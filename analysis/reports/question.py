@@ -96,7 +96,7 @@ def answer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
         by_setting = load_settings(path)
-    error = question.error / len(seeds)  # of each setting: together they err with at most the whole error
+    error = question.error / len(seeds)  # all settings together err with at most the whole error
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():
         values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING

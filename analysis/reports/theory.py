@@ -164,7 +164,7 @@ EXPLANATIONS = (
 )
 
 
-MOST_PANELS = 4  # variants below one another
+MOST_PANELS = 4  # number of variants drawn below one another
 MOST_MARKS = 10  # marks on a line
 NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) divergence"}
 
@@ -172,8 +172,8 @@ NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) dive
 def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     """Draw, over rounds, the bound's four terms, their sum and the gradient that it bounds, a panel per variant.
 
-    Means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a gap there. A
-    round has no bound if one of the seeds has none: its learning rate is beyond (14).
+    Lines are means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a
+    gap there. A round has no bound if one of the seeds has none: its learning rate is beyond (14).
 
     Args:
         by_round: from `edgefl.analysis.reports.theory._along`.
@@ -248,7 +248,7 @@ def lemma1(
         samples, samples_after: D, the samples of all clients before and after.
 
     Returns:
-        The right side of (3). Its psi can be negative, and so can the sum: the paper takes its absolute value.
+        The right side of (3). psi and the sum can be negative: the paper takes the sum's absolute value.
 
     Source: I, Lemma 1, (3) and (4).
     """

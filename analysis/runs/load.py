@@ -27,9 +27,9 @@ class Runs:
     """The completed runs below a folder. Every table except `info` begins with the columns variant, seed.
 
     Attributes:
-        path: the searched folder, or the common parent of several.
-        home: default folder of reports: the searched folder; with several, `comparison` next to them; None without a
-            common parent.
+        path: the searched folder, or the common parent of several folders.
+        home: default folder of reports: the searched folder; with several folders, `comparison` next to them; None
+            without a common parent.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
             the run), devices_recorded (rows of devices.csv: of all rounds, of none, or of every n-th), payload_bits
             (of one model transfer, NaN if unknown), place (the variant's rank for sorting: as in the study's file or,
@@ -88,7 +88,7 @@ class Runs:
         """Read the table positions of the runs that have one: each device's position at intervals.
 
         Raises:
-            ValueError: no run has one.
+            ValueError: no run has such a table.
         """
         return self._of_some("positions", "positions: run them with record.positions_s")
 
@@ -97,7 +97,7 @@ class Runs:
         """Read the table evaluation of the runs that have one: each device's scores on its own test data.
 
         Raises:
-            ValueError: no run has one.
+            ValueError: no run has such a table.
         """
         return self._of_some(
             "evaluation",

@@ -25,8 +25,8 @@ from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
-DIGITS = 12  # of a number; a longer one, such as 2 / 3, is rounded
-SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
+DIGITS = 12  # digits of a number; a longer number, such as 2 / 3, is rounded
+SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 PAPERS = """\
 papers

@@ -18,8 +18,8 @@ A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three 
     restore(arrays, facts)          return to the state in which `state` gave these
     stages()                        the stages of the open session, from the current one on
 
-Each is called between rounds; a round that is trained and not yet aggregated is trained again. Without them an
-unfinished run starts over, and run.json says so.
+Each method is called between rounds; a round that is trained and not yet aggregated is trained again. Without these
+methods an unfinished run starts over, and run.json says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -51,13 +51,13 @@ class Assignment:
 
     Args:
         cell: number of the cell that the learner serves.
-        devices: ids of all devices of the run; those in this cell take part here.
+        devices: ids of all devices of the run; only devices in this cell take part here.
         streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
-        populations: device ids of each standing population that takes turns; by default one of all devices.
+        populations: device ids of each standing population that takes turns; by default all devices are one.
         sessions: number of sessions; None if only the run's duration bounds it.
-        workload: the scenario's, for its steps and batch.
+        workload: the scenario's workload, which has steps and batch.
     """
 
     cell: int

@@ -39,8 +39,8 @@ def simulate(
             federation; the scenario then names a workload.
         on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
             in rounds.csv is written once the tails are over.
-        on_note: called with what the user should know at once: slow settings, what is damaged in a resumed run,
-            and what is done about it.
+        on_note: called with notes that the user should read at once: on slow settings, on damage in a resumed run,
+            and on what is done about it.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
@@ -88,7 +88,7 @@ def resume(
         snapshot_rounds: as in `simulate`.
         learner: the external learner that the run began with, if any.
         on_round: called with every round, including replayed ones.
-        on_note: called with what is damaged, and what is done about it.
+        on_note: called with notes on damage, and on what is done about it.
         progress: as in `simulate`.
 
     Returns:

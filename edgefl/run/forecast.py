@@ -52,8 +52,8 @@ class Forecast:
     """What is known of a run before it begins.
 
     Attributes:
-        devices: number of devices. about: further lines of description. notes: what is allowed but probably
-            unintended. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
+        devices: number of devices. about: further lines of description. notes: allowed but probably unintended
+            settings. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
             estimate. All of these are empty if the run was not built.
         probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
     """
@@ -69,7 +69,7 @@ class Forecast:
 
     @property
     def where(self) -> str:
-        """The number of cells, and of those with a server, in words."""
+        """The number of cells, and of cells with a server, in words."""
         cells, served = self.scenario.layout.cells, len(self.scenario.layout.served)
         return f"{cells} cells, {served} with a server" if cells > 1 else "one cell"
 

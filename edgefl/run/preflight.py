@@ -35,7 +35,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
         reports: whether a learner replaces the workload, and may report losses.
 
     Returns:
-        Notes: what is allowed but probably unintended.
+        Notes on settings that are allowed but probably unintended.
     """
     for name, one in world.by_federation.items():
         with one.sections.naming_places():
@@ -98,7 +98,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
         learners: not changed.
 
     Returns:
-        Notes: what is allowed but probably unintended.
+        Notes on settings that are allowed but probably unintended.
     """
     notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
     for name, own in learners.items():

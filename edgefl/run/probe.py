@@ -16,7 +16,7 @@ from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
 
-PROBE_ROUNDS = 2  # per federation, on average
+PROBE_ROUNDS = 2  # number of rounds per federation, on average
 PROBE_WALL_S = 120.0  # a probe stops this long after its first round ended
 
 

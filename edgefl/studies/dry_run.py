@@ -23,7 +23,7 @@ from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
-FURTHER_PROBES_S = 0.2  # wall time of probes; cases not probed by then take the figures of the nearest probe
+FURTHER_PROBES_S = 0.2  # wall time of probes; later cases take the nearest probe's figures
 Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
@@ -38,7 +38,7 @@ class _Forecasts:
         self._of_cases: dict[tuple[str, ...], Probe] = {}
         self._probes: list[
             tuple[set[tuple[str, str]], Probe]
-        ] = []  # each with its scenario's keys and values
+        ] = []  # each probe with its scenario's keys and values
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
         self._checks_s = 0.0  # wall time of checks without a probe
 

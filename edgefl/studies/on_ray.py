@@ -27,7 +27,7 @@ from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 MOST_LOSSES = (
     3  # lost processes of a run: more are no accident, since the run may need more memory than a node has
 )
-REPORT_S = 0.5  # between two messages of a run
+REPORT_S = 0.5  # seconds between two messages of a run
 GOES_ON = "what is written is kept; the same command continues the study"
 
 
@@ -75,7 +75,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # about GPUs that are not requested
+                warnings.simplefilter("ignore", FutureWarning)  # warns of GPUs that are not requested
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(

@@ -71,7 +71,7 @@ def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
-        with suppress(EdgeflError):  # about unavailable data
+        with suppress(EdgeflError):  # data may be unavailable
             about["identity"] = prepared.identity.written()
         with suppress(EdgeflError):
             RunDirectory(task.path, prepared.described, about).fail(failure.error)

@@ -49,7 +49,7 @@ class RunScheduler:
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
         self._elsewhere = 0  # runs of other processes at the last check
-        self._failures: list[Failed] = []  # in this process; self._failed has runs that had failed before
+        self._failures: list[Failed] = []  # failures in this process; self._failed: earlier failures
         self.completed, self._failed, self.new = (
             [run for run in runs if states[run.path] is state]
             for state in (State.COMPLETED, State.FAILED, State.PLANNED)

@@ -8,7 +8,7 @@ from edgefl.learning.datasets._files import Archive, FileSet
 from edgefl.learning.datasets._text import TextDataset
 
 FOLDER = "orangecontrib/text/datasets"
-HEADER = ["Category\tText", "d\tstring", "class\t"]  # of Orange's tables: columns' names, types and roles
+HEADER = ["Category\tText", "d\tstring", "class\t"]  # Orange's names, types and roles of columns
 
 
 class ReutersR8(TextDataset):

@@ -109,7 +109,7 @@ class _Block:
         self._by_weights, self._by_bias = chunk.by_weights[own], chunk.by_bias[own]
         self._logits, self._delta = chunk.logits[own], chunk.delta[own]
         self._offset, self._by_offset = chunk.offset[own].unsqueeze(2), self._by_bias.unsqueeze(2)
-        self._parts = self._logits.split(self._classes, 1)  # of the local model and each reference
+        self._parts = self._logits.split(self._classes, 1)  # parts of the local model and of each reference
         self._weight, self._cold = chunk.weight[:, own].unbind(), chunk.cold[:, own].unbind()
         self._x = self._flat = self._turned = self._logits
 

@@ -22,7 +22,7 @@ class TwoShard(Staying):
     2017, for more, who cut shards from the samples sorted by label, so a device may get two shards of one label.
     """
 
-    bundles: ClassVar[int] = 10  # at most the number of labels
+    bundles: ClassVar[int] = 10  # number of bundles, at most the number of labels
 
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs

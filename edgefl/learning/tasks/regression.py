@@ -28,7 +28,7 @@ class Regression(Task):
     parts: ClassVar[int] = 10  # number of kinds, dealt like labels
     _mean: float = PrivateAttr(0.0)
     _std: float = PrivateAttr(1.0)
-    _variance: float = PrivateAttr(1.0)  # of the test targets, relative to the training targets' variance
+    _variance: float = PrivateAttr(1.0)  # variance of test targets over that of training targets
     _edges: tuple[float, ...] = PrivateAttr(())
 
     def check(self, data: Data) -> None:

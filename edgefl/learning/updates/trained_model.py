@@ -187,8 +187,8 @@ class TrainedModel:
     ) -> None:
         """Aggregate the waiting updates of these devices, except devices without data.
 
-        Updates of one round that started from the current model with weight 1 are used unchanged; others are joined,
-        rebased on the current model and weighted for the server. If coding changed the models that devices
+        Updates of one round that started from the current model with weight 1 are used unchanged; other updates are
+        joined, rebased on the current model and weighted for the server. If coding changed the models that devices
         received, the server uses each device's change only. Devices keep the models that they actually trained.
 
         Args:
