@@ -273,8 +273,8 @@ class StageFacts:
         phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
         rounds: number of the stage's rounds; None if the session policy ends the session.
         evaluates: whether its rounds train the global model, which is then tested.
-        share: without evaluation, the share of the devices present that takes part, in (0, 1]: they are sampled when
-            the session's first round of this phase begins, and only they take part in the whole phase while they
+        share: without evaluation, the share of the devices present that takes part, in (0, 1]: these devices are
+            sampled when the session's first round of this phase begins, and take part in the whole phase while they
             are present; if all of them have left, devices are sampled again. With evaluation, a selector chooses.
         opening: in the stage that begins a session's training, the model with which training begins.
     """

@@ -37,7 +37,7 @@ def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
 class EdgeflError(ValueError):
     """An error in user input, with its place and remedy. The command line prints it and exits with 2.
 
-    It is a ValueError, so that pydantic adds the place when a component raises it during validation.
+    The class is a ValueError, so that pydantic adds the place if a component raises it during validation.
 
     Args:
         message: what is wrong, and the remedy.

@@ -252,7 +252,7 @@ def _over_time(
     """Draw accuracy over the time since the drift, up to twice the longest time that a variant took to recover.
 
     Args:
-        drift: its first round.
+        drift: first round of the drift.
         back: by variant, the round in which it has recovered, inf if never.
     """
     ends, shifted = [], {}

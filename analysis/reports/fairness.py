@@ -45,8 +45,8 @@ def _last_scores(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed, cell, device, class (empty without classes), model (`served`, or `own`), samples, accuracy. A
-        device without test data, or without a personal model, has no row; one with scores in several cells counts in
-        its last cell.
+        device without test data, or without a personal model, has no row; a device with scores in several cells
+        counts in its last cell.
     """
     table = runs.evaluation
     last = table.groupby([*RUN, "cell"])["end_s"].transform("max")

@@ -238,7 +238,7 @@ def lemma1(
 ) -> float:
     """Bound the expected distance of the minimisers before and after clients change: the early version's Lemma 1.
 
-    Its constants belong to a problem, not to a run: smallest curvature, largest gradient, and what each client holds.
+    The constants belong to a problem, not a run: smallest curvature, largest gradient, and each client's samples.
 
     Args:
         strong_convexity: mu of all local losses.

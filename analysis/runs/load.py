@@ -257,7 +257,7 @@ def _score(info: pd.DataFrame) -> str:
     """Return the name of the runs' score.
 
     Raises:
-        ValueError: they have different ones, which cannot be compared.
+        ValueError: the runs have different scores, which cannot be compared.
     """
     first, *others = info["score"].unique()
     if others:

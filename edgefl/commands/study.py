@@ -81,8 +81,8 @@ def study(
     last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
 
     A run that fails is reported at once and at the end; the others continue and are compared.
-    The exit code then is 2. It is 3 if other processes are still doing some of the runs: the comparison is not
-    complete yet. With --wait the command waits for them.
+    The exit code is then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is
+    not complete yet. With --wait the command waits for them.
 
     Examples:
 

@@ -3,13 +3,13 @@
     edgefl.simulate(scenario, learner=make)
 
 `make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what is
-known of the world before it begins. It returns that cell's learner; instead of a function, `make` can be a class
+known of the world before it begins. `make` returns that cell's learner; instead of a function, `make` can be a class
 whose constructor takes the assignment, or with a single federation, a finished learner. The scenario gives a
 `workload` instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers the network's questions and has no clock. For a session it receives the devices present, for a
-round the participants; it answers with the iterations, samples and bits of each, and then receives the devices whose
-updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
+round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
+whose updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
 `Assignment.streams`: then the run is a function of scenario and seed.
 
 A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:

@@ -2,7 +2,7 @@
 
 The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
 again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state
-of a snapshot. Its tables are then byte for byte those of an uninterrupted run.
+of a snapshot. The run's tables are then byte for byte those of an uninterrupted run.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class _Recovered:
     """The readable part of a journal that may have been cut off.
 
     Args:
-        entries: those before the snapshot; empty without one, so that training starts again.
+        entries: entries before the snapshot; empty without a snapshot, so that training starts again.
         size: bytes of these entries.
         digest: hash of these bytes.
     """

@@ -183,7 +183,7 @@ class _BorrowingLearner(Answering):
     """A cell's learner that answers from a loan, and trains itself afterwards.
 
     Args:
-        learner: this cell's learner; not called before the loan's end.
+        learner: the cell's learner; not called before the loan's end.
     """
 
     def __init__(self, learner: Resumable, cell: int, loan: Loan) -> None:

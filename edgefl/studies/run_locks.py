@@ -40,7 +40,7 @@ def held(directory: Path, run: Path) -> bool | None:
 
     Args:
         directory: the study's directory.
-        run: its directory, relative to the study's.
+        run: directory of the run, relative to the study's directory.
 
     Returns:
         None if no process has claimed the run.

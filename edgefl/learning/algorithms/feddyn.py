@@ -27,12 +27,12 @@ class FedDyn(FedAvg):
 
     The model moves by -h / alpha, and h sums all mean changes of the session: if local training moves only a small
     way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
-    tenfold), the algorithm acts like server momentum without decay. It overshoots in the first rounds, most with full
-    participation, and swings back later. The default is the authors' for CIFAR-10 and synthetic data, with 50 local
-    steps or more of rate 0.1; with fewer or smaller steps take a larger alpha. Measured on Fashion-MNIST, logistic
-    regression, 40 devices that all take part, all labels changed between sessions: accuracy after the first round of
-    sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20 steps of
-    rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
+    tenfold), the algorithm acts like server momentum without decay. The model overshoots in the first rounds, more
+    with full participation, and swings back. The default is the authors' for CIFAR-10 and synthetic data, with at
+    least 50 local steps of rate 0.1; use a larger alpha for fewer or smaller steps. Measured on Fashion-MNIST,
+    logistic regression, 40 devices that all take part, all labels changed between sessions: accuracy after the first
+    round of sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20
+    steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
     alpha = 0, where the paper divides by zero, is FedAvg.
     """

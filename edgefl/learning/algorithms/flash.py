@@ -16,7 +16,7 @@ class Flash(FedAdam):
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,
     beta3 = |v| / (|Delta^2 - v+| + |v|), d+ = beta3 d + (1 - beta3) (Delta^2 - v+),
     w+ = w + server_lr m+ / max(sqrt(v+) - d+ + tau, tau).
-    Line 21 lacks its minus sign in print; the proofs (equation 92) have it. They also assume sqrt(v) - d to be
+    Line 21 lacks its minus sign in print; the proofs (equation 92) have it. The proofs also assume sqrt(v) - d to be
     positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
     value if nothing has ever moved. If v and Delta are 0, beta3 is 0/0 and d does not change.

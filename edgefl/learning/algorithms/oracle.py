@@ -16,7 +16,7 @@ class Oracle(FedYogi):
     A later session's opening model replaces the model for data before the drift; the model for data after it
     continues.
 
-    Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). It requires a drift.
+    Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). The algorithm requires a drift.
     """
 
     uses: ClassVar[str] = "updates"

@@ -77,7 +77,7 @@ class SplitInMemory:
     def lap(self, number: int) -> "SplitInMemory":
         """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
 
-        Their kinds are those of lap 0.
+        The samples' kinds are those of lap 0.
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count

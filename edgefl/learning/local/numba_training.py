@@ -224,7 +224,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
 
     Args:
         positions: [k] of the devices among the round's K.
-        rows: [K, M] local models; those of `positions` are written.
+        rows: [K, M] local models; the rows of `positions` are written.
         start: [1, M] or [K, M] what the devices received.
         x: [n, D] raw inputs. y: labels.
         samples, weights: [K, steps, B]. sizes: [K, steps]. steps: [K]. As in `Batches`.

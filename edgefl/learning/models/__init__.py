@@ -184,8 +184,8 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Return a function that computes a chunk's written-out gradients step by step, with all terms of the loss.
 
-        This is for models so small that the overhead around the products matters; other models write out `gradients`,
-        or nothing.
+        The method is for models so small that the overhead around the products matters; other models write out
+        `gradients`, or nothing.
 
         Returns:
             (step, active, read) -> gradients [active, M] of the first `active` devices, whose number never rises; the

@@ -51,7 +51,7 @@ def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
     A device with bundle a twice swaps a shard with a random device without a. Such a device exists as long as no
     bundle has more than N shards: if one device has two shards of a, the other N - 1 have at most N - 2. Each swap
-    leaves one device fewer that has a bundle twice, so this ends.
+    leaves one device fewer that has a bundle twice, so the swapping ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):
