@@ -342,7 +342,7 @@ class Learner(Protocol):
     """The interface through which a server trains: sessions of stages."""
 
     flops_per_sample: float
-    payload_bits: int  # of one model transfer if all are equal; a round's own bits are in LocalRound
+    payload_bits: int  # size of a model transfer if all are equal; a round's bits: LocalRound
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; a stage is over, and its model made, when the next stage is requested."""

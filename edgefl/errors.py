@@ -15,7 +15,7 @@ ARGUMENTS = {
     "key": "keys",
     "seed": "seeds",
     "session": "sessions",
-}  # of options that may be given several times
+}  # options that may be given several times
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
@@ -57,7 +57,7 @@ class Divergence(EdgeflError):
     """An error raised when training produces numbers that are not finite.
 
     Args:
-        message: where, and the remedy.
+        message: where training diverged, and the remedy.
         last: tensors by name: the last finite model, and its algorithm's state.
     """
 

@@ -26,7 +26,7 @@ class Streams:
 
     def __init__(self, seed: int, prefix: tuple[str | int, ...] = ()) -> None:
         self.seed = seed
-        self._prefix = prefix  # before every name
+        self._prefix = prefix  # prefix of every stream's name
 
     def below(self, *path: str | int) -> "Streams":
         """Return the streams below a name, for one of several objects that draw under the same names."""

@@ -24,7 +24,7 @@ from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
-NO_BREAK = "\u00a0"  # between a number and its unit
+NO_BREAK = "\u00a0"  # blank between a number and its unit
 MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 

@@ -17,7 +17,7 @@ PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. F fixes only the interval; the defaults are the simplest.
+    """A way to read dip and recovery from accuracies. F fixes only the interval; other defaults are the simplest.
 
     Attributes:
         by: averaging of accuracies: each device counts equally, or each test sample.

@@ -31,7 +31,7 @@ class Versus:
 
     Attributes:
         subject, base: their names.
-        time, energy: the subject's over the base's, paired by seed.
+        time, energy: the subject's costs over the base's, paired by seed.
         task: such as `to 80 % accuracy`.
     """
 

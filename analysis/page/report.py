@@ -243,7 +243,7 @@ class Report:
         for verdict in self.verdicts:
             console.print(Text(verdict, style="bold"))
         if self.caption:
-            # below bold verdicts it is only the heading of the table
+            # below bold verdicts the caption is only the heading of the table
             above, style = ("\n", "") if self.verdicts else ("", "bold")
             console.print(Text(above + self.caption, style=style))
         for title, table in (*self.tables, *(self.further if explain else ())):

@@ -50,7 +50,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
         out: folder to write; None for the folder of the runs, or `comparison` beside several.
 
     Returns:
-        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows its tables.
+        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows the report's tables.
 
     Raises:
         ValueError: no run is completed, or the folder cannot be written.
@@ -123,7 +123,7 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     later = max(0, own.groupby("cell")["session"].nunique().max() - pilots) if len(own) else 0
     kept = min(later, settings.get("learning.warm_start.history") or later)
     stored = {
-        # w_pilot, and per session its last model and its gradient
+        # w_pilot, and the last model and gradient of each session
         "similarity": 1 + 2 * kept,
         "average": kept,
         # the last model, with which the next session continues

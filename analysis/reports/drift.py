@@ -253,7 +253,7 @@ def _over_time(
 
     Args:
         drift: first round of the drift.
-        back: by variant, the round in which it has recovered, inf if never.
+        back: by variant, the round in which the variant has recovered, inf if never.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():

@@ -136,7 +136,7 @@ def _fairness_figure(by_device: pd.DataFrame) -> Figure:
     """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
 
     Args:
-        by_device: from `edgefl.analysis.reports.fairness.last_scores`.
+        by_device: from `_last_scores`.
     """
     figure, (ax,) = panels(1, 2.6)
     variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1

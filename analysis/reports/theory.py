@@ -93,8 +93,8 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
         (Lambda; if the learning rate is too large for any Lambda below 1, it and all terms are NaN; if the rate is 0,
-        (a) and the bound are NaN), lr, lr_limit_steps (J 65; negative from four local steps on: no rate is small
-        enough there) and lr_limit_drift (J 14 for Lambda -> 1).
+        (a) and the bound are NaN), lr, lr_limit_steps (J 65; negative for four or more local steps: no rate is small
+        enough) and lr_limit_drift (J 14 for Lambda -> 1).
 
     Source: J, Theorem 1 and appendix B.
     """
@@ -173,7 +173,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     """Draw, over rounds, the bound's four terms, their sum and the gradient that it bounds, a panel per variant.
 
     Lines are means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a
-    gap there. A round has no bound if one of the seeds has none: its learning rate is beyond (14).
+    gap there. A round has no bound if the learning rate of one of the seeds is too large for (14).
 
     Args:
         by_round: from `edgefl.analysis.reports.theory._along`.

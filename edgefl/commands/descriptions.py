@@ -59,7 +59,7 @@ def describe(what: str, file: Path | None = None) -> str:
     `papers` explains the letters J, N, I and F.
 
     Args:
-        file: for the layout, a scenario whose cells are listed.
+        file: a scenario whose cells are listed if the layout is described.
 
     Raises:
         EdgeflError: nothing has this name.
@@ -90,7 +90,7 @@ def describable(begun: str) -> Iterator[str]:
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
-    if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too
+    if what in registry.KINDS and what not in ("sessions",):  # `sessions` is also a key
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what == "scenario":
         return _section(what, Scenario)

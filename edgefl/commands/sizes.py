@@ -21,7 +21,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
     bearings = layout.bearings_deg or ((None,),) * len(layout.sites_m)
     of_cells = [(site, bearing) for site, of in enumerate(bearings) for bearing in of]
     for cell, (site, bearing) in enumerate(of_cells):
-        x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # + 0.0: no -0
+        x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # adding 0.0 avoids -0
         where = f"site {site} at [{x_m:g}, {y_m:g}] m"
         if bearing is not None:
             where += f", bearing {bearing % 360:g} degrees"

@@ -80,9 +80,9 @@ def study(
     A study with a `question` gets more seeds until it is answered, or its budget is spent; the answer is printed
     last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
 
-    A run that fails is reported at once and at the end; the others continue and are compared.
-    The exit code is then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is
-    not complete yet. With --wait the command waits for them.
+    A run that fails is reported at once and at the end; the other runs continue and are compared. The exit code is
+    then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is not complete
+    yet. With --wait the command waits for these runs.
 
     Examples:
 

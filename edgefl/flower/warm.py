@@ -29,7 +29,7 @@ def warm_started(
     """Wrap a strategy so that each session opens with a weighted mix of past sessions' models.
 
     Each session after the pilot sessions begins with `warm_start.probes` rounds in which the nodes train from the
-    pilot model; the plain average of their models gives the gradient of this session's data, and is then dropped. The
+    pilot model; the nodes' plain average model gives the gradient of this session's data, and is then dropped. The
     session opens with the saved models, weighted by the similarity of their sessions' gradients to this one.
 
     Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs a session begins

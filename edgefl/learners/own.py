@@ -95,7 +95,7 @@ class OutsideLearner:
                 f"{', '.join(RESUMABLE)}, and any other learner none of them"
             )
         self.resumable = bool(some)
-        # compared with a journal's if a run resumes; True unless the learner says otherwise
+        # whether training depends on simulated time, which replay compares; True unless the learner says otherwise
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
 

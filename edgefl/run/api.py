@@ -32,8 +32,8 @@ def simulate(
         scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on it. With
-            several threads, a longer run on Linux trains in its own process, unless yours has other threads.
+        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on threads.
+            With several threads, a longer run on Linux trains in its own process, unless yours has other threads.
         snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None: every 10 minutes.
         learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
             federation; the scenario then names a workload.

@@ -42,7 +42,7 @@ def total(parts: Iterable[tuple[Range, Range]]) -> Range:
     """Return the sum of ranges, each multiplied by a number."""
     least = most = 0.0
     for number, amount in parts:
-        least += number.least * amount.least if number.least else 0.0  # also if the amount is unbounded
+        least += number.least * amount.least if number.least else 0.0  # 0 even if the amount is unbounded
         most += number.most * amount.most if number.most else 0.0
     return Range(least, most)
 

@@ -31,7 +31,7 @@ FEATURES = (
     *("present", "samples", "down_s", "compute_s", "up_s", "down_j", "compute_j", "up_j", "charge_j"),
     *("loss", "norm", "duration_s", "joules", "age", "taken", "completed"),
 )
-MOST = 1e9  # maximum of any feature; infinite values are cut to it
+MOST = 1e9  # maximum of any feature; larger values are clipped
 LEAST = 0.01  # minimum share of power or clock
 
 

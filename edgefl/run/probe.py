@@ -99,7 +99,7 @@ def probe(
 def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     """Return the mean energy of a round.
 
-    With radio tails, each server's last round is left out: its tails are too long, since no round follows.
+    With radio tails, each server's last round is left out: no round follows that would cut its tails short.
 
     Args:
         tables: one per federation. cells: the cells with a server.

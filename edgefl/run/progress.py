@@ -87,7 +87,7 @@ class ProgressDisplay:
         if row is None:
             self._done += 1
             self._print(label, self._latest.get(label, "complete before"))
-            if self._progress.tasks[task].start_time is None:  # it was complete before
+            if self._progress.tasks[task].start_time is None:  # the run was complete before
                 self._progress.update(task, latest="complete")
             self._progress.update(task, completed=1.0)
             self._end(task)

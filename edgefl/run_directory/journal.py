@@ -167,7 +167,7 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Keep a call that changes the learners' state together with its entry: a snapshot has both or neither."""
+        """Keep a state-changing call and the call's journal entry together: a snapshot has both or neither."""
         with held():
             self._settled = False
             yield

@@ -50,7 +50,7 @@ class Loan:
     training: Snapshotable
     on_end: Callable[[int], None] = lambda rounds: None
     over: bool = False  # the borrower's own learners have taken over
-    rounds: int = 0  # reused so far
+    rounds: int = 0  # number of rounds reused so far
     _next: int = 0
     _answered: bool = False  # whether the previous entry gave the last answer
 
@@ -223,7 +223,7 @@ def _without_probes(
     Args:
         opened: session number, and the lender's opening of its training -> the opening in a run without probes.
     """
-    session: Entry = {}  # the latest one's
+    session: Entry = {}  # entry of the latest session
     probing = False
     for end, entry in enumerate(entries, 1):
         call = entry["call"]

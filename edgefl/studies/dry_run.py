@@ -28,7 +28,7 @@ Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Forecast runs by probes in this process: one for each case while this is quick, later the nearest probe.
+    """Forecast runs by probes in this process: a probe for each case while probing is quick, then the nearest probe.
 
     Cases with the same first rounds are probed once; a run that is not probed is only built and checked.
     """

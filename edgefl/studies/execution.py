@@ -25,7 +25,7 @@ from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
 
 DEFAULT = StudyOptions()
-# Modules that every run imports, and those of runs that train
+# Modules that every run imports, and modules that runs with training import
 RUNS = ("edgefl.commands.cli", "edgefl.run.resuming", "edgefl.run.simulation")
 TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 

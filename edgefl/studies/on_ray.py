@@ -168,7 +168,7 @@ class _Cluster:
                 result: str | Failure | None = self._ray.get(reference)
             except (
                 self._ray.exceptions.RayTaskError
-            ) as error:  # outside the run itself: it cannot be read there
+            ) as error:  # the task failed outside the run, such as when unpickled
                 result = Failure.of(error)
             except self._ray.exceptions.RayError as error:
                 self._lose(sent, error)

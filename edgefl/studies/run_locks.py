@@ -80,7 +80,7 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
     """Take a run away from a process that is reported dead.
 
     Args:
-        owner: as `this_process` describes it there; claims of other processes stay.
+        owner: the process, as `this_process` on its machine describes it; claims of other processes stay.
 
     Returns:
         Seconds after which the process is certainly dead: a process that is cut off from us but not from the files

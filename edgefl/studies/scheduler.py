@@ -144,7 +144,7 @@ class RunScheduler:
 
     def lost(self, task: RunTask) -> None:
         """Record that a run's process died silently; another process resumes the run."""
-        if not run_locks.held(self._directory, task.run.path):  # another process may have taken it over
+        if not run_locks.held(self._directory, task.run.path):  # another process may have taken the run over
             with suppress(EdgeflError):  # raised if the run has not begun
                 status.give_up(task.path)
         self._put_back(task.run)

@@ -119,7 +119,7 @@ def side_by_side(
                 worker = idle.pop() if idle else _start(work)
                 worker.task = task
                 busy[worker.pipe] = worker
-                with suppress(BrokenPipeError):  # it died while idle: the pipe shows that below
+                with suppress(BrokenPipeError):  # the worker died while idle: the pipe shows that below
                     worker.pipe.send(task)
             if not busy and not tasks.waits():
                 return

@@ -27,7 +27,7 @@ class AdaptiveFedAvg(FedAvg):
     uses: ClassVar[str] = "mean"
 
     beta1: ClassVar[float] = 0.5  # share of the mean model that is kept
-    beta2: ClassVar[float] = 0.5  # share of the variance around it that is kept
+    beta2: ClassVar[float] = 0.5  # share of the variance around the mean that is kept
     beta3: ClassVar[float] = 0.5  # share of the variance's ratio that is kept; 1: a constant rate
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

@@ -27,7 +27,7 @@ class FedDc(Scaffold):
     of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels with the model until an
     update of the device has arrived: `learning.cost.payload: exchanged` counts it.
 
-    At alpha = 0 nothing would bound the h_k, so they are left out, and the algorithm is SCAFFOLD.
+    At alpha = 0 nothing would bound the h_k, so the h_k are left out, and the algorithm is SCAFFOLD.
     """
 
     device_vectors: ClassVar = ("control", "drift")

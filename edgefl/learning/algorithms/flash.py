@@ -22,8 +22,8 @@ class Flash(FedAdam):
     value if nothing has ever moved. If v and Delta are 0, beta3 is 0/0 and d does not change.
 
     The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
-    2021). All three restart with each session. The paper's Delta is the plain mean over devices (line 16; `weighting:
-    equal`).
+    2021). m, d and v restart with each session. The paper's Delta is the plain mean over devices (line 16;
+    `weighting: equal`).
 
     Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on these fell by
     less than gamma / e, and after `learning.local.epochs` at the latest. `learning.local.early_stopping`, which works

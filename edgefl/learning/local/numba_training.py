@@ -15,7 +15,7 @@ _five, _five_steps, _four_steps, _five_dots = product(5), descent(5), descent(4)
 BYTES = 4  # size of a number
 ROW = BYTES * LANES  # size of a panel's row
 AT_ONCE = 16  # number of panels in a product, so that weights stay in the first-level cache
-AHEAD, CACHE_LINE = 3, 64  # samples by which fetching is ahead of reading; bytes fetched at a time
+AHEAD, CACHE_LINE = 3, 64  # number of samples that are fetched ahead; bytes per fetch
 
 # The cache follows this file only: after editing `numba_tiles`, remove this file's entries from __pycache__.
 compiled = njit(nogil=True, cache=True, error_model="numpy")

@@ -92,8 +92,8 @@ class _Block:
     """A block of a chunk's devices, reused in every step.
 
     Buffers and views are made once for all steps: next to two products of 0.03 ms a device, every further call to
-    PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices, where
-    x ends; delta is 0 there.
+    PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices: x ends
+    there, and delta is 0 in padding.
     """
 
     def __init__(self, chunk: LogisticSteps, begin: int, end: int) -> None:

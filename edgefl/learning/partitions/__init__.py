@@ -86,7 +86,7 @@ class Partition(Component):
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
         """Return the group of samples that each device holds [devices], or None if devices do not hold whole groups.
 
-        If samples are generated group by group on demand, this is called instead of `assign`.
+        If samples are generated group by group on demand, this method is called instead of `assign`.
 
         Args:
             sizes: number of training samples of each group, [groups].

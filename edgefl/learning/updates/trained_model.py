@@ -196,7 +196,7 @@ class TrainedModel:
             samples: id -> number of samples, of all devices of the session.
             staleness: weights of stale updates.
             at: the aggregation's place in the run, for random streams.
-            reweighed: id -> weight on its share of the data of all participants of its round.
+            reweighed: id -> factor on the device's share of the data of its round's participants.
 
         Raises:
             Diverged: the new model is not finite.
