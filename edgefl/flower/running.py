@@ -57,7 +57,7 @@ def learner(
 
     Args:
         client_app: runs on each device; its context is kept. node_config has partition-id, num-partitions and seed.
-        strategy: of flwr.serverapp or flwr.server; for several cells a function from `Assignment` to strategy.
+        strategy: from flwr.serverapp or flwr.server; for several cells a function from `Assignment` to strategy.
         initial: first model, a list of NumPy arrays or an ArrayRecord; strategies of flwr.server may have their own.
         evaluate: tests the model at the server: round, arrays -> MetricRecord or None (flwr.server: evaluate_fn).
         tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the

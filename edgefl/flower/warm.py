@@ -40,7 +40,7 @@ def warm_started(
     opening model.
 
     Args:
-        strategy: of flwr.serverapp or flwr.server.
+        strategy: a strategy from flwr.serverapp or flwr.server.
         warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not supported: warm starts that change
             training (continuous), need test accuracies (pilot_model: good) or a check.
         pilot_sessions: P; sessions 1 to P start with the last model.

@@ -8,8 +8,8 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
                    bits in a round that all devices then present in the cell begin together; if the band is
                    shared dynamically (`shared` 0), for a device that has the whole band; empty if the link carries
                    nothing
-    devices        what differs between devices, including seconds and joules per 1e9 FLOPs: training costs these
-                   times iterations x samples per batch x FLOPs per sample
+    devices        what differs between devices, including seconds and joules per 1e9 FLOPs: training costs
+                   these values times iterations x samples per batch x FLOPs per sample
     events         arrivals, departures, handovers, switches
     availability.json   when each device is present in some cell, in the format documented by FedScale
     switched.json       when each device is switched on, likewise

@@ -138,7 +138,7 @@ class Study(Section):
     def _written_out(cls, grid: Any) -> Any:
         """Expand `seed: [1, 2]` to `seed: {"1": {seed: 1}, "2": {seed: 2}}`.
 
-        Values with a unit have it in their label instead of in the axis: `bandwidth: {"5 MHz": ...}`.
+        If values have a unit, their labels state the unit, and the axis does not: `bandwidth: {"5 MHz": ...}`.
         """
         if not isinstance(grid, dict):
             return grid

@@ -157,8 +157,8 @@ class Model(Component):
     ) -> Tensor:
         """Compute the gradients [k, M] of each device's weighted loss, by automatic differentiation.
 
-        A model without statistics and dropout may override this with written-out gradients, which local training then
-        uses for a whole chunk of devices at once.
+        A model without statistics and dropout may override this method with written-out gradients, which local
+        training then uses for a whole chunk of devices at once.
 
         Args:
             rows: local models [k, M].
