@@ -55,8 +55,7 @@ def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
     A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`. If several
-    components have it, all are described.
-    `papers` explains the letters J, N, I and F.
+    components have the name, all are described. `papers` explains the letters J, N, I and F.
 
     Args:
         file: a scenario whose cells are listed if the layout is described.

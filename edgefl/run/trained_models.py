@@ -62,7 +62,7 @@ def load_model(
     """Load a model that a run has trained, from its directory.
 
     Args:
-        run: the run directory, or a federation's in it; `record.models` of its scenario says what was kept.
+        run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
         cell: the model's cell, by default the only cell that has a server.
         kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
         device: id of a device, to load the model that serves it: its own or its cluster's; None for the global model.
