@@ -161,7 +161,7 @@ def watch(
 ) -> None:
     """Watch a run or study: progress, time left, last accuracy, joules, failures. Ends when the runs do.
 
-    It only reads; runs on another machine can be watched through a shared folder.
+    The command only reads files; runs on another machine can be watched through a shared folder.
 
     Examples:
 
