@@ -134,8 +134,8 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
     """Cut disjoint polygons into trapezoids, along horizontal lines through all corners of each polygon.
 
     Args:
-        polygons: the rings of each: outline and holes; the last corner of a ring is joined to the first, which may
-            be repeated.
+        polygons: the rings of each polygon, outline and holes; the last corner of a ring is joined to the first,
+            which may be repeated.
 
     Raises:
         ValueError: fewer than three corners, more than MOST_TRAPEZOIDS, no area, or sides that cross.
