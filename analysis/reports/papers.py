@@ -47,6 +47,7 @@ class Result:
         needs: data, time or hardware that a run needs.
         why: the reason for a state or a difference.
         recorded: names of the files in `ours`.
+        fitted: whether a setting of ours was chosen by these numbers; the audit shows them and does not count them.
     """
 
     paper: str
@@ -60,6 +61,7 @@ class Result:
     needs: str = ""
     why: str = ""
     recorded: tuple[str, ...] = ()
+    fitted: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
         needs=entry.get("needs", ""),
         why=entry.get("why", ""),
         recorded=tuple(entry.get("recorded", ())),
+        fitted=bool(entry.get("fitted", False)),
     )
 
 
@@ -251,6 +254,7 @@ def sentences(result: Result) -> list[str]:
     numbers = compared(result)
     if len(numbers):
         lines.append(f"{numbers['agrees'].sum()} of {len(numbers)} numbers are within the band.")
+        lines += ["A setting was chosen by these numbers, so the audit does not count them."] * result.fitted
     return lines
 
 
@@ -285,16 +289,15 @@ def audit(known: Sequence[Paper]) -> str:
         f"{one.name}, {result.name}": [
             result.shows,
             str(len(numbers)),
-            str(int(numbers["agrees"].sum())),
+            f"{numbers['agrees'].sum()}{' (fitted, not counted)' * result.fitted}",
             result.why,
         ]
         for (one, result), numbers in found.items()
     }
     columns = ["shows", "numbers", "within the band", "remarks"]
     parts.append(markdown_table(pd.DataFrame.from_dict(rows, orient="index", columns=columns), "result"))
-    count = sum(len(numbers) for numbers in found.values())
-    within = sum(int(numbers["agrees"].sum()) for numbers in found.values())
-    parts.append(f"{within} of {count} numbers are within the band ({within / count:.0%}).")
+    judged = pd.concat([numbers["agrees"] for (_, result), numbers in found.items() if not result.fitted])
+    parts.append(f"{judged.sum()} of {len(judged)} numbers are within the band ({judged.mean():.0%}).")
     for (one, result), numbers in found.items():
         parts += [f"## {one.name}, {result.name}", markdown_table(numbers_table(numbers), "setting")]
     return "\n\n".join(parts) + "\n"

@@ -1,6 +1,9 @@
 """Distinct: no two devices have a label in common."""
 
+from typing import Literal
+
 import numpy as np
+from pydantic import Field
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import PartitionInputs, Staying
@@ -8,11 +11,15 @@ from edgefl.rng import Streams
 
 
 class Distinct(Staying):
-    """Give each device all samples of a random set of labels that no other device has.
+    """Give each device all samples of a set of labels that no other device has.
 
     The sets cover all labels and differ in size by at most one: each of 10 devices has one label out of 10, or
     ten out of 100. Source: the journal paper, appendix E; the early version, section 6.
     """
+
+    label_order: Literal["random", "ascending"] = Field(
+        "random", description="ascending: device 0 has the smallest labels, device 1 the next ones, and so on"
+    )
 
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
@@ -23,6 +30,8 @@ class Distinct(Staying):
                 f"{classes} labels are too few for {devices} devices with different labels: choose at most {classes}"
                 " devices or a data set with more labels"
             )
-        owner_of_label = np.empty(classes, np.int64)
+        owner_of_label = np.arange(classes) % devices
+        if self.label_order == "ascending":
+            return np.sort(owner_of_label)[labels]
         owner_of_label[streams("label_sets").permutation(classes)] = np.arange(classes) % devices
         return owner_of_label[labels]

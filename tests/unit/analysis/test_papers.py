@@ -150,6 +150,24 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "flash" in capsys.readouterr().err
 
 
+def test_numbers_that_chose_a_setting_are_shown_and_not_counted(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(known, "OURS", tmp_path)
+    for name, ours in (("tested", (80.0, 90.0)), ("fitted", (80.0, 80.0))):
+        rows = [[name, "x", "points", 80.0, math.nan, value, math.nan, 1] for value in ours]
+        pd.DataFrame(rows, columns=COLUMNS).to_csv(tmp_path / f"{name}.csv", index=False)
+    results = tuple(
+        known.Result("p", name, "accuracy", "ran", recorded=(name,), fitted=name == "fitted")
+        for name in ("tested", "fitted")
+    )
+    page = audit([known.Paper("p", "A paper", "its authors", results)])
+    assert "1 of 2 numbers are within the band (50%)." in page
+    assert "2 (fitted, not counted)" in page
+    assert page.count("| fitted |") == 2  # both numbers are in the table below
+    assert "does not count them" in known.sentences(results[1])[-1]
+
+
 def test_the_audit_page_is_what_its_command_makes() -> None:
     shipped = PAPERS.resolve().parents[1] / "docs" / "audit.md"
     assert shipped.read_text(encoding="utf-8") == audit(papers())

@@ -394,3 +394,17 @@ def test_zones_need_places(
     inputs = PartitionInputs(positions_m=None if places is None else around(places))
     with refused_at("", *nouns):
         ByZone(zones=zones).assign(shuffled_labels([30] * 8, SEED), devices, 1, Streams(SEED), inputs)
+
+
+@pytest.mark.parametrize(
+    ("classes", "devices", "first", "last"),
+    [(10, 10, [0], [9]), (10, 3, [0, 1, 2, 3], [7, 8, 9]), (4, 1, [0, 1, 2, 3], [0, 1, 2, 3])],
+)
+def test_distinct_labels_in_ascending_order(
+    classes: int, devices: int, first: list[int], last: list[int]
+) -> None:
+    """Larger sets come first: ten labels of three devices are 0 to 3, 4 to 6, 7 to 9."""
+    held = dealt(Distinct(label_order="ascending"), shuffled_labels([3] * classes, SEED), devices, SEED)
+    assert np.flatnonzero(held[0]).tolist() == first
+    assert np.flatnonzero(held[-1]).tolist() == last
+    assert (held.sum(axis=0) == 3).all()
