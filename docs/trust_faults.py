@@ -1,4 +1,4 @@
-"""The last section of docs/trust.md: faults that tests must notice, and mutants, as their last runs left them."""
+"""The last section of docs/trust.md: faults and mutants, with the results of their last runs."""
 
 import csv
 import sys
@@ -41,7 +41,7 @@ Because these tests were written for the drawn mutants, we then tried another {d
 
 
 def text() -> str:
-    """Make the section from the tables of both runs."""
+    """Make the section from the results of the last runs of faults and mutants."""
     results = {row["id"]: row for row in _rows(RESULTS)}
     caught = sum(row["verdict"] == "caught" for row in results.values())
     now = f"{caught} of {len(FAULTS)}"
@@ -140,7 +140,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _score(rows: Sequence[Mapping[str, str]], when: str = "verdict") -> float:
-    """Return the share that was killed of those that are not equivalent."""
+    """Return the share of killed mutants among those that are not equivalent."""
     count = [row[when] in KILLED for row in rows if row["verdict"] != "equivalent"]
     return sum(count) / max(1, len(count))
 
