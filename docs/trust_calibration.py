@@ -210,7 +210,8 @@ def _efficiency(row: Any, section: Any) -> Any:
         "Spectral efficiency of a dense city",
         "TR 37.910, Table 5.4.1.2.1-1(a), the mean of eleven companies, who serve several users at once, and a"
         " simulator of one author, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS), `docs/benchmark-tr37910.md`,"
-        " which also serves one at a time (with several it has 8.99 to 11.02); both in Dense Urban eMBB,"
+        " which also serves one user at a time (with several users it has 8.99 to 11.02); both in Dense "
+        "Urban eMBB,"
         " configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz, 32 transceivers, downlink",
         f"preset nr, {DEVICES:,} devices among 19 UMa sites of three sectors 200 m apart with 41 dBm, all sending;"
         f" 80 % on floors 1 to 8, a fifth of the houses coated, 20 % in cars; {USERS} users share a cell equally",
@@ -230,7 +231,8 @@ CALIBRATION_WHY = (
     " that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so this is not due to"
     " the program: the companies used the tables of August 2016, which have changed since. edgefl leaves out parts"
     " of today's tables: in UMa no device is higher than 13 m, where 23 % of them should be, and shadowing indoors"
-    " is that of the street; in the Monte Carlo each of the two moves the medians by 1 dB at most. **Panels of nr,"
+    " is that of the street; in the Monte Carlo each of these two omissions moves the medians by 1 dB at "
+    "most. **Panels of nr,"
     " one element with a beam of 65 degrees in both planes,** send more to the neighbours' devices and less to their"
     " own: the median SINR without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less."
     " In UMi far devices on upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."

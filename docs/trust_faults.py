@@ -13,11 +13,11 @@ from tests.tools.mutants import EACH, SEED
 HEAD = "## Fault injection\n"
 WORDS = """
 A test that cannot fail proves nothing. Each row below is a fault that `make faults` injects into the code, with the
-test that must then fail. The faults were written before their tests were tried: {first}; of the others, twelve got
-a better test, and five now name another existing test. More faults were added later, along with new laws. In
-their last runs **{now}** were caught. *Tolerance* is the largest deviation that the test accepts, and *s* is the
-CPU time that it takes to notice the fault. A fault whose test does not end would be listed as *slow*, which does
-not count as caught.
+test that must then fail. The faults were written before their tests were tried: {first}; of the faults that were
+missed, twelve got a better test, and five now name another existing test. More faults were added later, along with
+new laws. In their last runs **{now}** were caught. *Tolerance* is the largest deviation that the test accepts, and
+*s* is the CPU time that it takes to notice the fault. A fault whose test does not end would be listed as *slow*,
+which does not count as caught.
 """
 MUTATED = """\
 ### Mutants

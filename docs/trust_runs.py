@@ -53,7 +53,8 @@ HANDOVERS_WHY = (
     " between sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects around a"
     " device obstruct all sites. This is our choice and comes from no standard. Without sectors, far sites"
     " reach everywhere, and between large cells there are more such islands than borders. Repeating seven"
-    " sites also hides far sites: with `layout.rings: 2` there are a twelfth more handovers. To study"
+    " sites also hides far sites: with `layout.rings: 2` the number of handovers is a twelfth higher. To "
+    "study"
     " handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
     " `handover.time_to_trigger_s`."
 )
