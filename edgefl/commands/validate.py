@@ -68,7 +68,7 @@ def preview(
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
-    """Draw a scenario before it runs: map, tracks, handovers, population, labels; and estimate what it takes.
+    """Draw a scenario before it runs: map, tracks, handovers, population, labels; and estimate a round's cost.
 
     Takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give
     the time and energy of a round.
