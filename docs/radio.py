@@ -55,7 +55,7 @@ replaces the law. The last two columns divide the time and energy of the whole p
 same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; the energy
 is that of the cell's devices. A round ends when its slowest device has finished. Two rows cover a different set of
 devices. Without reestablishment, a link failure ends the device's part of the round. Without transmission on a part
-of the share, fewer devices have coverage, and the round does not wait for the others.
+of the share, fewer devices have coverage, and the round does not wait for devices without coverage.
 `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\

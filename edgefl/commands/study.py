@@ -81,7 +81,7 @@ def study(
     last. With --seed or --shard only those runs are done, and the question is not answered.
 
     A run that fails is reported at once and at the end; the others continue and are compared.
-    The exit code then is 2. It is 3 if other processes are still doing some of the runs: the comparison is not
+    The exit code is then 2. It is 3 if other processes are still doing some of the runs: the comparison is not
     complete yet. With --wait the command waits for them.
 
     Examples:
