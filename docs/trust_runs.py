@@ -259,11 +259,11 @@ def _mobility(row: Any, section: Any) -> Any:
         rows.append(row(f"on foot, {WALK_M_S} m/s, {name}", crossed, 60 * found.a_minute, "1/h"))
     return section(
         "Handovers of a macro network",
-        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed"
-        " separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of"
-        " downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300"
-        " users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is"
-        " geometry",
+        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed "
+        "separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of "
+        "downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300 "
+        "users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is "
+        "computed from the cells' geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
         f" pedestrians for {DRIVE_S:g} s",
         rows,
