@@ -94,8 +94,7 @@ class EveryDevice(_DeviceNumber):
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
         None,
-        description="table of phones, from which each device takes a row (see classes_by); null: all devices "
-        "are alike",
+        description="table of phones, from which each device takes a row (see classes_by); null: equal devices",
     )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
@@ -203,9 +202,7 @@ class ClassSettings(_ClassSettings):
     def _null_is_none(self) -> Self:
         for name in self.none_of:
             if EveryDevice.model_fields[name].default is not None:
-                raise ValueError(
-                    f"{name}: needs a value, not null: leave the key out to take its value in devices"
-                )
+                raise ValueError(f"{name}: must not be null; leave the key out to use the value in devices")
         return self
 
     @model_validator(mode="after")

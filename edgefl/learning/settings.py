@@ -61,8 +61,8 @@ class LocalSettings(Section):
     one_pass: bool = Field(
         False,
         description="end a round's steps after one pass over a device's samples, in training and in probe "
-        "rounds: with 300 samples in batches of 128 a device does 3 steps, the last of 44 samples, even if "
-        "steps is 5",
+        "rounds: with 300 samples in batches of 128 that is 3 steps, the last of 44 samples, even if steps "
+        "is 5",
     )
     lr: float = Field(
         0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
@@ -261,8 +261,7 @@ class LearningSettings(Section):
     )
     privacy: PrivacySettings | None = Field(
         None,
-        description="clip devices' updates, add noise, and keep a privacy account (epsilon) for each device; "
-        "null: off",
+        description="clip updates, add noise, and keep a privacy account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
         None, description="file of the model with which the run begins; null: drawn from the seed"

@@ -83,8 +83,8 @@ class Trace(Mobility):
         gt=0,
         le=1e9,
         description="simulated time between samples beyond which a device is absent; null: 10 times the "
-        "device's median interval, at least 60; in SUMO's files any time step without the device; between "
-        "waypoints a device is never absent",
+        "device's median interval, at least 60; in SUMO's files any time step without the "
+        "device; between waypoints never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
         ("vehicle", "person"), description="elements of SUMO's file that are devices"

@@ -55,8 +55,7 @@ class SitesFile(Strict):
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(
         {},
-        description="rows to read, by column or property, with a value or a list of values: {radio: [LTE, "
-        "NR], net: 1}",
+        description="rows to read: values by column or property, such as {radio: [LTE, NR], net: 1}",
     )
 
     @model_validator(mode="after")

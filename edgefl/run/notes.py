@@ -272,9 +272,8 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
         )
         yield (
             f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round "
-            f"began, at most {max(out):,}; rounds neither selected these devices nor waited for them{ended}; "
-            f"closer sites (layout.isd_m, cell.radius_m){' or a lower indoor_share' * indoors} reach more "
-            "devices"
+            f"began, at most {max(out):,}; no round selects or waits for them{ended}; closer sites "
+            f"(layout.isd_m, cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
         )
     elif counts.timers:
         yield (

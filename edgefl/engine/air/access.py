@@ -42,9 +42,7 @@ class AccessSettings(Section):
         description="time before a download during which the radio is not used: serialisation, or a wait "
         "until a device polls again",
     )
-    before_uplink_s: float = Field(
-        0.0, ge=0, le=3600, description="time before an upload during which the radio is not used"
-    )
+    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="time before an upload without radio use")
 
 
 class Lead(NamedTuple):

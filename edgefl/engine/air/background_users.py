@@ -68,8 +68,7 @@ class BackgroundUsers:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)
         if not extent.layout.several and distance_m[1] > extent.edge_m:
             raise EdgeflError(
-                f"{distance_m[1]:g} m is beyond the cell's {extent.edge_m:g} m: lower the distance, or raise "
-                "cell.radius_m",
+                f"{distance_m[1]:g} m is beyond the cell's {extent.edge_m:g} m: lower it, or raise cell.radius_m",
                 ("radio", "background", "distance_m"),
             )
         uniform = rng.random((users, 2))
@@ -81,7 +80,7 @@ class BackgroundUsers:
         return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
     def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw random places until the cell is the strongest at one place per user."""
+        """Draw random places until there is one for each user at which the cell is the strongest."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = self._drawn_m(cell, rng)

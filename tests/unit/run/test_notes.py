@@ -356,8 +356,8 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
         devices={"count": 20},
     )
     assert re.fullmatch(
-        r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; rounds neither"
-        r" selected these devices nor waited for them; closer sites .*",
+        r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; no round"
+        r" selects or waits for them; closer sites .*",
         note,
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})
