@@ -28,7 +28,7 @@ class Panel:
     azimuth_deg: float  # bearing of the boresight, counter-clockwise from the x axis
     downtilt_deg: float = 0.0
     max_gain_dbi: float = 8.0
-    beamwidth_deg: float = 65.0  # full width at which the gain is 3 dB lower
+    beamwidth_deg: float = 65.0  # full beam width, at whose edges the gain is 3 dB lower
     attenuation_db: float = 30.0
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:

@@ -34,7 +34,7 @@ class BandFlow:
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
-        """Return the fading |h|^2 [count] within one block, over 1 + interference over noise if there is any.
+        """Return the fading |h|^2 [count] within one block, divided by 1 + interference over noise if there is any.
 
         Blocks from `now` on stay cached.
 

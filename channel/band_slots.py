@@ -23,7 +23,7 @@ _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 class Groups:
     """Groups of flows that divide the band by their weights; a group without flows gets nothing.
 
-    of: id of a flow -> its group, from 0 on. weights: [groups] > 0.
+    of: id of a flow -> number of its group, at least 0. weights: [groups] > 0.
     """
 
     of: Callable[[Hashable], int]
@@ -132,11 +132,11 @@ class BandRules:
         stop: int,
         shares: FloatArray | None,
     ) -> BandState:
-        """Advance to slot `stop` within a look-ahead that `run` has returned; no flow may end before `stop`."""
+        """Advance to slot `stop` within a look-ahead that `run` has returned, before any flow ends."""
         return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:
-        """Return the state with the average and airtime of new flows, for a scheduler that decides in every slot.
+        """Return the state with new flows' average and airtime set, if the scheduler decides in every slot.
 
         Args:
             rates: [n] mean bits/s/Hz of each flow alone in the band.
@@ -229,7 +229,7 @@ class BandRules:
             missing = need[served] - got[served]
             view.remaining_bits[served] = missing * unit_bits
             if memory is not None:
-                # a special slot counts by its length
+                # a special slot counts in proportion to its length
                 decay = memory**weight
                 average *= decay
                 average[served] += (1.0 - decay) * rate
@@ -248,7 +248,7 @@ class BandRules:
 
     def _view(self, flows: BandFlows, state: BandState) -> Flows:
         """Return the scheduler's view of the flows at a slot boundary."""
-        # a scheduler that decides in every slot rates each flow alone; others assume a share per flow
+        # a scheduler that decides in every slot rates each flow alone in the band; others assume a share per flow
         in_use = 1 if self.scheduler.per_slot else len(flows)
         return Flows(
             self.carrier,

@@ -14,9 +14,9 @@ from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order,
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
-# Slots of the first look-ahead, which doubles while no flow ends, up to the slots of fading that are read at once;
-# the latter are a multiple of every look-ahead. With a scheduler that decides in every slot, the look-ahead goes slot
-# by slot, so one that a new flow voids costs as much as its slots
+# Slots of the first look-ahead, which doubles while no flow ends, up to the number of slots whose fading is read at
+# once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, a look-ahead goes slot
+# by slot, so that time spent on one that a new flow voids is lost
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 # Served slots of a look-ahead that are computed first, as most look-aheads end there
 FIRST_SERVED = 8
@@ -26,7 +26,7 @@ FIRST_SERVED = 8
 class _Look:
     """What flows do in the served slots of one look-ahead.
 
-    first: number of slots before it that serve the direction. weights: [s]. totals: [n, s] sums of rates.
+    first: number of slots before the look-ahead that serve the direction. weights: [s]. totals: [n, s] sums of rates.
     used: [n, s] blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
     """
 
@@ -66,11 +66,11 @@ class BlockRules(BandRules):
     """Divide a band's resource blocks among flows, and compute their rates.
 
     In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
-    gets none, and one whose power suffices for few blocks leaves the rest to the others. Schedulers with equal shares
-    divide the blocks equally, and the remainder goes round from slot to slot; other held shares are rounded to whole
-    blocks. A scheduler that decides in every slot ranks the flows, which get blocks in this order until none is left:
-    in the uplink as many as a device's power suffices for at power control's target, in the downlink all. Blocks that
-    remain are divided equally.
+    gets none, and a flow whose power suffices for few blocks leaves the remaining blocks to other flows. Schedulers
+    with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
+    other held shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
+    blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
+    control's target, in the downlink all blocks. Blocks that remain are divided equally.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
     from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the
@@ -258,7 +258,7 @@ class BlockRules(BandRules):
     ) -> tuple[IntArray, FloatArray]:
         """Return the blocks [n, s] that the scheduler gives, and airtime and average [s, 2, n] after each slot.
 
-        After the slot in which a flow ends no blocks are given.
+        No blocks are given after the slot in which a flow ends.
         """
         widest = self._widest(flows.widest)
         alone = np.ascontiguousarray(self._alone(link, widest).T)  # each flow's rate alone in the band
@@ -284,7 +284,7 @@ class BlockRules(BandRules):
             airtime += weight * given[:, i] / self._blocks
             view.remaining_bits = np.maximum(need - got, 0.0) * self.carrier.unit_bits
             if memory is not None:
-                decay = memory**weight  # a special slot counts by its length
+                decay = memory**weight  # a special slot counts in proportion to its length
                 average *= decay
                 average += (1.0 - decay) * rate
             history[i] = airtime, average

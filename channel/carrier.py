@@ -36,14 +36,14 @@ class Carrier:
     Args:
         bandwidth_hz: W, > 0.
         slot_s: tau, > 0.
-        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; if None, every slot is used in full.
+        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; if None, transfers use every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
         goodput: payload bits per bit of these rates, in (0, 1]: what remains after control channels, reference
             signals, headers and retransmissions.
-        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates are
-            then those of the band's mean SNR.
+        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates then
+            follow from the band's mean SNR.
         blocks: resource blocks into which a dynamically shared band is divided, >= 1; if None, it is divided into
             arbitrary fractions.
 
@@ -97,11 +97,11 @@ class Carrier:
 
     @property
     def plain(self) -> bool:
-        """Whether rates are Shannon's over Rayleigh fading: no steps, and one part of the band."""
+        """Whether rates follow Shannon's formula over Rayleigh fading, without rate steps or frequency diversity."""
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share, > 0, of this band; cache the last carrier, as a round's shares are equal."""
+        """Return the carrier of a share, > 0, of this band; cache the last one, since a round's shares are equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()
@@ -191,7 +191,7 @@ class Carrier:
     def seconds(
         self, payload_bits: Values, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
     ) -> FloatArray:
-        """Return how long payloads take at the mean rate, s; inf if nothing moves. Arguments broadcast."""
+        """Return how long payloads take at the mean rate, s; inf if no bits get through. Arguments broadcast."""
         with np.errstate(divide="ignore", invalid="ignore"):
             taken_s = payload_bits / self.mean_slot_bits(share, snr, static) * self.slot_s
         return np.where(payload_bits > 0, taken_s, 0.0)

@@ -1,4 +1,4 @@
-"""A transfer with a mean SNR that changes while it lasts, exact slot by slot."""
+"""A transfer with a mean SNR that changes during the transfer, computed exactly, slot by slot."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from edgefl.channel.interference import draw_all_ahead, power_of_all
 from edgefl.channel.units import FloatArray
 
 _NOTHING = np.empty(0)
-# Transfers computed together: a dozen arrays of them fit in a core's second-level cache
+# Transfers computed together: a dozen arrays of this length fit in a core's second-level cache
 _AT_ONCE = 32
 
 # First slot, SNR, slot at which the piece ends
@@ -40,10 +40,10 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue the transfer from a slot boundary at a mean SNR; return its last slot, or None if after `until`.
+        """Continue the transfer at a mean SNR; return the slot in which it ends, or None if that is after `until`.
 
         Args:
-            slot: no earlier than in the last call; the slots up to it carried what the previous SNR allowed.
+            slot: no earlier than in the last call; earlier slots carried what the previous SNR allowed.
             snr: linear mean on the share, before fading.
             until: slot of the next SNR update.
         """
@@ -78,7 +78,7 @@ class ChangingFlow:
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
     """Compute the answers of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
 
-    Call `end` of each flow afterwards. If its arguments differ from those given here, it computes the answer itself.
+    Call `end` of each flow afterwards; a call with arguments other than those given here computes its own answer.
     Args:
         snrs: [flows], as in `end`.
         until: > slot.

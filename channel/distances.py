@@ -12,7 +12,7 @@ Float32Array = npt.NDArray[np.float32]
 
 
 class Distances:
-    """Distances from places to sites, as ln d3D^2 for path loss, held to a smallest and a largest 2D distance.
+    """Distances from places to sites, as ln d3D^2 for path loss, clamped to a smallest and a largest 2D distance.
 
     Args:
         sites_m: [S, 2] positions of the base stations.
@@ -23,7 +23,7 @@ class Distances:
         wraparound: wrap-around of the sites' layout, or None.
 
     Attributes:
-        range_m: the range, or inf if no place of the area is farther from a site.
+        range_m: the range, or inf if no place of the area is that far from a site.
         farthest_m: an upper bound on the distances within the range.
     """
 

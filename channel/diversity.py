@@ -14,7 +14,7 @@ from edgefl.channel.fading_grids import NO_CORRELATION
 from edgefl.channel.fading_pages import PagedFading, draw_normals, hold
 from edgefl.channel.units import FloatArray
 
-# below it the next term of the series L = 1 + a^2 / 6 is smaller than rounding
+# below this a, the next term of the series L = 1 + a^2 / 6 is smaller than rounding
 _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
@@ -30,10 +30,10 @@ Numbers = npt.NDArray[np.float32]
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     """Return the number L of independent parts of a band, not rounded: the diversity order of its mean power.
 
-    With paths whose power falls exponentially with their delay, whose root mean square is d, the fading at two
-    frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this,
-    1 / (1 + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation of its pairs of
-    frequencies; a = 2 pi d W:
+    With paths whose power falls exponentially with their delay, and a root mean square delay of d, the fading at two
+    frequencies f apart has the correlation 1 / (1 + 2 pi j d f), and its power the squared magnitude of this, 1 / (1
+    + (2 pi d f)^2). The variance of the mean power over a band W is the mean correlation of its pairs of frequencies;
+    a = 2 pi d W:
 
         2 integral_0^1 (1 - x) / (1 + (a x)^2) dx = 2 atan(a) / a - ln(1 + a^2) / a^2.
 
@@ -90,11 +90,11 @@ class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
     With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality it is
-    above the mean of the parts' rates: at 20 dB and L = 4 by 0.6 bit/s/Hz of 6.5, at 0 dB by 0.1 of 0.96. With the
-    steps of a table it is that of one code over all parts, whose rates need a higher mean SNR
-    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if its
-    blocks were spread over it all. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz waits
-    until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, with 11 parts 9.
+    above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With the
+    steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
+    (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if the
+    share were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz
+    waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but 9 with 11 parts.
 
     Method: the process of `edgefl.channel.fading.LinkFading` in each part, a function of key and slot too. A page of
     slots lies between two points of a coarser grid; the point half way between two known ones, each k slots away with
@@ -103,11 +103,11 @@ class DiverseFading(PagedFading):
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ CN(0, 1),
 
     the exact law of the process given both, and so on by halves, until neighbouring points have the correlation
-    q >= SMOOTH. A slot at the part t of the way between two of these has the power of the straight line between them,
-    and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out has a standard
-    deviation of at most sqrt((1 - q) / L) of the mean power, 3 % with 11 parts, from one slot to the next: every
-    eighth slot of a walking device has numbers of its own. Numbers have 32 bits, and the power needs less than half
-    of them; only the power of a page is kept.
+    q >= SMOOTH. A slot at the fraction t of the distance between two of these has the power of the straight line
+    between them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out
+    has a standard deviation of at most sqrt((1 - q) / L) of the mean power, 3 % with 11 parts, from one slot to the
+    next: every eighth slot of a walking device has numbers of its own. Numbers have 32 bits, and the power needs less
+    than half of them; only the power of a page is kept.
     """
 
     parts = ()  # a page of slots holds their power
@@ -148,8 +148,8 @@ class DiverseFading(PagedFading):
 def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
     """Return the mean power over parts [n, slots], in slots between grid points [n, rows, points].
 
-    The last point is the next page's first, which points that are slots do not need. Rows are added one after the
-    other, so that rounding does not depend on the number of links.
+    The last point is the next page's first; a grid whose points are slots does not need it. Rows are added one after
+    the other, so that rounding does not depend on the number of links.
     """
     parts = points.shape[1] // 2
     at: FloatArray = np.add.reduce(np.square(points), axis=1).astype(float) / parts

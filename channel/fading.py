@@ -122,7 +122,7 @@ class LinkFading(PagedFading):
 
     which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a
     coarser grid and are filled in the same way, grid above grid, until a step's correlation falls below
-    NO_CORRELATION; there, edges are drawn independently. This is the only approximation: values on
+    NO_CORRELATION; on that grid, edges are drawn independently. This is the only approximation: values on
     opposite sides of such an edge pair lose a correlation of less than 1e-6. Every page draws from its own
     Philox counter.
 
@@ -136,8 +136,8 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots drawn at once, a part of the definition of the process: another block gives other fading from
-                the same key. A short block suits a link that is read a few hundred slots at a time.
+            block: slots drawn at once, a part of the definition of the process: another block size gives other fading
+                from the same key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block out of range.

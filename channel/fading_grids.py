@@ -18,7 +18,7 @@ NO_CORRELATION = 1e-6
 # A loop filters up to this many numbers, at 0.1 us each, before scipy.signal is imported, which takes a second.
 _BY_HAND = 2048 * BLOCK
 _filtered_by_hand = 0
-# Rows filtered side by side, one point of all rows after the other
+# Rows filtered side by side: each step of a loop computes one point of all rows
 _SIDE_BY_SIDE = 16
 
 
@@ -33,7 +33,7 @@ class Grid:
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """Pull [block - 1] of the right edge on points 1, 2, ..., or None if points are independent."""
+        """Weights [block - 1] of the right edge at points 1, 2, ..., or None if points are independent."""
         return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 
@@ -67,8 +67,8 @@ def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> F
     """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
     Many links are filtered side by side. A few links are filtered by SciPy, but a run's first links by a Python loop,
-    so that a short run or the check of a scenario need not import SciPy. All ways do the same operations in the same
-    order, to the last bit.
+    so that a short run or the check of a scenario need not import SciPy. All of these methods do the same operations
+    in the same order, and agree to the last bit.
 
     Args:
         correlation: [links]. begin: [links, parts, 1] correlation y[-1].

@@ -70,8 +70,8 @@ class LinkDraws:
 class PagedFading(LinkDraws):
     """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
 
-    A page depends on the link's key, its level and its index alone; the newest pages are kept. Single draws cost more
-    than the numbers that they draw, so `hold` draws the pages of many links together.
+    A page depends on the link's key, its level and its index alone; a link keeps its newest pages. A call that draws
+    one page costs more than the random numbers in it, so `hold` draws the pages of many links together.
 
     Args:
         correlation: between consecutive slots; with 1 the fading never changes.

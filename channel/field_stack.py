@@ -76,7 +76,7 @@ class FieldStack:
     ) -> None:
         self.layers = tuple(layers)
         self._few = few
-        self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, values there
+        self._some: tuple[npt.NDArray[np.intp], Float32Array] | None = None  # nodes in order, their values
         self._fields = len(layers[0].keys) if fields is None else fields
         self._repeats = any(one.period for one in layers)
         self._row = next((wide for wide in _READ_AS_ONE if wide >= self._fields), self._fields)
@@ -117,7 +117,7 @@ class FieldStack:
         """Find the nodes around positions [n, 2] within the area."""
         asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
         if asked and self._last is not None and self._last[0] == asked:
-            # a few devices are read twice, in double and in single precision
+            # the places of a few devices are read twice, in double and in single precision
             return self._last[1]
         grids = self._grids
         up = np.multiply(self._turned(positions_m).T, grids.per_m)  # [layers, 2, n], across and up
@@ -198,7 +198,7 @@ class _Grids:
     width: npt.NDArray[np.intp]
     nodes: npt.NDArray[np.intp]  # [4, layers, 1] offset from the lower left node to a row of the table
     one_side: FloatArray  # 1 - the correlation of neighbouring nodes
-    both: FloatArray  # 1 - twice that + the correlation across a cell
+    both: FloatArray  # 1 - twice the neighbours' correlation + the correlation across a cell
 
     @classmethod
     def of(cls, layers: Sequence[GaussianFields]) -> "_Grids":

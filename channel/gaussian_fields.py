@@ -28,7 +28,7 @@ REPEATING_BYTES = 2**27
 # Fields and rows of nodes written to the table together; fewer fields if they are large
 _FIELDS_AT_ONCE, _ROWS_AT_ONCE = 8, 4
 _BYTES_AT_ONCE = 2**26
-# Peak memory per node of a torus: while making a field's law, then its values
+# Peak memory per node of a torus: while a field's law is computed, and while its values are
 _LAW_BYTES, _GRID_BYTES = 25, 10
 
 
@@ -61,13 +61,13 @@ class GaussianFields:
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
     ROUGHENING removes most of this from the nodes' spectrum beforehand. What remains has been computed: averaged over
-    places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 from 0.15 d_corr on, and by less
-    than 0.025 below; single pairs of places deviate by 0.035 rms, 0.1 at most. A `gaussian` field is smooth, and
-    within 0.003 of its law for all pairs of places.
+    places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at distances of at least 0.15
+    d_corr, and by less than 0.025 at shorter ones; single pairs of places deviate by 0.035 rms, 0.1 at most. A
+    `gaussian` field is smooth, and within 0.003 of its law for all pairs of places.
 
-    The two laws differ most over short distances: an exponential field is rough, and near a threshold it
-    crosses as often as the grid permits; a gaussian one crosses the threshold u at a rate of sqrt(2) / (pi d_corr)
-    exp(-u^2 / 2) per metre (Rice).
+    The two laws differ most over short distances: an exponential field is rough, and where it is near a threshold it
+    crosses this threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate of sqrt(2) /
+    (pi d_corr) exp(-u^2 / 2) per metre (Rice).
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
@@ -135,12 +135,12 @@ class GaussianFields:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields, once they have been read."""
+        """Memory of the fields after their first read, bytes."""
         return 4 * len(self.keys) * self.width**2
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory: first for the nodes' law, then for the values, in addition to the table."""
+        """Temporary memory in addition to the table, bytes: first for the nodes' law, then for the values."""
         size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
@@ -219,7 +219,7 @@ def _check_key(key: int) -> None:
 def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
     """Raise ValueError if a position [n, 2] is farther than `area_radius_m` from the origin."""
     square = positions_m[:, 0] ** 2 + positions_m[:, 1] ** 2
-    # rounding may put a position exactly on the edge beyond it
+    # rounding may move a position on the edge slightly beyond the edge
     inside = square <= area_radius_m**2 * (1.0 + 1e-9)
     if not inside.all():
         worst = positions_m[np.argmin(inside)]

@@ -10,7 +10,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.units import FloatArray
 
-# Blocks of activity that are cached; all links read the blocks of one time in turn
+# Blocks of activity that are cached; links read the blocks of the same time one link after another
 _KEPT = 16
 # Blocks of drawn interference that a receiver caches
 _KEPT_DRAWN = 4
@@ -68,7 +68,7 @@ class Heard:
     received here; the levels are the powers on that part.
 
     Args:
-        levels: [transmitters] of linear power over the noise here, one or several to draw from.
+        levels: for each transmitter, its linear power over the receiver's noise, or several such powers to draw from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -185,11 +185,11 @@ class _Sums:
 class Interfered:
     """A link's power over noise and interference: |h|^2 / (1 + I_n / N).
 
-    The link's SNR is then the one without interference. The mean-noise shortcut puts the mean of I into the noise
+    The SNR of such a link does not include interference. The mean-noise shortcut puts the mean of I into the noise
     instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,
     1.41 and 1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places anywhere
-    in a cell with six neighbours at 500 m; more without a cap), and the right time at 0 and 1. Left out: fast fading
-    of the interference.
+    in a cell with six neighbours at 500 m; more without a cap), and exactly as long as they should at loads of 0 and
+    1. Left out: fast fading of the interference.
 
     Args:
         heard: interference at the link's receiver; may be replaced when gains are measured again.
@@ -207,7 +207,7 @@ class Interfered:
 
     @property
     def mean_power(self) -> float:
-        """Power over noise and interference at the mean interference."""
+        """Mean power over noise and interference, computed from the mean interference."""
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:

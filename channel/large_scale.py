@@ -142,7 +142,7 @@ class LargeScale:
         self._states = tuple(map(state, sights))
         self._always_in_sight = line_of_sight == "always"
         self._los_layer: int | None = None
-        self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # its wavelength
+        self._soft_m = SPEED_OF_LIGHT_M_S / carrier_hz if line_of_sight == "soft" else None  # the wavelength
         if line_of_sight in ("probabilistic", "soft"):
             law: CorrelationLaw = "gaussian" if line_of_sight == "soft" else "exponential"
             self._los_layer = layer(model.los_correlation_m, _LOS_STATE, law, los_common)
@@ -151,7 +151,7 @@ class LargeScale:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of the fields, once they have been read."""
+        """Memory of the fields after their first read, bytes."""
         return self.fields.memory_bytes
 
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
@@ -212,7 +212,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return the results of `links_to` and `gain_db` at the positions, in little more time than one takes."""
+        """Return the results of `links_to` and `gain_db` at the positions, in little more time than either takes."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._distances.to_all(framed.astype(np.float32))

@@ -31,7 +31,7 @@ _LARGEST_CHUNK = 2**20
 _MORE_SLOTS = 8
 # Part of the expected rest that is read at once if only whole pages are read
 _SURE = 0.7
-# Rounding of one number and of an array differs by far less than this relative tolerance.
+# The same operation on a number and on an array may round differently, by far less than this relative tolerance.
 _CLOSE = 1e-9
 
 
@@ -53,7 +53,7 @@ def slots_of_many(
 
     Args:
         carrier: the common band.
-        payload_bits, share, snr, first_slot: [n], or one for all; share of the carrier, snr on that share.
+        payload_bits, share, snr, first_slot: [n], or one value for all; share of the carrier, snr on that share.
         fading: [n] links.
 
     Returns:
@@ -82,7 +82,7 @@ def slots_of_many(
         if long.size:
             draws = exponential_draws(expected[long], *rate_moments(gamma[long], correlation[long], carrier))
             alone[long] = draws >= (1.0 - _CLOSE) * AUTO_COHERENCE_TIMES
-    # near the limit of `Carrier.refuse_endless`, each flow decides on its own
+    # near the limit of `Carrier.refuse_endless`, each flow is checked on its own
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 
     slots = np.zeros(shape, np.int64)

@@ -1,4 +1,4 @@
-"""Fading of many links, drawn and read together, since single calls cost more than the numbers they draw."""
+"""Fading of many links, drawn and read together, since a call per link costs more than its numbers."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 
 def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return the power of many links at once; the numbers are those of each link's `power`.
+    """Return the power of many links at once, with the same numbers as each link's `power`.
 
     Missing pages of links of one kind that fade are drawn together.
 

@@ -18,7 +18,7 @@ EFFICIENCIES = (
 )
 SYMBOL_BITS = (2, 2, 2, 4, 4, 4, 6, 6, 6, 6, 6, 8, 8, 8, 8)
 
-# From this many SNRs on, steps are looked up by the SNR's leading bits instead of searched for
+# For at least this many SNRs, steps are looked up by the SNR's leading bits instead of searched for
 _MANY = 512
 # A float64 has its sign and exponent above bit 52; with three bits of its fraction they give the eighth of the octave
 # in which it lies. Steps of several layers are closer together and need more bits.
@@ -84,8 +84,8 @@ class Steps:
     Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
     15 needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
     block errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times
-    as much as steps with a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and something below -7.5 dB,
-    where steps carry nothing.
+    as much as steps with a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and still carries bits below
+    -7.5 dB, where steps carry none.
 
     With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
     rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
@@ -102,7 +102,7 @@ class Steps:
         layers: maximum number of layers at once, >= 1.
         parts: independent parts of the band, L >= 1; the SNR of a slot is that of their mean power, and each rate
             needs the mean SNR of `snr_needed_over_parts`.
-        smallest_part: smallest part of the band that may be used alone, reached by halving, above 0 to 1.
+        smallest_part: smallest part of the band that may be used alone, reached by halving; above 0, and at most 1.
 
     Raises:
         ValueError: the gap is negative, no rate is left, or an argument is out of range.
@@ -183,7 +183,7 @@ class Steps:
 
         Returns:
             the bit below the leading ones; number of the piece before the first step; [pieces] the SNR at which a
-            step begins there, or nan; [2 pieces] the rates below it and from it on.
+            step begins there, or nan; [2 pieces] the rates below this SNR, and from this SNR up.
         """
         bit = _FRACTION_BIT - _FEWEST_BITS
         while not np.diff(octants := self.needs.view(np.int64) >> bit).all():
@@ -211,8 +211,8 @@ class Steps:
 def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> FloatArray:
     """Return the mean of min(log2(1 + snr g), cap) over g ~ Gamma(taps, 1/taps): a wide band with independent parts.
 
-    The integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap up to
-    where this is below 1e-16. For one tap it is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
+    The integral over t from 0 to the cap of P(g >= (2^t - 1) / snr), by Gauss-Legendre; without a cap up to where P
+    is below 1e-16. For one tap the mean is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
         snr: linear mean, >= 0, any shape.
@@ -221,7 +221,7 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     from scipy import special
 
     gamma = np.asarray(snr, dtype=float)
-    # the largest g that matters: its tail e^-40 for one tap, less for more
+    # the largest g that matters: its tail is e^-40 for one tap, and less for more taps
     top = np.log1p(gamma * (1.0 + 40.0 / np.sqrt(taps))) / np.log(2.0)
     top = top if cap is None else np.minimum(top, cap)
     nodes, weights = np.polynomial.legendre.leggauss(256)

@@ -26,7 +26,7 @@ class PacketErrors(ABC):
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
-        """Return the probability that a packet arrives, and whether it is lost: drawn by link and end slot alone.
+        """Return a packet's probability of arrival, and its loss, a draw that depends on link and end slot alone.
 
         Args:
             snr: mean on the packet's band; for a static link it includes |h|^2.
@@ -39,7 +39,7 @@ class PacketErrors(ABC):
 class WaterfallErrors(PacketErrors):
     """Packets that arrive with probability E exp(-m / (SNR X)), where X is the power of fading of mean 1.
 
-    X is exponential for one tap, Gamma(L, 1/L) for the mean of L. With c = m / SNR
+    X is exponential for one tap, and Gamma(L, 1/L) for the mean of L taps. With c = m / SNR
 
         E exp(-c / X) = 2 (c L)^(L/2) K_L(2 sqrt(c L)) / Gamma(L).
 

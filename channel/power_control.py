@@ -11,8 +11,8 @@ SUBCARRIERS = 12  # of a resource block
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
     """Return the resource blocks in a band, not rounded; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
-    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz of 30 kHz has 277.8 here, 273 in TS
-    38.101-1, Table 5.3.2-1.
+    Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz with 30 kHz has 277.8 blocks here, and
+    273 in TS 38.101-1, Table 5.3.2-1.
     """
     return np.asarray(bandwidth_hz, dtype=float) / (SUBCARRIERS * 15.0 / slot_s)
 
@@ -32,13 +32,13 @@ def wanted_power(
 
     With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
     its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other
-    cells. Without power control all send with Pmax: near devices radiate 10 to 20 dB more than their highest rate
-    needs.
+    cells. Without power control all devices send with Pmax: near devices radiate 10 to 20 dB more than their highest
+    rate needs.
 
     Args:
         path_loss_db: [devices] with shadowing and walls.
         blocks: [devices] M, resource blocks of the transmission.
-        max_power_w: [devices] Pmax, or one for all.
+        max_power_w: [devices] Pmax, or one value for all.
         p0_dbm: target received power per 180 kHz at a path loss of 0 dB.
         alpha: share of the path loss in dB that is compensated, 0 to 1.
         slot_s: 1 ms over 2^mu; its blocks are 2^mu times 180 kHz wide.

@@ -53,7 +53,7 @@ def rate_moments(
 
         a_m = -(1/m) integral g e^-g L^(1)_(m-1)(g) df,   g = (2^f - 1) / snr,
 
-    and with m - 1 more, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
+    and after m - 1 more such integrations, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
     Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), its polynomials are Laguerre's L^(L-1)_m,
     with rho^(2m) as before (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
@@ -66,12 +66,12 @@ def rate_moments(
     beyond the table. The table sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
     1e-5. With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where
     the cap is reached: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A
-    step has terms beyond that; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
+    rate in steps has terms beyond that; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
     s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
-        snr: [devices] linear, > 0, or one for all.
-        correlation: [devices] rho between slots, |rho| < 1, or one for all.
+        snr: [devices] linear, > 0, or one value for all.
+        correlation: [devices] rho between slots, |rho| < 1, or one value for all.
         carrier: only its weights w, its cap or steps, and its taps L matter.
 
     Returns:
@@ -273,7 +273,7 @@ def _norm(m: float, taps: int) -> float:
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return orders of bins beyond the first terms, their widths, N of Hilb's formula, and a_m's factor of m alone.
+    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and the factor of a_m in m alone.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """
@@ -311,7 +311,7 @@ def _late_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatArr
 
 
 def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return Var f [snr] of a rate in steps; deviations from the highest avoid cancellation if fades are rare."""
+    """Return Var f [snr] of a rate in steps; deviations from the top rate avoid cancellation if fades are rare."""
     from scipy import special
 
     x = taps * steps.needs / snr[:, None]

@@ -29,9 +29,9 @@ def slots_renewal(
 
     This is the law of Birnbaum and Saunders (J. Appl. Probab. 1969). It is the inverse Gaussian law with
     mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-square of one degree of
-    freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which also runs back
-    down after it has crossed; without the addition it is too short by s2/(2 mu^2), 0.7 % of 1,000 slots at
-    0 dB and 10 m/s. T grows with the payload for the same X, so paired studies stay paired.
+    freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after it has
+    crossed; without the addition, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0 dB and 10 m/s. T
+    grows with the payload for the same X, so paired studies stay paired.
 
     With the weights of a TDD frame the mean of S_n is known slot by slot: the transfer ends in the slot in
     which its airtime reaches mean(w) T, at the phase given by first_slot.
@@ -40,7 +40,7 @@ def slots_renewal(
         carrier: the share of the band.
         snr: linear mean SNR on that share, > 0.
         correlation: rho between slots, |rho| < 1.
-        rng: source of one standard normal.
+        rng: source of one standard normal number.
         first_slot: index of the first slot; matters only with weights.
 
     Returns:
@@ -74,20 +74,20 @@ def slots_renewal_many(
     share: npt.ArrayLike = 1.0,
     first_slot: npt.ArrayLike = 0,
 ) -> npt.NDArray[np.int64]:
-    """Draw the slots of many transfers as `slots_renewal` does: in less than 1 us each from a few thousand on.
+    """Draw the slots of many transfers as `slots_renewal` does: in less than 1 us each for a few thousand or more.
 
     If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
 
     Args:
-        payload_bits, snr, correlation, share, first_slot: [transfers], or one for all; share of the carrier,
+        payload_bits, snr, correlation, share, first_slot: [transfers], or one value for all; share of the carrier,
             snr on that share.
-        rng: source of one standard normal per transfer.
+        rng: source of one standard normal number per transfer.
 
     Returns:
         [transfers] slots.
 
     Raises:
-        ValueError: an argument of a transfer is out of range, or it would take more than MAX_SLOTS.
+        ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.
     """
     payload, gamma, rho, part, first = np.broadcast_arrays(
         *(np.asarray(value, dtype=float) for value in (payload_bits, snr, correlation, share)),

@@ -50,15 +50,15 @@ _BLOCKS = {
     }
     | {100: 135},
 }
-# Higher steps to try on fewer blocks, beyond the step that is reached on all: with one layer, and with several
+# Number of higher steps to try on fewer blocks than all, beyond the step reached on all: with one layer, with several
 _STEPS_MORE = (2, 3)
-_BETWEEN = 0.95  # share of its spectrum that blocks occupy in a band without a row in the table
+_BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
     """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
-    A bandwidth or spacing that the standard does not list has as many blocks as fit into 95 % of it, at least one.
+    A band or spacing that the standard does not list has as many blocks as fit into 95 % of the band, at least one.
 
     Source: 3GPP TS 38.101-1, Table 5.3.2-1.
     """
@@ -94,7 +94,7 @@ def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
     """Return [n, s] the largest number of blocks on which each flow carries something in a slot, 0 to `blocks`.
 
     Args:
-        steps: table of rates; with Shannon's, all blocks are usable.
+        steps: table of rates; with Shannon's rates, all blocks are usable.
     """
     if steps is None:
         return np.full(link.most.shape, blocks, dtype=np.int64)
@@ -144,9 +144,9 @@ def _limited(
 ) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
-    On all of its blocks a flow reaches some step of the table. At a higher step it uses as many blocks as its power
-    takes to that step's SNR. The rate per power falls from step to step, so a higher step carries more only because
-    of rounding to whole blocks, or with several layers.
+    On all of its blocks a flow reaches some step of the table. At a higher step the flow uses as many blocks as its
+    power can raise to that step's SNR. The rate per power falls from step to step, so a higher step carries more only
+    because of rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     highest = np.minimum(
@@ -155,7 +155,7 @@ def _limited(
     )
     tried = (
         highest - np.arange(more + 1)[:, None]
-    )  # the highest step first, which is kept if others carry as much
+    )  # the highest step first, so that it is kept if lower steps carry as much
     blocks = np.minimum(given, alone / steps.needs[tried - 1]).astype(np.int64)
     carries = np.where(tried > 0, steps.rates[tried] * blocks, 0.0)
     best = carries.argmax(axis=0), np.arange(len(alone))
@@ -163,13 +163,13 @@ def _limited(
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
-    """Divide each slot's blocks equally among flows that can use them; blocks that one cannot use go to the others.
+    """Divide each slot's blocks equally among flows that can use them; what one flow cannot use goes to other flows.
 
-    Blocks that the division leaves over go one each to the flows in turn, from slot to slot.
+    The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
 
     Args:
         most: [n, s] blocks that each flow can use.
-        blocks: number to divide in each slot, one for all or [s].
+        blocks: number to divide in each slot: one number for all slots, or [s].
         turn: [s] number of each slot among those that serve this direction.
 
     Returns:
@@ -183,7 +183,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     more = most > level
     if more.all():
         return level + ((np.arange(flows)[:, None] - turn * total) % flows < total - level * flows)
-    while not more.all():  # blocks that flows at their maximum leave raise the level of the others
+    while not more.all():  # blocks left by flows at their maximum raise the level of the other flows
         others = np.add.reduce(more, axis=0)
         full = np.add.reduce(np.where(more, 0, most), axis=0)
         level = np.where(others > 0, (total - full) // np.maximum(others, 1), level)

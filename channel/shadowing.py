@@ -13,7 +13,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
 
     Args:
         size: number of devices.
-        std_db: [size] standard deviation, or one for all, >= 0; path-loss models give the value of their environment.
+        std_db: [size] standard deviation >= 0, or one value for all; path-loss models give their environment's.
 
     Returns:
         [size] xi in dB.
@@ -21,7 +21,7 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
     Raises:
         ValueError: a standard deviation is negative.
 
-    Left out: correlation along the path and between devices, which `edgefl.channel.large_scale` has.
+    Left out: correlation along the path and between devices, which `edgefl.channel.large_scale` models.
     """
     std = np.asarray(std_db, dtype=float)
     if not np.all(std >= 0):

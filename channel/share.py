@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray, Values, db_to_linear
 __all__ = ["ergodic_rate", "noise_w", "share_snr", "spectral_efficiency"]
 
 # How a transmitter spreads its power. `full`: all power goes into its share of the band, so half the band has twice
-# the SNR (the journal paper; in the downlink the server does so towards every device at once).
+# the SNR (the journal paper; in the downlink the server sends with its full power towards every device at once).
 # `per_resource_block`: power is even over the whole band, and the SNR is the same on every share.
 PowerRule = Literal["full", "per_resource_block"]
 _POWER_RULES = get_args(PowerRule)
@@ -34,9 +34,9 @@ def noise_w(
 
     Args:
         noise_psd_w_hz: noise power spectral density N0.
-        bandwidth_hz: [devices] W, share of the band, or one for all.
+        bandwidth_hz: [devices] W, share of the band, or one value for all.
         noise_figure_db: F >= 0, noise that the receiver adds.
-        interference_margin_db: M >= 0, [devices] or one for all: noise plus interference over noise.
+        interference_margin_db: M >= 0, [devices] or one value for all: noise plus interference over noise.
 
     Returns:
         [devices] W.
@@ -79,7 +79,7 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
 def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
     """Compute the mean of min(log2(1 + snr g), cap) over Rayleigh fading, g ~ Exp(1).
 
-    Without a cap it is e^x E1(x) / ln 2 with x = 1/snr. With it, as P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
+    Without a cap it is e^x E1(x) / ln 2 with x = 1/snr. With a cap, as P(log2(1 + snr g) > t) = e^(-x (2^t - 1)),
 
         integral_0^cap e^(-x (2^t - 1)) dt = e^x (E1(x) - E1(x 2^cap)) / ln 2.
 
@@ -133,14 +133,14 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Limit shares of a band to each device's largest; the excess goes to the other devices, in proportion.
+    """Limit shares of a band to each device's largest; other devices get the excess, in proportion to their shares.
 
     Args:
         share: [devices] 0 to 1, of any sum up to 1.
         most: [devices] largest share that each may have, above 0.
 
     Returns:
-        [devices] of the same sum, or less if all are at their limit.
+        [devices] shares with the same sum, or a smaller one if all are at their limit.
     """
     wanted, limits = np.asarray(share, dtype=float), np.asarray(most, dtype=float)
     given = np.minimum(wanted, limits)

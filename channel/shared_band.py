@@ -42,13 +42,13 @@ class SharedBand:
     its bits reach its payload; the rest of that slot is padding. A scheduler that holds its shares decides again when
     a flow joins, leaves or ends; other schedulers decide in every slot that w_n serves.
 
-    Fading is a function of link and slot, so looking ahead costs no randomness. Results are the same bit for bit,
-    no matter how often and when `settle`, `next_end` and `moved_bits` are called.
+    Fading is a function of link and slot, so looking ahead uses up no random numbers. Results are the same bit for
+    bit, no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
-    in use here, K are in use there, and snr falls by a factor of 1 + K neighbours. A transmitter that
+    in use here, each of them uses K shares, and snr falls by a factor of 1 + K neighbours. A transmitter that
     is heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
-    there is K times what it would be with the power spread over the whole band.
+    on that share is K times what it would be with the power spread over the whole band.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
@@ -58,7 +58,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: groups of flows that get parts of the band by weight, each shared by the scheduler, or None.
+            groups: groups of flows that get parts of the band by weight, and share them by the scheduler; or None.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
@@ -118,13 +118,13 @@ class SharedBand:
             fading: fading of its link.
             most_snr: highest mean SNR on a resource block that power control allows, > 0; unused without blocks.
             widest: largest part of the band that its radio can use, above 0 to 1; unused without blocks.
-            neighbours: power over noise of one share of the other transmitters, >= 0, with power `full`; with
-                `per_resource_block` it is constant and belongs in the snr.
+            neighbours: received power of one share of the other transmitters, over noise, >= 0, with power `full`;
+                with `per_resource_block` it is constant and belongs in the snr.
             background: True for background traffic, for schedulers that distinguish it.
 
         Raises:
-            ValueError: an argument is out of range, the slot is past, a flow that ends before it has not been
-                returned by `settle`, or the transfer would not end even alone in the band.
+            ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
+                before the slot, or the transfer would not end even alone in the band.
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")
@@ -159,7 +159,7 @@ class SharedBand:
         """Set a flow's mean SNR from a slot boundary on, and the highest mean SNR on a resource block.
 
         Raises:
-            ValueError: unknown flow, the SNR is not positive, the slot is past, or flows end before it.
+            ValueError: unknown flow, the SNR is not positive, the slot is past, or flows end before the slot.
         """
         check_snr(snr_whole_band)
         self._advance(slot)
@@ -174,20 +174,20 @@ class SharedBand:
         """Stop serving flows from a slot boundary on, or serve them again.
 
         Raises:
-            ValueError: the slot is past, or flows end before it.
+            ValueError: the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         self._paused, self._plan = paused, None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Return the next slot boundary at which flows are complete, if none joins or leaves, and these flows' ids.
+        """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
 
         Args:
             horizon: look no further than this slot. When flows join often, a horizon a few hundred slots ahead
                 avoids plans that the next flow would void.
 
         Returns:
-            Slot and ids in the order in which they joined; the horizon and no ids if none ends before it;
+            Slot and ids in the order in which they joined; the horizon and no ids if no flow ends before the horizon;
             None if the band is empty or paused.
 
         Raises:
@@ -223,7 +223,7 @@ class SharedBand:
         """Advance to a slot boundary and return the flows that are complete: each has moved its payload.
 
         Raises:
-            ValueError: the slot is past, or flows end before it.
+            ValueError: the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         done, self._done = [flow.id for flow in self._done], []
@@ -245,7 +245,7 @@ class SharedBand:
         return min(bits, self._flows[i].payload_bits)
 
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
-        """Return how many slots a flow that has left had blocks in, and these slots times the power that it used.
+        """Return in how many slots a flow that has left had blocks, and the sum of its power over these slots.
 
         The power is a fraction of the device's maximum. The values are forgotten once returned; they are 0 in the
         downlink, where the power is the site's.
@@ -257,7 +257,7 @@ class SharedBand:
         """Remove a flow at a slot boundary; return its bits so far, or its payload if it was complete.
 
         Raises:
-            ValueError: unknown flow, the slot is past, or flows end before it.
+            ValueError: unknown flow, the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         bits = self.moved_bits(id_)

@@ -13,7 +13,7 @@ from edgefl.channel.path_loss import Line, PathLoss
 
 # Cells of the table of thresholds over the logarithm of the distance
 _THRESHOLDS = 16384
-# Threshold where the state is certain; a standard normal stays within 9.
+# Threshold where the state is certain; a standard normal number stays within 9.
 _CERTAIN = 100.0
 
 

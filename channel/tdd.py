@@ -36,7 +36,7 @@ class Pattern:
         special: symbols of a special slot for downlink, guard and uplink, e.g. 10:2:2; they sum to 14.
 
     Raises:
-        ValueError: another letter, symbols that do not sum to 14, or a direction without any symbol.
+        ValueError: an unknown letter, symbols that do not sum to 14, or a direction without any symbol.
 
     Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, mixed slots that differ from one another.
     """

@@ -4,7 +4,7 @@ A transfer of Z bits that begins in slot n0 ends in the first slot in which the 
 from the simulation's start. With the weights of a TDD frame (`edgefl.channel.tdd`) slot n carries w_n of a full slot;
 without them the transfer uses every slot of its own interval (the journal paper's TDD).
 Three fidelities: `slot` draws every slot and is exact, `renewal` draws the number of slots directly, `auto` uses
-renewal where it is as good.
+renewal where that is as accurate.
 """
 
 from collections.abc import Iterator
@@ -74,7 +74,7 @@ class Flow:
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
         first slot and direction. `auto` is renewal for transfers that are expected to take at least AUTO_SLOTS slots,
-        AUTO_COHERENCE_TIMES coherence times of the fading, and as many `exponential_draws`; otherwise slot.
+        AUTO_COHERENCE_TIMES coherence times of the fading, and that number of `exponential_draws`; otherwise slot.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
@@ -119,8 +119,8 @@ class Flow:
     def bits(self, slots: int, payload_bits: float) -> float:
         """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
 
-        Drawn slot by slot, these are the bits that the slots carried; by renewal, the payload times the ratio of the
-        slots' airtime to the whole transfer's.
+        If slots are drawn one by one, these are the bits that the slots carried; by renewal, the payload times the
+        ratio of the slots' airtime to the whole transfer's.
 
         Raises:
             ValueError: an argument is out of range.

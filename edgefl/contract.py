@@ -36,8 +36,8 @@ __all__ = [
 class Staleness:
     """The weighting of updates that began from an earlier model, if rounds overlap.
 
-    An update's staleness tau is the number of models made since the one that it began from. With K updates, whose
-    data have the shares p_k (all 1/K if devices hold the same amount), the model moves by
+    An update's staleness tau is the number of models made since the model that the update began from. With K updates,
+    whose data have the shares p_k (all 1/K if devices hold the same amount), the model moves by
 
         w+ = w + scale x sum_k weight_k p_k delta_k,
 
@@ -142,7 +142,7 @@ class Now:
     models: int | None = None
 
 
-BEGIN = Now()  # of the run
+BEGIN = Now()  # the moment at which a run begins
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,11 @@ class Opening:
     """The model with which a session's training begins.
 
     Args:
-        warm_start: its name; empty without one.
+        warm_start: name of the warm start; empty without a warm start.
         weights: saved session -> weight in the model.
-        labels: those that the session's devices hold when its training begins.
+        labels: the labels that the session's devices hold when its training begins.
         accuracy: before any training, on the test data of these labels; None without a test.
-        loss: in the same test.
+        loss: mean loss in the same test.
     """
 
     warm_start: str = ""
@@ -168,7 +168,7 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name -> a value per device, in the order of `ids`, None for an empty cell. Names are those of
+    columns: name -> a value per device, in the order of `ids`, None for an empty table cell. Names are those of
         `edgefl.engine.records.DeviceScore`.
     """
 
@@ -180,11 +180,11 @@ class DeviceScores:
 class Evaluation:
     """Accuracy (0 to 1) and loss of the global model on its test data, None if this round has no test.
 
-    The test covers the labels of the devices that were present when the session began and of those that have taken
-    part since: labels of a device that joins are tested from its first round on.
+    The test covers the labels of the devices that were present when the session began and of the devices that have
+    taken part since: labels of a device that joins are tested from its first round on.
 
-    scalars: further columns of rounds.csv, name -> value, None for an empty cell. Names are fixed in a run's first
-        round.
+    scalars: further columns of rounds.csv, name -> value, None for an empty table cell. Names are fixed in a run's
+        first round.
     devices: each device's own scores in rounds that record them, otherwise None.
     """
 
@@ -200,13 +200,13 @@ class LocalRound:
 
     Args:
         ids: the participants, sorted.
-        iterations: local steps that each actually does.
-        samples: number that each processes; it determines compute time and energy.
-        down_bits: received by each.
-        up_bits: sent by each; the engine adds its own reports.
-        scalars: further columns of devices.csv, name -> a value per device, None for an empty cell. Names are fixed
-            in a run's first round.
-        after: name of such a column -> what a device must have done for its cell to be filled: `TRAINING`, its
+        iterations: local steps that each device actually does.
+        samples: number of samples that each device processes, which determines compute time and energy.
+        down_bits: bits that each device receives.
+        up_bits: bits that each device sends, without the reports that the engine adds.
+        scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
+            fixed in a run's first round.
+        after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
             columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
@@ -237,10 +237,10 @@ class Expected:
     """The work that devices would do in a round of a stage, one entry each, known before they are chosen.
 
     Args:
-        held: training samples that each holds.
-        samples: number that each would process.
-        down_bits, up_bits: bits that each would receive and send, until it first takes part in the session; after
-            that the engine uses the bits of its last participation.
+        held: training samples that each device holds.
+        samples: number of samples that each device would process.
+        down_bits, up_bits: bits that each device would receive and send, until it first takes part in the session;
+            after that the engine uses the bits of its last participation.
     """
 
     ids: tuple[int, ...]
@@ -261,7 +261,7 @@ TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 VALIDATION_SCORE = "accuracy_validation"
 # the scalar in which devices report the loss of the model they receive, if a session policy needs it
 REPORTED_LOSS = "loss_received"
-# the scalar in which they report the length of their update, if a selector needs it
+# the scalar in which devices report the length of their update, if a selector needs it
 REPORTED_NORM = "update_norm"
 
 
@@ -271,12 +271,12 @@ class StageFacts:
 
     Args:
         phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
-        rounds: their number; None if the session policy ends the session.
+        rounds: number of the stage's rounds; None if the session policy ends the session.
         evaluates: whether its rounds train the global model, which is then tested.
-        share: without evaluation, the share of the devices present that takes part, in (0, 1]: they are sampled when
-            the session's first round of this phase begins, and only they take part in the whole phase while they
-            are present; if all of them have left, devices are sampled again. With evaluation, the selector selects.
-        opening: in the stage that begins a session's training, the model it begins with.
+        share: without evaluation, the share of the devices present that takes part, in (0, 1]: these devices are
+            sampled when the session's first round of this phase begins, and take part in the whole phase while they
+            are present; if all of them have left, devices are sampled again. With evaluation, a selector chooses.
+        opening: in the stage that begins a session's training, the model with which training begins.
     """
 
     phase: str
@@ -342,7 +342,7 @@ class Learner(Protocol):
     """The interface through which a server trains: sessions of stages."""
 
     flops_per_sample: float
-    payload_bits: int  # of one model transfer if all are equal; a round's own bits are in LocalRound
+    payload_bits: int  # size of a model transfer if all are equal; a round's bits: LocalRound
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the stages of a session; a stage is over, and its model made, when the next stage is requested."""

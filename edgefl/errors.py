@@ -15,7 +15,7 @@ ARGUMENTS = {
     "key": "keys",
     "seed": "seeds",
     "session": "sessions",
-}  # of options that may be given several times
+}  # options that may be given several times
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
 
@@ -37,7 +37,7 @@ def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
 class EdgeflError(ValueError):
     """An error in user input, with its place and remedy. The command line prints it and exits with 2.
 
-    It is a ValueError, so that pydantic adds the place when a component raises it during validation.
+    The class is a ValueError, so that pydantic adds the place if a component raises it during validation.
 
     Args:
         message: what is wrong, and the remedy.
@@ -57,7 +57,7 @@ class Divergence(EdgeflError):
     """An error raised when training produces numbers that are not finite.
 
     Args:
-        message: where, and the remedy.
+        message: where training diverged, and the remedy.
         last: tensors by name: the last finite model, and its algorithm's state.
     """
 
@@ -88,7 +88,7 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn a ValueError from `channel`, such as for a transfer that hardly ends, into an error about these keys."""
+    """Turn a ValueError from `channel`, such as for a far too long transfer, into an error about these keys."""
     try:
         yield
     except EdgeflError:

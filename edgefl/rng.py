@@ -17,7 +17,7 @@ _POOL, _WORD = 4, 0xFFFFFFFF
 _FIRST_IN, _NEXT_IN, _FIRST_OUT, _NEXT_OUT = 0x43B0D7E5, 0x931E8875, 0x8B51F9DD, 0x58F38DED
 # PCG64's step (O'Neill, 2014), modulo 2^128
 _PCG_FACTOR, _PCG_STATE = 0x2360ED051FC65DA44385DF649FCCF645, (1 << 128) - 1
-_FROM = 8  # from this many numbers on it is faster to compute their states together
+_FROM = 8  # from this many numbers on it is faster to compute all states together
 _LEFT, _RIGHT = 0xCA01F9DD, np.uint64(0x4973F715)
 
 
@@ -26,7 +26,7 @@ class Streams:
 
     def __init__(self, seed: int, prefix: tuple[str | int, ...] = ()) -> None:
         self.seed = seed
-        self._prefix = prefix  # before every name
+        self._prefix = prefix  # prefix of every stream's name
 
     def below(self, *path: str | int) -> "Streams":
         """Return the streams below a name, for one of several objects that draw under the same names."""
@@ -51,7 +51,7 @@ class Streams:
         """Yield the streams `(*path, number, *behind)` for some numbers; use each one before taking the next.
 
         Many numbers, below 2^32, share one generator that is reset to the start of each stream, which takes a fifth
-        of the time of making new ones.
+        of the time of making new generators.
         """
         if len(numbers) < _FROM:
             yield from (self(*path, number, *behind) for number in numbers)
@@ -74,8 +74,8 @@ class Streams:
     ) -> np.ndarray:
         """Return the output [numbers, words] of the sequences of `(*path, number, *behind)`, 64 bits each.
 
-        The pool that SeedSequence mixes from the seed and the path is the same for all; the words from the number on
-        are mixed into it for all numbers at once (Melissa O'Neill's `seed_seq`).
+        The pool that SeedSequence mixes from the seed and the path is the same for all numbers; the words from the
+        number on are mixed into this pool for all numbers at once (Melissa O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))

@@ -82,7 +82,7 @@ def network() -> None:
 def choose() -> None:
     """Choose a setting of a grid for each variant on validation samples, and report it on the test data.
 
-    It needs runs with learning.evaluation.validation.
+    The runs must have learning.evaluation.validation.
 
     Examples:
 
@@ -94,7 +94,7 @@ def choose() -> None:
 def fairness() -> None:
     """Compare devices' scores: quantiles, the worst tenth, gaps between cells and classes of devices.
 
-    It needs runs with learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
+    The runs must have learning.evaluation.tested_on: devices and learning.evaluation.scores_every.
 
     Examples:
 

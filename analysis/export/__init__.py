@@ -17,7 +17,7 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
         out: folder for mlflow.db and mlartifacts, for wandb, or for tensorboard; None for `path`.
 
     Raises:
-        ValueError: no completed run, an unknown tool, its package is missing, or the folder cannot be written.
+        ValueError: no completed run, an unknown tool, no package for the tool, or a folder that cannot be written.
     """
     if to not in TO:
         raise ValueError(f"no export to '{to}': choose {', '.join(TO[:-1])} or {TO[-1]}")

@@ -14,8 +14,8 @@ from edgefl.analysis.measures.metrics import RUN, of_run, totals
 from edgefl.analysis.runs.load import load_settings, named
 from edgefl.analysis.runs.scenario_keys import keys_of
 
-CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # per round
-FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # of a study's own folder
+CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # curves with a point per round
+FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # files of a study's own folder that are exported
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def study_of(path: str | Path) -> StudyRecord:
     """Gather the completed runs in and below a folder.
 
     Raises:
-        ValueError: there is none.
+        ValueError: there is no completed run.
     """
     folder = Path(path)
     with warnings.catch_warnings():

@@ -157,7 +157,7 @@ def _cost_bars(
 ) -> Axes:
     """Draw the cost of each session to reach the target, or the mean over all sessions if there are many.
 
-    A session that missed it counts with its whole length. The chosen unit is the label of the returned axes.
+    A session that missed the target counts with its whole length. The chosen unit is the label of the returned axes.
     """
     scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
     groups = [f"session {session}" for session in comparison.sessions]
@@ -201,7 +201,7 @@ def _averages(comparison: Comparison, names: dict[str, str], size: float) -> pd.
 
 
 MOST_BARS_WITH_VALUES = 12
-WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # of its group, and of the axis: few bars stay slim
+WIDEST_BAR, WIDEST_SHARE = 0.4, 0.09  # shares of the group and of the axis: few bars stay slim
 
 
 def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -> None:

@@ -12,7 +12,7 @@ from edgefl.analysis.measures.results import Comparison
 from edgefl.analysis.measures.service import Service, Services
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
-POINTS = 400  # of a line
+POINTS = 400  # number of points of a line
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]  # x, mean, deviation; NaN while a seed has no model yet
 
 

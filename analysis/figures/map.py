@@ -21,8 +21,8 @@ STREET, KERB = "#ffffff", "#b4bcc4"
 STREET_M, STREET_POINTS = 14.0, (0.9, 4.0)  # width of a street, and its bounds on a map of MAP_POINTS
 MAP_POINTS = 350.0
 STEP_DEG = 3.0
-MOST_NAMED = 6  # with more cells with a server than this, only the first is named
-MOST_NUMBERED, MOST_AREAS = 21, 40  # cells, and names of areas
+MOST_NAMED = 6  # if more cells than this have a server, only the first is named
+MOST_NUMBERED, MOST_AREAS = 21, 40  # largest numbers of cells and of area names that are written
 MANY = 150  # up to this many devices, markers have their usual size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
@@ -35,7 +35,7 @@ class MapDrawing:
     Args:
         served: cells with a server, in the order of their colours; all others are grey.
         middle_m: the middle of the map.
-        half_m: half its side.
+        half_m: half the side of the map.
         numbered: write the number of each cell beside its site, for maps that lie beside tables of cells.
     """
 
@@ -85,7 +85,7 @@ class MapDrawing:
             places_m: [devices, 2], NaN if absent.
             serving: [devices] the serving cell, NaN without one.
             trails_m: lines, each [points, 2].
-            trail_cells: [trails] the serving cell on each.
+            trail_cells: [trails] the serving cell on each trail.
             handovers_m: [handovers, 2].
             strength: opacity of the trails.
         """
@@ -151,7 +151,7 @@ class MapDrawing:
         self._axes.scatter(sites_m[:, 0], sites_m[:, 1], marker="^", s=55, **look)
         for site_m, bearings in zip(sites_m, layout["panels"], strict=True):
             ways = [np.array([math.cos(way), math.sin(way)]) for way in np.radians(bearings)]
-            if layout["shape"] != "hexagons":  # in hexagons the sides of the cells show it
+            if layout["shape"] != "hexagons":  # hexagonal cells' sides show the sectors
                 for way in ways:
                     panel_m = site_m + 0.07 * self._half_m * np.stack([0 * way, way])
                     self._axes.plot(*panel_m.T, color=INK, linewidth=1.2, zorder=2.9)

@@ -11,7 +11,7 @@ from edgefl.analysis.figures.style import INK, SMALL, SOFT, legend, mark, note, 
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # share of an axis: points closer than this share one label
-RING = 3.0  # points by which the lower of two marks that coincide is larger
+RING = 3.0  # points by which the lower of two coinciding marks is larger
 
 
 def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = "") -> Figure:

@@ -14,13 +14,13 @@ from edgefl.analysis.page.report import Found
 DPI = 150
 # Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#000000"]
-# each sparser than the one before it, which thus stays visible where lines coincide
+# each dash is sparser than the one before, which thus stays visible where lines coincide
 SPARSER: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
 INK, SOFT = "#222222", "#666666"
-WORDS_PER_INCH = 15.5  # characters of an explanation
+WORDS_PER_INCH = 15.5  # average number of characters per inch in an explanation
 WIDTH_INCH = 3.5  # one column of an IEEE page
 COLUMN_DPI = 300
-SMALL = 7.5  # points
+SMALL = 7.5  # size of small text, points
 # each series has its own dash and marker: they must differ in greyscale too
 DASHES: list[Any] = ["-", (0, (4, 1.4)), (0, (1.2, 1.1)), (0, (6, 1.4, 1.2, 1.4)), (0, (2.5, 1))]
 MARKS = "osD^vP*X"
@@ -42,7 +42,7 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
         others = len(styles) - (emphasised in styles)
         turn, number = divmod(others, len(colours))
         dash = SPARSER[1 + (others + turn - 1) % (len(SPARSER) - 1)] if others else SPARSER[0]
-        order = 5 - 1 / (2 + others)  # the last one on top
+        order = 5 - 1 / (2 + others)  # the last line lies on top
         styles[name] = {"color": colours[number], "linestyle": dash, "linewidth": 1.5, "zorder": order}
     return styles
 

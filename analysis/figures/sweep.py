@@ -23,7 +23,7 @@ UNITS: dict[str, Units] = {
 LOGARITHMIC = 50.0  # an axis is logarithmic from this ratio of largest to smallest value
 MOST_ABOVE = 2.5  # times the largest mean: a whisker stretches the axis up to here
 DODGE = 0.012  # share of an axis between series
-MOST_MAPS = 4  # stacked in a column
+MOST_MAPS = 4  # number of maps stacked in a column
 
 
 def words_of(cost: str, target: Target | None) -> str:

@@ -16,7 +16,7 @@ from edgefl.analysis.runs.load import Runs, load_runs
 ASSETS = resources.files("edgefl.analysis.html") / "assets"
 SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")
 FILE = "report.html"
-MOST_REPLAYS = 6  # in one page
+MOST_REPLAYS = 6  # number of replays in one page
 
 
 def write_report(path: str | Path, out: str | Path | None = None) -> Path:

@@ -11,8 +11,8 @@ from edgefl.analysis.measures.service import Service
 from edgefl.analysis.page.score_words import said
 from edgefl.analysis.runs.load import Runs
 
-MOST_POINTS = 2000  # of one line
-MOST_CELLS = 8  # more are shown as their mean, or as their sum
+MOST_POINTS = 2000  # number of points of one line
+MOST_CELLS = 8  # if there are more cells, their mean or sum is shown
 DIGITS = 6
 ACTIVITIES = {
     "energy_rx_j": "receive",

@@ -24,8 +24,8 @@ from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
-NO_BREAK = "\u00a0"  # between a number and its unit
-MOST_SESSIONS = 200  # rows of the table of sessions
+NO_BREAK = "\u00a0"  # blank between a number and its unit
+MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 
 def summary(runs: Runs) -> list[str]:
@@ -41,7 +41,7 @@ def summary(runs: Runs) -> list[str]:
             f"{len(runs.info)} runs: {', '.join(map(str, variants))}"
             + (f", each with {seeds} seeds." if seeds > 1 else ".")
         )
-        if len(variants) == 1:  # those of several are in the answer
+        if len(variants) == 1:  # with several variants, the answer says how runs ended
             sentences += stops(runs.info, runs.rounds, variants)
     return sentences
 

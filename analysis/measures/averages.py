@@ -16,7 +16,7 @@ from edgefl.analysis.runs.clock import Clock
 
 FOUND = Paired._fields
 ENDINGS = ("mean", "std", "ci")
-# -> cost of a session that missed the target
+# cost of a target -> its value if the session missed the target
 COSTS = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
@@ -51,7 +51,7 @@ class Costs:
 
     Attributes:
         by_seed: one row per point, variant and seed.
-        at: the columns that make a point: a setting, a target, a session or a change.
+        at: the columns that identify a point: a setting, a target, a session or a change.
     """
 
     by_seed: pd.DataFrame
@@ -127,7 +127,7 @@ def with_metrics(
     """Collect every per-session metric, with the session's kind."""
     if targets:
         times = metrics.time_to_target(rounds, sessions, reference=reference, target=targets[0])
-    else:  # lengths of sessions, and their numbers of probe rounds
+    else:  # without a target, keep lengths and probe rounds
         times = metrics.time_to_target(rounds, sessions, reference=None, target=1.0)
         wanted = ["target_accuracy", *(f"{unit}_to_target" for unit in metrics.KINDS)]
         times[wanted] = float("nan")
@@ -194,7 +194,7 @@ def to_targets(
         scope: the sessions to average over, by variant, seed, cell, session.
 
     Returns:
-        target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf as soon as one session missed it),
+        target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf if any session missed the target),
         seconds_to_target_at_least, joules_to_target_at_least, not_reached, targets, speed_up_rounds_median, ...
     """
     costs = [f"{unit}_to_target" for unit in metrics.KINDS]
@@ -235,8 +235,8 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
 
-    With a clock there is a row per cell and session, in order of time; its begin and number of devices are those of
-    the first variant and seed that has the session.
+    With a clock there is a row per cell and session, in order of time; the row's begin and number of devices are
+    those of the first variant and seed that has the session.
 
     Args:
         again: name for the kind of a recurring session.

@@ -10,14 +10,14 @@ import pandas as pd
 from edgefl.analysis.measures.metrics import RUN, training_rounds
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
 
-SAMPLES = "accuracy_by_samples"  # of rounds, if devices are tested on their own data
-WEIGHT = "test_samples"  # of a participant
-PERSONAL = "accuracy_personal"  # of a participant; in rounds, the mean of all devices with such a model
+SAMPLES = "accuracy_by_samples"  # column of rounds, if devices are tested on their own data
+WEIGHT = "test_samples"  # column with a participant's number of test samples
+PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of all devices with such a model
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. F fixes only the interval; the defaults are the simplest.
+    """A way to read dip and recovery from accuracies. F fixes only the interval; other defaults are the simplest.
 
     Attributes:
         by: averaging of accuracies: each device counts equally, or each test sample.
@@ -107,7 +107,7 @@ class Reading:
         ]
 
 
-AFTER = (1, 10, 40, 80)  # rounds after the drift is complete
+AFTER = (1, 10, 40, 80)  # numbers of rounds after the drift is complete
 TAIL = 20  # rounds averaged to a level, before the drift and at the end
 PLAIN = Reading()
 

@@ -18,7 +18,7 @@ from edgefl.analysis.measures.targets import BEST, Target, target_of
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
-# on training samples that no device holds, with learning.evaluation.validation
+# accuracy on training samples that no device holds, with learning.evaluation.validation
 VALIDATION = "accuracy_validation"
 SPELL = ["seed", "cell", "session"]  # what the variants of a study have in common
 KINDS = ("rounds", "seconds", "joules")  # costs of a target
@@ -52,7 +52,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Determine which sessions are pilots and which recur.
 
     A session recurs if its set of labels was seen in an earlier session that was not a pilot. A session is a pilot if
-    it is one in any variant of the seed, so that a variant without pilots is measured on the same sessions.
+    it is a pilot in any variant of the seed, so that a variant without pilots is measured on the same sessions.
 
     Returns:
         variant, seed, cell, session, labels (as written), pilot, recurring.
@@ -161,7 +161,7 @@ def time_to_target(
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
         bounds of the cost if the target was not reached). One row per session with a training round.
 
-    Source: J (31) and Table VII. Unlike in J, joules and seconds are the simulated ones, not a constant per round.
+    Source: J (31) and Table VII. Joules and seconds are simulated here, whereas J takes a constant per round.
     """
     spells = with_spending(rounds)
     training = _judged(training_rounds(spells)).merge(
@@ -215,7 +215,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     """Compute G_total: the sum over a session's training rounds of the reference's accuracy minus the variant's.
 
-    Rounds that only one of the two has are left out.
+    Rounds that only one of the two variants has are left out.
 
     Returns:
         variant, seed, cell, session, gain (in accuracy x rounds; J's tables print it times 100). Positive: the
@@ -255,7 +255,7 @@ def totals(rounds: pd.DataFrame) -> pd.DataFrame:
     ).reset_index()
 
 
-MARGIN = 0.01  # of accuracy that may still be missing when the previous level counts as regained
+MARGIN = 0.01  # accuracy by which a model may miss the previous level and still count as recovered
 OF_RUN = [*RUN, "cell"]
 
 

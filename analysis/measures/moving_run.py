@@ -14,7 +14,7 @@ from edgefl.analysis.runs.vocabulary import HANDOVER
 
 ANY = "devices"  # the class of devices without classes
 JUST_NOW = 0.5  # share of the trail in which handovers are marked
-TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of a drawn trail: with a day, and as a share of shorter runs
+TRAIL_S, TRAIL_SHARE = 900.0, 0.08  # length of a drawn trail: in runs with a day; share of a shorter run
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class MovingRun:
         ground: cells, areas and streets.
         times_s: [times] of recorded positions. places_m: [times, devices, 2], nan if absent.
         serving: [times, devices] the serving cell, nan without one.
-        served: cells with a server, first the one with the drawn curve.
+        served: cells with a server, beginning with the cell whose curve is drawn.
         classes: class -> [devices] membership.
         handovers: time_s, and the device's index in places_m.
         curve: start_s and value of the cell's training rounds: accuracy in percent or, in a run without training,

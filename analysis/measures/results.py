@@ -13,7 +13,7 @@ from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
 
-# time and energy: to a target, or without one per round
+# columns of time and energy: to a target, or per round without a target
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
 RECURRING = "recurring sessions"  # a comparison's usual scope
 RETURNING = "sessions whose population came back"
@@ -42,14 +42,14 @@ class Comparison(Found):
         reference: the variant with which others are compared, and whose peak defines relative targets; or None.
         targets: the accuracies to reach, the first one in `table`; may be empty.
         layout: the layout of the tables.
-        seeds: the seeds that all variants have; only these are compared.
+        seeds: the seeds that all variants have; only runs with these seeds are compared.
         sessions: the sessions that `table` averages over.
         scope: description of these sessions.
         trained: False if no run has an accuracy; then only latency and energy are compared.
         clock: for sessions and curves; None if sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
         by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
-        runs: those compared.
+        runs: the runs compared.
         rounds: the rounds of these runs, common seeds only.
     """
 
@@ -129,7 +129,7 @@ class SettingsTable(Found):
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: their names, in the order of the study's file.
-        sessions: those in the table; without training, those whose rounds are averaged.
+        sessions: the sessions in the table; without training, the sessions whose rounds are averaged.
     """
 
     name = "settings"
@@ -147,12 +147,12 @@ class Sweep(Found):
     Attributes:
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
-            energy_j, simulated_s, with _low and _high, the ends of that interval on a logarithmic scale, so that no
-            cost is below zero; not_reached and targets, the numbers of missed and of all targets. If a target was
+            energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
+            no cost is below zero; not_reached and targets, the numbers of missed and of all targets. If a target was
             missed, its costs count the whole session: a lower bound. With one key also NAME_ratio, _ratio_low,
             _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the cost at the
             series' first value, paired by seed.
-        keys: dotted; one, or two for a map.
+        keys: the swept keys, dotted: one, or two for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first one): time and energy,
             to the target or per round, or the chosen metric.
         target: the accuracy to reach, or None.

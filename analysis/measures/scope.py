@@ -110,7 +110,7 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
 def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
     """Mark the sessions averaged in a headline in a new column `in_scope`; return their description.
 
-    These are the recurring sessions if there are any, otherwise those after the pilot.
+    A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot.
 
     Args:
         recurring: what recurs, labels or population.

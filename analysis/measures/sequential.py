@@ -2,8 +2,8 @@
 
 The differences x_1, x_2, ... of pairs are assumed independent and normal, with unknown mean mu and deviation sigma.
 For a hypothetical mean m let t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The distribution of the t
-statistics depends only on d = (mu - m) / sigma, not on sigma. Their likelihood ratio of d against 0, averaged over a
-weight d ~ N(0, g), is
+statistics depends only on d = (mu - m) / sigma, not on sigma. The statistics' likelihood ratio of d against 0,
+averaged over a weight d ~ N(0, g), is
 
     B_n(m) = k^(-1/2) * ((1 + r_n) / (1 + r_n / k))^(n / 2),    k = 1 + n g,    B_1(m) = 1.
 
@@ -31,7 +31,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# g: how large a mean, in deviations, the weight expects; narrowest around 10 to 30 pairs
+# g: mean, in deviations, that the weight expects; intervals are narrowest at 10 to 30 pairs
 SPREAD = 1.0
 
 
@@ -93,7 +93,7 @@ def half_width_factor(pairs: int, error: float) -> float:
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
     """Return the number of pairs at which the interval will be narrow enough, if the deviation stays the same.
 
-    This is at least one more pair and at most twice the present number, since few pairs say little about the
+    The result is at least one more pair and at most twice the present number, since few pairs say little about the
     deviation.
     """
     limit = min(most, max(2 * seen.pairs, seen.pairs + 1))

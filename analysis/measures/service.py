@@ -18,8 +18,9 @@ WAITING = "waiting_for_devices"
 class Service:
     """The devices that each cell of one run serves, from sessions.csv and events.csv.
 
-    A session's row lists the devices at its start, and a waiting cell has none; from there on, events add and remove
-    devices. A link that fails and is re-established changes nothing: in another cell it is also a handover.
+    A session's row lists the devices at its start; a waiting cell has no devices. From then on, events add and remove
+    devices. A link that fails and is re-established changes nothing; re-established in another cell, it is also a
+    handover.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
@@ -77,7 +78,7 @@ class Service:
         return pd.Series(mean).ffill().to_numpy()
 
 
-Services = Mapping[tuple[str, int], Service]  # of each variant and seed
+Services = Mapping[tuple[str, int], Service]  # service of each variant and seed
 
 
 def services_of(runs: Runs) -> Services:

@@ -56,7 +56,7 @@ def table_of(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
 def add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
     """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs over those at the series' first value, by seed.
 
-    They are NaN if a target was missed: a ratio of bounds means nothing.
+    The columns are NaN if a target was missed: a ratio of bounds means nothing.
     """
     hit = costs.by_seed["missed"] == 0
     reached = Costs(

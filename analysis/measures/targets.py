@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from edgefl.analysis.page.formatting import percent_of
 
 DEFAULT = "95%"
-BEST = "best"  # a peak: that of the best variant in each session
+BEST = "best"  # names the peak of the best variant in each session
 RELATIVE = re.compile(r"\s*(?P<share>[-+\d.eE]+)\s*%(?:\s+of\s+(?P<peak>.*\S))?\s*")
 HOW = "such as 0.8 (an accuracy), '95%' (of the reference's best accuracy) or '95% of average'"
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 LEVEL = 0.95
-LEAST = 3  # seeds for an interval; two have only a range
+LEAST = 3  # fewest seeds for an interval; two seeds have only a range
 OF_TWO = 12.706204736174694  # Student's t, 0.975, one degree of freedom: half an interval over half a range
 MOST_FOR_EXACT = 25  # up to this many pairs Wilcoxon's distribution is exact
 
@@ -126,9 +126,9 @@ def shown_ends(mean: float, half: float, seeds: int) -> tuple[float, float]:
 def ends(mean: float, half: float) -> tuple[float, float]:
     """Return the interval of a positive mean on a logarithmic scale; both ends are positive.
 
-    Where the half width `half` is small compared with the mean, they are about mean - half and mean + half.
+    Where the half width `half` is small compared with the mean, the ends are about mean - half and mean + half.
 
-    Source: the delta method: the standard error of log(mean) is that of the mean divided by the mean.
+    Source: the delta method: the standard error of log(mean) is the mean's standard error divided by the mean.
     """
     if not mean > 0 or not math.isfinite(half):
         return math.nan, math.nan
@@ -161,6 +161,6 @@ def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
         for rank in doubled.tolist():
             ways[rank:] += ways[:-rank].copy()
         return float(min(1.0, 2 * ways[: smaller + 1].sum() / ways.sum()))
-    variance = float((doubled.astype(float) ** 2).sum()) / 4  # of the doubled sum
+    variance = float((doubled.astype(float) ** 2).sum()) / 4  # variance of the doubled sum
     z = (abs(plus - total / 2) - 1) / math.sqrt(variance)  # half a rank of continuity correction, doubled
     return math.erfc(max(z, 0.0) / math.sqrt(2))

@@ -19,7 +19,7 @@ from edgefl.analysis.runs.choices import FIRST_ROUNDS
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
 NO_INTERVAL = "one seed, so no interval"
 OVER_FIRST = f"over the first {FIRST_ROUNDS} rounds of a session"
-ALIKE = 0.01  # of accuracy: smaller differences are named together
+ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` in which seeds differ
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
 LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
@@ -31,7 +31,7 @@ class Versus:
 
     Attributes:
         subject, base: their names.
-        time, energy: the subject's over the base's, paired by seed.
+        time, energy: the subject's costs over the base's, paired by seed.
         task: such as `to 80 % accuracy`.
     """
 
@@ -87,8 +87,8 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
 
-    With a target, these are the costs to reach it; a session that missed it counts with its whole length, so that a
-    ratio is a bound. Without a target they are the costs of a round.
+    With a target, these are the costs to reach the target; a session that missed it counts with its whole length, so
+    that a ratio is a bound. Without a target, they are the costs of a round.
 
     Returns:
         indexed by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of both costs, missed and targets.
@@ -129,11 +129,11 @@ def verdicts(
 ) -> tuple[str, ...]:
     """Compare each variant's costs with those of `base`.
 
-    With a target, these are the costs to reach it; without training, those of a round; with training and no target,
-    accuracies are compared.
+    With a target, these are the costs to reach the target; without training, the costs of a round; with training and
+    no target, accuracies are compared.
 
     Args:
-        detail: a row per session with its costs, those in scope marked.
+        detail: a row per session with its costs; sessions in scope are marked.
         found: from `ratios`.
         by_rounds: whether a round means the same in all variants; if not, only a target compares them.
     """
@@ -143,7 +143,7 @@ def verdicts(
     more = {name: first.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others}
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
-        most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any is
+        most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any mean is NaN
         by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
         alike = [f"Accuracies {OVER_FIRST} differ by {by} points."]
         sentences = (_to_target(found, name, base, target) for name in others)

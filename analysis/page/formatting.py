@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 NOTHING = "—"
-Units = tuple[tuple[str, float], ...]  # name, size; from small to large
+Units = tuple[tuple[str, float], ...]  # names and sizes of units, from small to large
 ENERGY_UNITS: Units = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
 TIME_UNITS: Units = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
 

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 DPI = 144
-WIDEST_INCH = 8.0  # of a figure in a cell; smaller figures keep their size
+WIDEST_INCH = 8.0  # maximum width of a figure in a cell; smaller figures keep their size
 # colours are the page's own, light or dark; a figure has a white ground, since its ink is dark
 STYLE = """<style>
 .edgefl {max-width: 60em; line-height: 1.45}

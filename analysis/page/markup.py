@@ -109,7 +109,7 @@ def _cell(text: str) -> str:
     return markdown_escape(" ".join(text.splitlines())).replace("|", "\\|")
 
 
-MOST_RUNS = 12  # a table with more of them side by side is hard to read
+MOST_RUNS = 12  # a table with more runs side by side is hard to read
 Quantity = tuple[str, str, float]  # words, the format of a number, and the factor to its unit
 
 

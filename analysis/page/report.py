@@ -22,7 +22,7 @@ from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 from edgefl.analysis.page.words import Words
 
-HEADING = 9  # characters of a heading's line at least
+HEADING = 9  # minimum number of characters in a line of a heading
 GAP, EDGES = 2, 2  # blanks between the columns and around the table, as drawn by rich
 Asked = ParamSpec("Asked")
 
@@ -40,7 +40,7 @@ class Found:
         score: name of the task's score in run.json, if not accuracy.
     """
 
-    name: ClassVar[str]  # stem of its files
+    name: ClassVar[str]  # stem of the comparison's file names
     written_by: ClassVar[Any]  # the module with its `report` and `figures`
     table: pd.DataFrame = field(repr=False)
     reference: str | None
@@ -243,7 +243,7 @@ class Report:
         for verdict in self.verdicts:
             console.print(Text(verdict, style="bold"))
         if self.caption:
-            # below bold verdicts it is only the heading of the table
+            # below bold verdicts the caption is only the heading of the table
             above, style = ("\n", "") if self.verdicts else ("", "bold")
             console.print(Text(above + self.caption, style=style))
         for title, table in (*self.tables, *(self.further if explain else ())):

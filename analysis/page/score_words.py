@@ -9,7 +9,7 @@ from matplotlib.text import Text
 
 ACCURACY = "accuracy"
 WORDS: Mapping[str, str] = {"r2": "R2", "f1": "mean F1"}
-VOWEL_FIRST = ("R2",)  # when spoken
+VOWEL_FIRST = ("R2",)  # names of scores that begin with a vowel when spoken
 FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
 
 

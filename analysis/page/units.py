@@ -41,7 +41,7 @@ def written(key: str, values: Sequence[float]) -> list[str]:
     fitting = [unit for unit in UNITS[ending] if max(map(abs, values), default=0.0) >= unit[1]]
     for unit, size in reversed(fitting or [UNITS[ending][0]]):
         texts = [f"{value / size:.12g}" for value in values]
-        # a number written with an exponent counts as having too many
+        # a number written with an exponent counts as having too many digits
         digits = [len(text.replace(".", "").replace("-", "").strip("0")) for text in texts]
         if max(digits) <= MOST_DIGITS and not any("e" in text for text in texts):
             return [f"{text} {unit}" for text in texts]

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-COLUMN = re.compile(r".{1,22}? {2,}")  # a name, and blanks up to the start of its text
+COLUMN = re.compile(r".{1,22}? {2,}")  # a name, and the blanks before its description
 
 
 class Words(Console):

@@ -84,7 +84,7 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
 
     Returns:
         the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and
-        its score on them.
+        its score on the test data.
     """
     rows = []
     for _, own in values.groupby(["variant", "rest"], sort=False):

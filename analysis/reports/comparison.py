@@ -81,8 +81,8 @@ def compare(
     their time against energy, comparison_pareto.png and .pdf. The headline table shows the first target.
     Without `out`, files for targets other than the default go into a folder of their own, such as target-0.8.
 
-    In the result, `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws, `.figure` is a PNG
-    file, and `.out` is the folder with all files. A notebook shows verdicts, table and figure.
+    Of the comparison that is returned, `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws,
+    `.figure` is a PNG file, and `.out` is the folder with all files. A notebook shows verdicts, table and figure.
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
@@ -247,7 +247,7 @@ def _explanations(comparison: Comparison) -> list[str]:
 def report(comparison: Comparison) -> Report:
     """Return the report of a comparison."""
     title, table = caption(comparison), tables.headline(comparison)
-    # with several targets or seeds
+    # tables that are empty without several targets or seeds
     further = {TARGETS: tables.targets(comparison)}
     if comparison.reference is not None:
         further[f"Differences to {comparison.reference}, paired by seed"] = tables.tests(comparison)

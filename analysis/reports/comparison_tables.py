@@ -55,7 +55,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 def brief(comparison: Comparison) -> pd.DataFrame:
     """Write only the headline table's columns that answer the study, with short headings, [variants x columns].
 
-    They are the costs with their ratios, the accuracy, and the number of missed targets if there is any.
+    These columns are the costs with their ratios, the accuracy, and the number of missed targets, if any.
     """
     if comparison.layout.columns:
         return headline(comparison)
@@ -162,7 +162,7 @@ class Column(NamedTuple):
     cells: list[str]
 
 
-Columns = dict[str, Column]  # by name
+Columns = dict[str, Column]  # columns by name
 
 
 def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:

@@ -35,7 +35,7 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, STAGES
 
-PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage, J's words
+PHASES = {"pilot": "pilot", "probe": "gradient", "train": "training"}  # phase -> stage in J's words
 
 
 def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (), out: Out = None) -> Report:
@@ -50,7 +50,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
         out: folder to write; None for the folder of the runs, or `comparison` beside several.
 
     Returns:
-        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows its tables.
+        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows the report's tables.
 
     Raises:
         ValueError: no run is completed, or the folder cannot be written.
@@ -88,13 +88,13 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     """Count computation, communication and storage, one row per run and stage.
 
     Stages are J's: pilot (the model that gradients start from), gradient (V rounds per session from it), training
-    (the sessions themselves, which J's analysis leaves out, since every scheme has them).
+    (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
 
     Returns:
-        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (that arrived;
-        J counts |A| per round, all arrive there); iterations and epochs (of all participants; NaN if devices.csv
-        lacks rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j;
-        of the whole run, repeated: model_bits (Z), stored_models (Z kept at the end), stored_temporarily.
+        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (that arrived; J counts
+        |A| per round, since all arrive in J); iterations and epochs (of all participants; NaN if devices.csv lacks
+        rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j; of the whole run,
+        repeated: model_bits (Z), stored_models (Z kept at the end), stored_temporarily.
 
     Source: J, section V.
     """
@@ -123,7 +123,7 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
     later = max(0, own.groupby("cell")["session"].nunique().max() - pilots) if len(own) else 0
     kept = min(later, settings.get("learning.warm_start.history") or later)
     stored = {
-        # w_pilot, and per session its last model and its gradient
+        # w_pilot, and the last model and gradient of each session
         "similarity": 1 + 2 * kept,
         "average": kept,
         # the last model, with which the next session continues
@@ -140,13 +140,13 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
 
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
-ENERGIES = {  # of a run without a ledger
+ENERGIES = {  # energy columns of a run without a ledger
     "energy_rx_j": "receive_j",
     "energy_tx_j": "amplifier_j",
     "energy_compute_j": "compute_j",
     "energy_tail_j": "tail_j",
 }
-ROUNDING = 1e-9  # of a run's time: smaller gaps between rounds are rounding errors of sums
+ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are rounding errors of sums
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:

@@ -117,8 +117,8 @@ def _openings(
     """Measure the openings in one cell when its populations return, or in all sessions after the pilot.
 
     Returns:
-        A row per variant and seed: accuracy_start in percent, seconds and joules to the target, and whether it was
-        missed, so that both are lower bounds; the target; and which sessions these are.
+        A row per variant and seed: accuracy_start in percent, seconds and joules to the target, and whether the
+        target was missed, so that seconds and joules are lower bounds; the target; and which sessions these are.
     """
     kinds = population_kinds(rounds, sessions, overlap=overlap)
     scope = scope_of(kinds, [], "population")
@@ -226,7 +226,7 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, las
 
 LOGARITHMIC = 20.0  # an axis is logarithmic from this ratio of largest to smallest mean
 ROUND_S = (0.001, 0.01, 0.1, 1.0, 60.0, 3600.0, 86_400.0)
-GAP = 0.05  # of the box, between two panels
+GAP = 0.05  # gap between two panels, as a share of the box
 
 
 def draw_openings(

@@ -198,8 +198,8 @@ def report(comparison: DriftComparison) -> Report:
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
 TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
-SMOOTHED = 200  # points of a line, at most twice as many: runs of 1,000 rounds are noise otherwise
-BEFORE = 0.15  # of the time axis, before the drift
+SMOOTHED = 200  # number of points of a line, at most doubled: 1,000 rounds look like noise otherwise
+BEFORE = 0.15  # share of the time axis that shows the time before the drift
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
@@ -252,8 +252,8 @@ def _over_time(
     """Draw accuracy over the time since the drift, up to twice the longest time that a variant took to recover.
 
     Args:
-        drift: its first round.
-        back: by variant, the round in which it has recovered, inf if never.
+        drift: first round of the drift.
+        back: by variant, the round in which the variant has recovered, inf if never.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():

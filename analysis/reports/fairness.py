@@ -13,7 +13,7 @@ from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 
 QUANTILES = {"lowest": 0.0, "q10": 0.1, "median": 0.5, "q90": 0.9, "highest": 1.0}
 MODELS = {"accuracy": "served", "accuracy_personal": "own"}  # column -> kind of model
-WORST = 0.1  # share of the devices
+WORST = 0.1  # share of the devices that counts as the worst
 
 
 def report_fairness(
@@ -45,8 +45,8 @@ def _last_scores(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed, cell, device, class (empty without classes), model (`served`, or `own`), samples, accuracy. A
-        device without test data, or without a personal model, has no row; one with scores in several cells counts in
-        its last cell.
+        device without test data, or without a personal model, has no row; a device with scores in several cells
+        counts in its last cell.
     """
     table = runs.evaluation
     last = table.groupby([*RUN, "cell"])["end_s"].transform("max")
@@ -136,7 +136,7 @@ def _fairness_figure(by_device: pd.DataFrame) -> Figure:
     """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
 
     Args:
-        by_device: from `edgefl.analysis.reports.fairness.last_scores`.
+        by_device: from `_last_scores`.
     """
     figure, (ax,) = panels(1, 2.6)
     variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1

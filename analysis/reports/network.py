@@ -26,7 +26,7 @@ from edgefl.analysis.runs.vocabulary import (
     split_outcome,
 )
 
-PERIODS = 30  # of a run, for averages over time
+PERIODS = 30  # number of periods of a run, for averages over time
 # columns that the figures need: with a thousand runs, every further column is copied a thousand times
 OF_EVENTS = ["time_s", "event", "device", "detail", "stay_s", "interruption_s"]
 OF_DEVICES = ["device", "outcome", "downlink_bits", "uplink_bits", "energy_j"]

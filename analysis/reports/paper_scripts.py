@@ -1,8 +1,8 @@
 """Compute a paper's numbers again by its script, a module of examples/papers.
 
 A script prints a table of comma-separated values: setting, variant, ours, ours_std, seeds. The paper's numbers are
-in `analysis/papers`, in a file with the script's name: setting, variant, unit, theirs. Rows of the script that the
-paper has no number for are left out.
+in `analysis/papers`, in a file with the script's name: setting, variant, unit, theirs. Rows of the script without a
+number in the paper are left out.
 """
 
 import io
@@ -16,7 +16,7 @@ from edgefl.analysis.reports.papers import COLUMNS, JUDGED, OURS, SCRIPTS, agree
 from edgefl.analysis.reports.reproduction import PAPERS
 from edgefl.analysis.runs.reading import EXACT
 
-CHEAP = "cheap"  # all results with a script
+CHEAP = "cheap"  # stands for all results with a script
 ALIKE = 1e-5  # relative difference to the recorded numbers
 
 

@@ -41,7 +41,7 @@ class Result:
         state: ran (numbers of ours exist), ready (a scenario or study is shipped), closed (no run can give it), or
             same (`elsewhere` has it).
         elsewhere: paper and name of the same result, if another paper has it.
-        command: what runs it; empty if nothing does.
+        command: the command that gives the result; empty if no command does.
         script: module of examples/papers that computes its numbers; empty if a study or scenario does.
         minutes: time that the command takes on one core; 0 if it takes hours, or is not timed.
         needs: data, time or hardware that a run needs.

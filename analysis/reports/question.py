@@ -53,7 +53,7 @@ class Answer:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
             why (reason for which the question ended: precise, budget, or what is missing; empty while it is open).
-        seeds_wanted: number of seeds that each row needs; its present number if it needs no more.
+        seeds_wanted: number of seeds that each row needs, which is the present number if the row needs no more.
         sentence: the answer.
         notes: what a reader must know, one sentence each.
     """
@@ -96,7 +96,7 @@ def answer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
         by_setting = load_settings(path)
-    error = question.error / len(seeds)  # of each setting: together they err with at most the whole error
+    error = question.error / len(seeds)  # all settings together err with at most the whole error
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():
         values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING
@@ -133,7 +133,7 @@ def read(folder: Path) -> Answer | None:
     """Read a written answer, or return None without one.
 
     Raises:
-        ValueError: it is damaged; names the file.
+        ValueError: the answer is damaged; names the file.
     """
     if not (folder / ABOUT).exists():
         return None

@@ -23,7 +23,7 @@ from edgefl.analysis.runs.reading import EXACT
 PAPERS = Path(__file__).parents[1] / "papers"
 AS_RUN = "_as_run"
 PERCENT = 100
-# Studies with a setting fitted to the paper's own numbers: a small difference says less there.
+# Studies with a setting fitted to the paper's own numbers: a small difference says less for these studies.
 FITTED = {"journal_table_x_mnist_as_run": "rate fitted to the paper"}
 
 
@@ -88,7 +88,7 @@ class Reproduction:
         return pd.DataFrame(rows, columns=[*self.axes, self.by, "ours", "paper", "same"])
 
     def pairs(self) -> tuple[int, int]:
-        """Count pairs of variants in one setting and session: those in the paper's order, and all."""
+        """Count pairs of variants in one setting and session: the pairs in the paper's order, and all pairs."""
         agreeing = count = 0
         for _, cell in self.table.groupby([*self.axes, self.by], sort=False):
             values = cell.dropna(subset=["ours"])[["ours", "paper"]].to_numpy().tolist()

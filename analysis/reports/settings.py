@@ -258,7 +258,7 @@ def _is_number(label: object) -> bool:
 
 
 ROW_INCH, PANEL_INCH, MARGIN_INCH = 0.26, 3.1, 1.0
-LABEL_INCH, CHARACTERS_AN_INCH = 0.075, 9.5  # width of a letter beside the panels; of the title
+LABEL_INCH, CHARACTERS_AN_INCH = 0.075, 9.5  # letter width beside the panels; density of the title
 MARKS = "oDsv^P"
 DODGE = 0.16  # share of a row between marks of costs: equal marks would hide one another
 WIDEST = 6  # panels side by side; a page does not hold more

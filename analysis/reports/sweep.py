@@ -26,7 +26,7 @@ from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
 POSITIVE = frozenset(UNITS) - {"accuracy_first"}
-METRICS: dict[Metric, tuple[str, str | None]] = {  # name -> column with a target to reach, and without one
+METRICS: dict[Metric, tuple[str, str | None]] = {  # metric -> its column with a target, and without a target
     "seconds": ("seconds_to_target", "latency_s"),
     "joules": ("joules_to_target", "round_energy_j"),
     "rounds": ("rounds_to_target", None),
@@ -123,7 +123,7 @@ def grid_key(runs: Settings) -> str | None:
         swept = differing(own)
         axis = next(
             (key for key in swept if {bare(key), key.rpartition(".")[2]} & axes), None
-        )  # other keys may follow it
+        )  # other keys may follow the axis
         if axis and all(numbers.follows(points, key, [axis]) for key in swept):
             swept = [axis]
         keys |= {tuple(swept)} if len(own) > 1 else set()

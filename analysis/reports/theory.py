@@ -93,8 +93,8 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
         (Lambda; if the learning rate is too large for any Lambda below 1, it and all terms are NaN; if the rate is 0,
-        (a) and the bound are NaN), lr, lr_limit_steps (J 65; negative from four local steps on: no rate is small
-        enough there) and lr_limit_drift (J 14 for Lambda -> 1).
+        (a) and the bound are NaN), lr, lr_limit_steps (J 65; negative for four or more local steps: no rate is small
+        enough) and lr_limit_drift (J 14 for Lambda -> 1).
 
     Source: J, Theorem 1 and appendix B.
     """
@@ -164,7 +164,7 @@ EXPLANATIONS = (
 )
 
 
-MOST_PANELS = 4  # variants below one another
+MOST_PANELS = 4  # number of variants drawn below one another
 MOST_MARKS = 10  # marks on a line
 NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) divergence"}
 
@@ -172,8 +172,8 @@ NAMED = {"a": "(a) progress", "b": "(b) steps", "c": "(c) drift", "d": "(d) dive
 def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     """Draw, over rounds, the bound's four terms, their sum and the gradient that it bounds, a panel per variant.
 
-    Means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a gap there. A
-    round has no bound if one of the seeds has none: its learning rate is beyond (14).
+    Lines are means over seeds and cells. The axis is logarithmic: a term that is zero or negative in a round has a
+    gap there. A round has no bound if the learning rate of one of the seeds is too large for (14).
 
     Args:
         by_round: from `edgefl.analysis.reports.theory._along`.
@@ -238,7 +238,7 @@ def lemma1(
 ) -> float:
     """Bound the expected distance of the minimisers before and after clients change: the early version's Lemma 1.
 
-    Its constants belong to a problem, not to a run: smallest curvature, largest gradient, and what each client holds.
+    The constants belong to a problem, not a run: smallest curvature, largest gradient, and each client's samples.
 
     Args:
         strong_convexity: mu of all local losses.
@@ -248,7 +248,7 @@ def lemma1(
         samples, samples_after: D, the samples of all clients before and after.
 
     Returns:
-        The right side of (3). Its psi can be negative, and so can the sum: the paper takes its absolute value.
+        The right side of (3). psi and the sum can be negative: the paper takes the sum's absolute value.
 
     Source: I, Lemma 1, (3) and (4).
     """

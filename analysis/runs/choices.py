@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-FIRST_ROUNDS = 10  # of a session, for the compared mean accuracy; J, Tables II, III and X to XII
+FIRST_ROUNDS = 10  # rounds of a session in the compared mean accuracy; J, Tables II, III and X to XII
 OVERLAP = 0.5  # minimum Jaccard index of two sessions with the same population
 SMOOTH = 10  # rounds whose mean accuracy must return for a recovery from drift
 MARGIN = 0.01  # accuracy that may be missing from the level to regain after drift

@@ -27,9 +27,9 @@ class Runs:
     """The completed runs below a folder. Every table except `info` begins with the columns variant, seed.
 
     Attributes:
-        path: the searched folder, or the common parent of several.
-        home: default folder of reports: the searched folder; with several, `comparison` next to them; None without a
-            common parent.
+        path: the searched folder, or the common parent of several folders.
+        home: default folder of reports: the searched folder; with several folders, `comparison` next to them; None
+            without a common parent.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
             the run), devices_recorded (rows of devices.csv: of all rounds, of none, or of every n-th), payload_bits
             (of one model transfer, NaN if unknown), place (the variant's rank for sorting: as in the study's file or,
@@ -38,7 +38,7 @@ class Runs:
         rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
         events: events.csv of all runs.
         sessions: sessions.csv of all runs.
-        left_out: a sentence for each reason why run directories were not read, naming the first of them.
+        left_out: a sentence for each reason why run directories were not read, naming the first such directory.
         remarks: what a reader must know about the other runs, one sentence each.
     """
 
@@ -65,7 +65,7 @@ class Runs:
         """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
 
         Raises:
-            ValueError: they have no home, or it holds runs.
+            ValueError: the runs have no home, or their home holds runs.
         """
         if out is not None:
             return Path(out)
@@ -88,7 +88,7 @@ class Runs:
         """Read the table positions of the runs that have one: each device's position at intervals.
 
         Raises:
-            ValueError: no run has one.
+            ValueError: no run has such a table.
         """
         return self._of_some("positions", "positions: run them with record.positions_s")
 
@@ -97,7 +97,7 @@ class Runs:
         """Read the table evaluation of the runs that have one: each device's scores on its own test data.
 
         Raises:
-            ValueError: no run has one.
+            ValueError: no run has such a table.
         """
         return self._of_some(
             "evaluation",
@@ -179,7 +179,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
             with a warning that names them.
 
     Raises:
-        ValueError: no such folder, no completed run below it, runs of several settings of a grid, two runs of
+        ValueError: no such folder, no completed run below the folder, runs of several settings of a grid, two runs of
             one variant and seed, or a run directory whose tables are missing or lack a column.
     """
     info, root, remarks = find_runs(path, names, partial)
@@ -257,7 +257,7 @@ def _score(info: pd.DataFrame) -> str:
     """Return the name of the runs' score.
 
     Raises:
-        ValueError: they have different ones, which cannot be compared.
+        ValueError: the runs have different scores, which cannot be compared.
     """
     first, *others = info["score"].unique()
     if others:

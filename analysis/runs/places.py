@@ -11,7 +11,7 @@ import numpy as np
 from edgefl.analysis.runs.scenario_keys import scenario_of
 
 MAP = "map.json"
-LANE_M, NEAREST_LANE_M = 4.0, 35.0  # of a highway; twin of mobility/highway.py
+LANE_M, NEAREST_LANE_M = 4.0, 35.0  # lanes of a highway; twin of mobility/highway.py
 # steps on the triangular grid, counter-clockwise; twin of channel/layout.py: `analysis` reads files only
 DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
@@ -71,7 +71,7 @@ def _points(places: Any) -> list[list[float]]:
     """Return positions [n, 2] as a list of [x, y].
 
     Raises:
-        ValueError, TypeError: they are something else.
+        ValueError, TypeError: the points are something else.
     """
     checked: list[list[float]] = np.array(places, dtype=float).reshape(-1, 2).tolist()
     return checked

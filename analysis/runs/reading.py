@@ -85,7 +85,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep only ended sessions of incomplete runs, with rows for all their rounds.
 
-    Rows of rounds are written in order, some seconds after the rounds' ends: only rows after the last can be missing.
+    Rows of rounds are written in order, some seconds after the rounds' ends: only the last rows can be missing.
     """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)

@@ -22,7 +22,7 @@ INFO_COLUMNS = [
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
-MOST_OF_AN_ERROR = 160  # characters shown; run.json has the whole text
+MOST_OF_AN_ERROR = 160  # characters of an error that are shown; run.json has the whole text
 
 # types of the values in run.json, if present
 KINDS = {
@@ -192,7 +192,7 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
     if run.get("seed") is None:
         raise _NotUsableError("run.json is damaged: it has no seed")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
-    # only a federation found inside its run, not one given by its path
+    # only for a federation found inside its run, not for a federation given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),

@@ -27,7 +27,7 @@ def several_servers(info: pd.DataFrame) -> str:
     if len(set(servers.values())) < 2:
         return ""
     names = {variant: str(keys.get(SERVER, USUAL)) for variant, keys in points.items()}
-    alike = len(set(names.values())) < len(set(servers.values()))  # only their parameters tell them apart
+    alike = len(set(names.values())) < len(set(servers.values()))  # servers differ in parameters only
     told = ", ".join(f"{variant} {server}" for variant, server in (servers if alike else names).items())
     return f"a round means different things in these variants (rounds.server: {told})"
 

@@ -1,6 +1,6 @@
 """The words that edgefl writes into its tables (docs/run-directory.md): outcomes of participations, and events.
 
-They are repeated here since `analysis` only reads files and never imports edgefl.
+These words are repeated here since `analysis` only reads files and never imports edgefl.
 """
 
 from collections.abc import Iterable

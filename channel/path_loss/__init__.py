@@ -28,8 +28,8 @@ class LossLines(NamedTuple):
     """Path loss as the maximum of lines, with and without line of sight.
 
     All models in this package have this shape. Beyond the breakpoint PL2 applies instead of PL1: PL2 is steeper and
-    meets PL1 exactly there (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. NLoS is defined as
-    the greater of its own line and LoS.
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. NLoS is
+    defined as the greater of its own line and LoS.
     """
 
     los: tuple[Line, ...]
@@ -139,7 +139,7 @@ class PathLoss(ChannelComponent, ABC):
 
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
-            line_of_sight: [devices] bool, or one for all.
+            line_of_sight: [devices] bool, or one value for all.
             bs_height_m, ut_height_m: antenna heights; by default the model's own.
 
         Returns:
@@ -187,7 +187,7 @@ def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: di
         radio: carrier and heights for `PathLoss.path_loss_db`.
 
     Raises:
-        ValueError: names the distances, with the model's own error.
+        ValueError: the message names the distances, and includes the model's own error.
     """
     if not nearest_m < farthest_m:
         raise ValueError(
@@ -206,7 +206,7 @@ def check_height(name: str, height_m: float, lowest_m: float, highest_m: float, 
     """Raise if an antenna height is outside a model's range.
 
     Raises:
-        ValueError: begins with the name, and gives the range and the reason.
+        ValueError: the message begins with the name, and gives the range and the reason.
     """
     if not lowest_m <= height_m <= highest_m:
         raise ValueError(f"{name} must be between {lowest_m:g} and {highest_m:g} m, got {height_m:g}: {why}")

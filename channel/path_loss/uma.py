@@ -18,8 +18,8 @@ class UMa(PathLoss):
     Up to that height C' = 0, and the environment height h_E is 1 m, not random. Probability of line of sight:
     1 up to 18 m, then 18/d + exp(-d/63) (1 - 18/d).
 
-    The table is for base stations at 25 m; its formulas also serve for others above the lowest roofs,
-    12 m (4 floors of 3 m, TR 36.873, Table 6-1), up to 150 m.
+    The table is for base stations at 25 m; its formulas also serve for other heights above the lowest roofs, from 12
+    m (4 floors of 3 m, TR 36.873, Table 6-1) to 150 m.
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, devices on higher floors.
     """
@@ -66,7 +66,7 @@ class UMa(PathLoss):
         return outdoor_los_probability(distance_2d_m, decay_m=63.0)
 
     def spreads(self, carrier_hz: float) -> Spreads:
-        """Return the median spreads of links, of zeniths at 100 m from the site; below 6 GHz, at 6 GHz (note 6)."""
+        """Return links' median spreads, zeniths at 100 m; carriers below 6 GHz have those of 6 GHz (note 6)."""
         lg = math.log10(max(carrier_hz / 1e9, 6.0))
         return Spreads(
             los=lg_spread(-6.955 - 0.0963 * lg, 1.06 + 0.1114 * lg, 0.54, k_factor_db=9.0),

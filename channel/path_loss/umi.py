@@ -17,7 +17,7 @@ class UMi(PathLoss):
 
     Probability of line of sight: 1 up to 18 m, then 18/d + exp(-d/36) (1 - 18/d).
 
-    The table is for base stations at 10 m; its formulas also serve for others below the highest roofs,
+    The table is for base stations at 10 m; its formulas also serve for other heights below the highest roofs,
     24 m (8 floors of 3 m, TR 36.873, Table 6-1).
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: indoor penetration, street orientation.
@@ -57,7 +57,7 @@ class UMi(PathLoss):
         return outdoor_los_probability(distance_2d_m, decay_m=36.0)
 
     def spreads(self, carrier_hz: float) -> Spreads:
-        """Return the median spreads of links, of zeniths at 100 m from the site; below 2 GHz, at 2 GHz (note 7)."""
+        """Return links' median spreads, zeniths at 100 m; carriers below 2 GHz have those of 2 GHz (note 7)."""
         lg = math.log10(1.0 + max(carrier_hz / 1e9, 2.0))
         return Spreads(
             los=lg_spread(-7.14 - 0.24 * lg, 1.21 - 0.05 * lg, -0.21, k_factor_db=9.0),

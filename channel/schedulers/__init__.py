@@ -37,11 +37,11 @@ class Flows:
         carrier: the band that the flows share, and the rules of its rates.
         snr: mean SNR on the whole band with full power; of a static link its constant SNR.
         remaining_bits: > 0.
-        static: True for a link that does not fade, or None if all fade.
+        static: True for a link that does not fade, or None if all links fade.
         slot: absolute index of the slot.
         efficiency: bits/s/Hz that each flow would have alone in this slot.
-        average: bits/s/Hz that each flow has had so far, with the scheduler's memory; it starts as a fair share,
-            the mean efficiency over n.
+        average: bits/s/Hz that each flow has had so far, with the scheduler's memory; it starts as a fair share, the
+            mean efficiency divided by n.
         airtime: slots that each flow has had so far; it starts as the airtime of the least served flow.
         background: True for background traffic, or None if there is none.
     """

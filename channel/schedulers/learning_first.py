@@ -14,8 +14,8 @@ class LearningFirst(ProportionalFair):
     """Proportional fair among the flows of learning devices; background traffic gets the slots that remain.
 
     A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. Effect of
-    leaving it out: learning shares the band with background traffic of load rho like any other user, and takes
-    1 / (1 - rho) times as long on average.
+    leaving the priority out: learning shares the band with background traffic of load rho like any other user, and
+    takes 1 / (1 - rho) times as long on average.
     """
 
     def score(self, flows: Flows) -> FloatArray:

@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class MaxRate(Scheduler):
-    """Give the whole band to the flow with the best channel: most bits per slot, but far flows starve.
+    """Give the whole band to the flow with the best channel, which moves the most bits but starves far flows.
 
     Among equally good channels, such as those at the highest rate of a table, the flow that has been served least
     comes first.

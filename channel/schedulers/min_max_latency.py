@@ -11,7 +11,7 @@ from edgefl.channel.share import exp1_tail, scaled_exp1
 from edgefl.channel.units import FloatArray
 
 # Finishing times agree to _TOGETHER within about five steps. Below an SNR of -50 dB rounding may leave larger
-# differences; there _NEARLY has to suffice.
+# differences; at such SNRs _NEARLY has to suffice.
 _TOGETHER = 2e-9
 _USUAL_STEPS = 12
 _NEARLY = 5e-7

@@ -34,7 +34,7 @@ app = typer.Typer(
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # with it click suggests one itself
+    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer versions of click suggest
     pretty_exceptions_enable=False,  # an error in edgefl itself shows Python's traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -64,12 +64,12 @@ app.registered_commands = [_COMMANDS[_name] for _names in PANELS.values() for _n
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the `edgefl` command, by default with the arguments of this process."""
-    if sys.stdout is None:  # closed by the caller
+    if sys.stdout is None:  # the caller closed the output
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(
             errors="backslashreplace"
-        )  # file names may have characters that it cannot write
+        )  # file names may have characters that the output cannot encode
     try:
         try:
             _require_folder()

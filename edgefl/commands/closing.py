@@ -8,12 +8,12 @@ from edgefl.commands import watching
 from edgefl.run.progress import wall_time
 from edgefl.run_directory.reading import about_of
 
-WIDTH = 80  # columns
+WIDTH = 80  # width of a line in columns
 
 
 def closing(path: Path) -> tuple[str, str]:
     """Return a completed run's two closing lines: seconds, joules, scores and epsilon; then the next command."""
-    about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one per federation
+    about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one entry per federation
     clocks = f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated in {wall_time(about['wall_s'])} by the clock"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)
     scores = [

@@ -25,8 +25,8 @@ from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
-DIGITS = 12  # of a number; a longer one, such as 2 / 3, is rounded
-SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # by the name that annotated_types gives a bound
+DIGITS = 12  # digits of a number; a longer number, such as 2 / 3, is rounded
+SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
 PAPERS = """\
 papers
@@ -55,11 +55,10 @@ def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
     A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`. If several
-    components have it, all are described.
-    `papers` explains the letters J, N, I and F.
+    components have the name, all are described. `papers` explains the letters J, N, I and F.
 
     Args:
-        file: for the layout, a scenario whose cells are listed.
+        file: a scenario whose cells are listed if the layout is described.
 
     Raises:
         EdgeflError: nothing has this name.
@@ -90,7 +89,7 @@ def describable(begun: str) -> Iterator[str]:
 def _text(what: str, file: Path | None) -> str:
     if "/" in what:
         return _component(*what.split("/", 1))
-    if what in registry.KINDS and what not in ("sessions",):  # sessions is a key too
+    if what in registry.KINDS and what not in ("sessions",):  # `sessions` is also a key
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
     if what == "scenario":
         return _section(what, Scenario)

@@ -11,8 +11,8 @@ from edgefl.config import shipped
 from edgefl.config.units import yaml_number
 from edgefl.config.yaml_source import Dumper, Source
 
-MOST_LINES = 12  # of an example; longer ones are avoided
-FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # well-known scenarios, preferred
+MOST_LINES = 12  # maximum number of lines of an example; longer examples are avoided
+FIRST = ("quickstart", "handover_hexagonal", "commute_clock", "city_day")  # preferred, since well known
 SOME = 3  # parameters in an example of a component that no scenario uses
 
 

@@ -6,9 +6,9 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 
-COLUMN = re.compile(r" *\S+ {2,}")  # a name, and blanks up to the start of its text
-POINT = "  "  # before the further lines of a bullet point
-NAMED = (" ", "- ")  # begins a line outside a paragraph
+COLUMN = re.compile(r" *\S+ {2,}")  # a name, and the blanks before its description
+POINT = "  "  # indentation of the further lines of a bullet point
+NAMED = (" ", "- ")  # what a line outside a paragraph begins with
 DEEPEST = 24  # a text that starts further right moves below its name
 
 

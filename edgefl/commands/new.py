@@ -25,7 +25,7 @@ def new(
 ) -> None:
     """Create a folder that runs: a scenario, a study, a notebook, editor schemas, and optionally parts of your own.
 
-    In a terminal it asks for what is missing.
+    In a terminal the command asks for missing options.
 
     Examples:
 

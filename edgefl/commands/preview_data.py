@@ -35,15 +35,15 @@ from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
 
 PLAN = "{plan}"  # placeholder for the call that makes a plan
-PROBE_S = 1.5  # processor time
-WALK_S = 1.0  # processor time
+PROBE_S = 1.5  # processor time of the probe
+WALK_S = 1.0  # processor time of the walk
 TIMES = 150  # number of times at which the devices of each cell are counted
 WAYS = 20  # maximum number of places of a device between two of these times
 WAY_S = 5.0  # minimum time between two of these places
 MOST_PLACES = 3_000_000  # places of all devices together
 GRID = 110  # points across the map
 MOST_SESSIONS = 8  # sessions whose labels are shown
-OPEN_END_S = 3600.0  # shown if a run has no foreseeable end
+OPEN_END_S = 3600.0  # length that is shown if a run has no foreseeable end
 MOST_SWITCHES = 1_000_000  # switches of all devices together
 
 

@@ -17,18 +17,18 @@ def preview(
     *,
     device: str = "auto",
 ) -> Picture:
-    """Draw a scenario before it runs: map, tracks, handovers, population, labels; and estimate a round's cost.
+    """Draw a scenario before it runs: map, tracks, handovers, population, labels; also estimate time and energy.
 
-    Takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give
-    the time and energy of a round.
+    A preview takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without
+    training give the time and energy of a round.
 
     Args:
-        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
+        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
         out: picture to write, PNG, PDF, SVG or WebP; None for runs/NAME-preview.png.
         device: as in `simulate`.
 
     Returns:
-        The picture: a path, with the preview's lines of text in `.text`. A notebook shows both.
+        The picture: a path object, whose `.text` holds the preview's lines of text. A notebook shows both.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.
@@ -108,8 +108,8 @@ def report(
     Args:
         runs: run directory, or the folder of a study.
         out: page to write; None for report.html in `runs`.
-        picture: also draw the moving network of a run here, map and curves: a picture (.png, .pdf, .svg) or a film
-            (.gif, .webp).
+        picture: file to which the moving network of a run is also drawn, as map and curves: a picture (.png, .pdf,
+            .svg) or a film (.gif, .webp).
         cell: the cell that the picture's curves describe.
         at: time of the picture, an hour; None for the middle of the run.
         phone: whether to put the picture's map on top, for narrow pages.

@@ -40,10 +40,10 @@ def study(
     A study with a question gets further seeds until it is answered, or its budget is spent.
 
     Args:
-        base: a study file; or a scenario (object, file or dict), which needs `variants`.
+        base: a study file; or a scenario (object, file or dict), to be run with `variants`.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
-        seeds: each variant runs once per seed; if left out, those of the study file, or the scenario's own. If given
-            for a study file, only these are run, and its question is not answered.
+        seeds: each variant runs once per seed; if left out, the seeds of the study file, or the scenario's own. If
+            given for a study file, only these seeds are run, and the study's question is not answered.
         reference: the variant with which others are compared; None for the first.
         question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
             "budget": 40}.
@@ -57,7 +57,7 @@ def study(
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
-        The directory of the study: a path, with the tables of all runs, and the `.answer` to its question.
+        The study's directory: a path object with attributes for the tables of all runs and the question's `.answer`.
 
     Raises:
         EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if some runs failed and the
@@ -128,7 +128,7 @@ def _planned(
         file.write_text(write(content), encoding="utf-8")
         try:
             plan = studies.plan(file, base=base.source)
-        except EdgeflError as error:  # without a file that the caller never saw
+        except EdgeflError as error:  # the caller never saw the temporary file: leave its name out
             text = re.sub(rf"{re.escape(str(file))}:(\d+ )?", "", str(error))
             raise EdgeflError(text, error.place) from None
         yield plan

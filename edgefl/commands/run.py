@@ -161,7 +161,7 @@ def watch(
 ) -> None:
     """Watch a run or study: progress, time left, last accuracy, joules, failures. It ends when the runs end.
 
-    It only reads; runs on another machine can be watched through a shared folder.
+    The command only reads files; runs on another machine can be watched through a shared folder.
 
     Examples:
 

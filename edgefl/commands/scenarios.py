@@ -19,7 +19,7 @@ def scenarios(
 ) -> None:
     """List the shipped scenarios and studies, or copy them.
 
-    `edgefl run NAME` and `edgefl study NAME` find them by name from any folder.
+    `edgefl run NAME` and `edgefl study NAME` find the shipped files by name from any folder.
 
     Examples:
 

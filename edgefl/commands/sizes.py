@@ -21,7 +21,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
     bearings = layout.bearings_deg or ((None,),) * len(layout.sites_m)
     of_cells = [(site, bearing) for site, of in enumerate(bearings) for bearing in of]
     for cell, (site, bearing) in enumerate(of_cells):
-        x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # + 0.0: no -0
+        x_m, y_m = (round(float(axis), 2) + 0.0 for axis in layout.sites_m[site])  # adding 0.0 avoids -0
         where = f"site {site} at [{x_m:g}, {y_m:g}] m"
         if bearing is not None:
             where += f", bearing {bearing % 360:g} degrees"
@@ -30,7 +30,7 @@ def cells(scenario: Scenario | None) -> Iterator[str]:
 
 def size(model: Any) -> list[str]:
     """Describe a model's size at its typical input and classes, if the class states these."""
-    from edgefl.learning.federation.cell_building import build_module  # with PyTorch
+    from edgefl.learning.federation.cell_building import build_module  # imports PyTorch
     from edgefl.learning.local.cost import flops_per_sample
     from edgefl.learning.modules.parameters import TensorLayout
 

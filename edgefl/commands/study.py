@@ -78,11 +78,11 @@ def study(
     Several processes may work in one directory at the same time.
 
     A study with a `question` gets more seeds until it is answered, or its budget is spent; the answer is printed
-    last. With --seed or --shard only those runs are done, and the question is not answered.
+    last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
 
-    A run that fails is reported at once and at the end; the others continue and are compared.
-    The exit code is then 2. It is 3 if other processes are still doing some of the runs: the comparison is not
-    complete yet. With --wait the command waits for them.
+    A run that fails is reported at once and at the end; the other runs continue and are compared. The exit code is
+    then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is not complete
+    yet. With --wait the command waits for these runs.
 
     Examples:
 
@@ -136,7 +136,7 @@ def study(
         raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
-        told.answer(f"part {shard} is {done} in {path}; compare when all parts are done")
+        told.answer(f"part {shard} is {done} in {path}; compare when all are")
     else:
         with _reported() if elsewhere else nullcontext():
             _print_study(plan, path, told, explain=explain)
@@ -301,8 +301,8 @@ def merge(
 ) -> None:
     """Merge directories of one study that were computed on different machines.
 
-    If several hold the same run, the most advanced one is taken. `edgefl study` does the missing runs in the new
-    directory.
+    If several directories hold the same run, the most advanced copy is taken. `edgefl study` does the missing runs in
+    the new directory.
 
     Examples:
 

@@ -20,7 +20,7 @@ class Told:
 
     Attributes:
         plain: whether the output is for people.
-        console: for progress; prints nothing for a program.
+        console: where progress is printed; silent if the output is for a program.
     """
 
     def __init__(self, command: str, *, json: bool = False, quiet: bool = False) -> None:

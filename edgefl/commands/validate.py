@@ -68,10 +68,10 @@ def preview(
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
 ) -> None:
-    """Draw a scenario before it runs: map, tracks, handovers, population, labels; and estimate a round's cost.
+    """Draw a scenario before it runs: map, tracks, handovers, population, labels; also estimate time and energy.
 
-    Takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without training give
-    the time and energy of a round.
+    A preview takes seconds. Nothing is trained or downloaded. Devices move as in the run; a few rounds without
+    training give the time and energy of a round.
 
     Examples:
 

@@ -25,13 +25,13 @@ from edgefl.run_directory.reading import FILE, RoundRows, about_of
 from edgefl.run_directory.score import ACCURACY
 from edgefl.scenario.scenario import Scenario, load
 
-BAR = 10  # characters
+BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by rich
 SHORTEST = 12  # characters of a name, at least
-SILENT_S = 60.0  # since the last heartbeat; there is one every 10 s while rounds end
+SILENT_S = 60.0  # wall time since the last heartbeat; rounds that end give one every 10 s
 DAMAGED = "damaged"
 OVER = ("completed", "failed", "interrupted", DAMAGED)
-SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # in the text of a run's scenario.yaml
+SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.yaml
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Watched:
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
         self._rounds = 0
-        self._accuracies: dict[int, float] = {}  # cell -> the latest
+        self._accuracies: dict[int, float] = {}  # cell -> latest accuracy
         self._joules = 0.0
 
     def standing(self) -> Standing:

@@ -135,7 +135,7 @@ def _known(model: type[BaseModel] | None, place: Place) -> list[str]:
 
 
 def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return unknown keys that look like the unindented body of an empty section, which has an error already."""
+    """Return unknown keys that look like the unindented body of an empty section, which already has its own error."""
     empty = [
         error["loc"]
         for error in errors

@@ -58,7 +58,7 @@ def whole(path: Path, most_bytes: int) -> bytes:
     """Read the whole content of a file, plain or compressed by gzip.
 
     Raises:
-        OSError: the file cannot be read, or holds more than `most_bytes`.
+        OSError: the file cannot be read, or its content exceeds `most_bytes`.
     """
     with opened(path) as file:
         return up_to(file, most_bytes)
@@ -68,7 +68,7 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
     """Read the rest of an open file, at most `most_bytes`.
 
     Raises:
-        OSError: the file cannot be read, or holds more.
+        OSError: the file cannot be read, or the rest exceeds `most_bytes`.
     """
     content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -87,7 +87,7 @@ def lines(file: IO[str]) -> Iterator[str]:
     """Yield the lines of an open text file, each at most LONGEST_LINE characters long.
 
     Raises:
-        OSError: a line is longer.
+        OSError: a line is longer than that.
     """
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
@@ -149,7 +149,7 @@ class ForeignParquet:
         self._failure = ArrowException
         with self._reading():
             schema = parquet.read_schema(path)
-            # words stay encoded: a million rows may hold one long word
+            # words stay encoded: a million rows may share one long word
             words = [
                 each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)
             ]

@@ -49,7 +49,7 @@ def load(path: str, *, trusted: bool = False) -> type:
         trusted: whether an installed package or the command line names the class, rather than a scenario.
 
     Raises:
-        EdgeflError: the code may not run, or the class cannot be found or imported.
+        EdgeflError: the code is not allowed to run, or the class cannot be found or imported.
     """
     module_name, _, class_name = path.partition(":")
     if not (trusted or _may_run(module_name)):
@@ -71,8 +71,8 @@ def load_function(path: str) -> Callable[..., Any]:
     """Import the function named by `module:function`, to be called with arguments from the scenario.
 
     Raises:
-        EdgeflError: code may not run, even if the module is already imported, as for `os:system`; or there is no such
-            function.
+        EdgeflError: code is not allowed to run, not even that of an imported module, such as `os:system`; or there is
+            no such function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():

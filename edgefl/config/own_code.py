@@ -1,4 +1,4 @@
-"""Hash the code of the user's own components: a run with edited code is another run.
+"""Hash the code of the user's own components: a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
 imported. For a module of an installed distribution it covers only name and version. Data that the code reads, and
@@ -92,7 +92,7 @@ def _of_module(module: ModuleType) -> str:
 
 
 def _closure(file: Path, root: Path) -> set[Path]:
-    """Return a module's source file and the files below `root` that the module imports, directly or not."""
+    """Return a module's source file and the files below `root` that the module imports, directly or indirectly."""
     sources: set[Path] = set()
     waiting = [file]
     while waiting:
@@ -104,7 +104,7 @@ def _closure(file: Path, root: Path) -> set[Path]:
 
 
 def _imports(source: Path, root: Path) -> Iterator[str]:
-    """Yield the dotted names that a source file imports; `from a import b` gives a.b, module or not."""
+    """Yield the dotted names that a source file imports; `from a import b` gives a.b, even if b is not a module."""
     try:
         tree = ast.parse(source.read_bytes())
     except SyntaxError:  # the file may never be imported

@@ -2,7 +2,7 @@
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
-in the scenario, with the module in the scenario's folder or the current one (`edgefl.config.outside`).
+in the scenario, with the module in the scenario's folder or the current folder (`edgefl.config.outside`).
 """
 
 import difflib
@@ -54,7 +54,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user named it, so that its code may run; a scenario may come from a stranger.
+        trusted: whether the user named the component and so allows its code to run; a stranger's scenario does not.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.

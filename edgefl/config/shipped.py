@@ -26,7 +26,7 @@ def find(wanted: Path, kind: Kind) -> Path:
             file here.
 
     Raises:
-        EdgeflError: the name is neither a file nor known.
+        EdgeflError: there is neither a file nor a shipped file of this name.
     """
     if wanted.exists():
         return wanted
@@ -44,7 +44,7 @@ def find(wanted: Path, kind: Kind) -> Path:
 
 
 def data(path: Path) -> Path:
-    """Return the path, or that of the shipped file for a missing path below `scenarios/`."""
+    """Return a path, or for a missing path below `scenarios/` the path of the shipped file."""
     own = HOME / path
     return own if path.parts[:1] == ("scenarios",) and not path.exists() and own.is_file() else path
 

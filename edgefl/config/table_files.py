@@ -20,8 +20,8 @@ def rows(
     """Yield line number and cells of each row of a CSV file; empty rows are skipped.
 
     Args:
-        separator: None: comma, semicolon or tab, the most frequent one in the first line.
-        blanks: whether blanks separate cells if the first line has none of these.
+        separator: if None, the comma, semicolon or tab that is most frequent in the first line.
+        blanks: whether blanks separate cells if the first line has no comma, semicolon or tab.
 
     Raises:
         EdgeflError: a line is not CSV.
@@ -46,8 +46,8 @@ def rows(
 class Table:
     """A table with the names of its columns, from the first row, and all other rows with their line numbers.
 
-    Cells are texts, or values in a Parquet table; its names count as line 1. CSV: separated by commas, semicolons or
-    tabs.
+    Cells are texts, or values in a Parquet table, whose column names count as line 1. CSV: separated by commas,
+    semicolons or tabs.
 
     Args:
         place: the file's key in the scenario.

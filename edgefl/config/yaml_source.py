@@ -45,7 +45,7 @@ class Source:
 
     @property
     def folder(self) -> Path | None:
-        """The folder of the document's file, where files that the document names may be; None without a file."""
+        """The folder of the document's file, in which files that the document names may lie; None without a file."""
         return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:

@@ -13,7 +13,7 @@ from edgefl.config.scenario_fields import Named, Section
 
 # Shares of 0.1, 0.2 and 0.7 do not add up to 1 in binary numbers.
 SHARE_TOLERANCE = 1e-9
-# Names of classes are cells of tables: no name may need quoting or look like a number
+# Names of classes appear in cells of tables: no name may need quoting or look like a number
 CLASS_NAME = r"^[A-Za-z][A-Za-z0-9_-]*$"
 MOST_DEVICES = 1_000_000
 
@@ -220,7 +220,7 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null: it has no value for these keys, whatever `devices` says."""
+        """Keys that the class sets to null: the class has no value for these keys, whatever `devices` says."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
@@ -238,7 +238,7 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
     shares = [one.share for one in classes.values()]
     rest_share = max(0.0, 1.0 - math.fsum(share or 0.0 for share in shares))
     upto = np.cumsum([rest_share if share is None else share for share in shares])
-    # a running sum of 0.7 + 0.1 + 0.1 is slightly below 0.9, which must not cost a device
+    # a running sum of 0.7 + 0.1 + 0.1 is slightly below 0.9, which must not cost the class a device
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
     ends[-1] = devices
     return np.diff(ends, prepend=0)

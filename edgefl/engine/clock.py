@@ -11,8 +11,8 @@ class Clock(simpy.Environment):
     """Simulated time in which a process that fails ends the run immediately, with its own error.
 
     SimPy delays the error until all other events of the moment have happened: other processes would treat a failed
-    one as one that returned, and other cells would query their learners in a different order than in a run that
-    continues.
+    process as one that has returned, and other cells would query their learners in a different order than in a run
+    that continues.
     """
 
     def schedule(self, event: simpy.Event, priority: EventPriority = NORMAL, delay: SimTime = 0) -> None:

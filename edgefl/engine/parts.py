@@ -120,7 +120,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 
     Args:
         pieces: the cell and the transfer over each link.
-        gaps: the searches for a link after each piece, except perhaps the last.
+        gaps: the search for a link after each piece; the last piece may lack one.
     """
     if not gaps and len(pieces) == 1:
         return pieces[0][1]
@@ -148,8 +148,8 @@ class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, iterations and samples of local training.
 
     patient: the round has a deadline, and a device that has lost its link looks for another until then.
-    clock_hz: clock of the processor, or None for its highest. usable: whether the update is finite. slowness: factor
-    on its computing time.
+    clock_hz: clock of the processor, or None for the highest. usable: whether the update is finite. slowness: factor
+    on the device's computing time.
     """
 
     down_bits: int

@@ -121,7 +121,7 @@ class EventName(StrEnum):
     BATTERY_EMPTY = "battery_empty"
     RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
     REESTABLISHED = (
-        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if another
+        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if it differs
     )
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 
@@ -195,7 +195,7 @@ class Recorder(Protocol):
         """Append rows to the table of their type.
 
         Args:
-            further: values of extra columns, after the type's; None gives an empty cell.
+            further: values of extra columns, which follow those of the type; None gives an empty cell.
         """
 
     def write_columns(
@@ -204,7 +204,7 @@ class Recorder(Protocol):
         """Append many rows to the table of a type, given by column.
 
         Args:
-            further: extra columns, after the type's: a value per row, where None gives an empty cell.
+            further: extra columns, which follow those of the type: a value per row, where None gives an empty cell.
             columns: an array or list [rows], or one value for all rows; a missing column has its default.
         """
 

@@ -1,11 +1,11 @@
 """Run Flower's strategies and ClientApps in edgefl: `pip install 'edgefl-cosim[flower]'`.
 
-Any Flower strategy and ClientApp in a scenario; the network determines which devices are present and take part, and
-which updates arrive when:
+A scenario can use any Flower strategy and ClientApp; the network determines which devices are present and take part,
+and which updates arrive when:
 
     edgefl.simulate(scenario, learner=flower.learner(client_app, strategy, initial=arrays))
 
-Warm starts of recurring sessions for any Flower strategy, in edgefl or in Flower's own simulation:
+Any Flower strategy can warm-start recurring sessions, in edgefl or in Flower's own simulation:
 
     strategy = flower.warm_started(FedAvg(), rounds=10)
 

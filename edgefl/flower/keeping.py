@@ -1,8 +1,8 @@
 """The state of a Flower run as arrays and JSON for a snapshot; nothing is pickled, so loading runs no code.
 
 A strategy's state consists of its attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
-and parameters, and lists, tuples and dicts of these; strategies within it are treated in the same way. Functions are
-ignored. A strategy with other attributes must have two methods:
+and parameters, and lists, tuples and dicts of these; strategies within a strategy are treated in the same way.
+Functions are ignored. A strategy with other attributes must have two methods:
 
     state_dict() -> dict          of such data
     load_state_dict(dict)         restore the state returned by `state_dict`

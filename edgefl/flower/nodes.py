@@ -15,7 +15,7 @@ from flwr.supercore.task_identity import TaskIdentity
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
 
-FIRST_NODE = 1  # node of device 0: in Flower node 0 means none
+FIRST_NODE = 1  # node of device 0; Flower uses 0 for no node
 UNAVAILABLE = 5  # flwr.common.constant.ErrorCode.NODE_UNAVAILABLE
 # Flower's sampling looks up the connected nodes, and repeats this every second while there are too few
 MOST_ASKED = 4

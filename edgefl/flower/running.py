@@ -29,8 +29,8 @@ from edgefl.flower.strategies import EvaluateFn, Metrics, numbers_of, rounds_of,
 from edgefl.learners.own import Assignment
 
 ACCURACY, LOSS = ("accuracy", "eval_acc", "eval_accuracy"), ("loss", "eval_loss")
-OF_BYTES = np.dtype(np.uint8)  # a model that is not an array of numbers, for example of trees
-FLOPS_PER_PARAMETER = 6.0  # per sample, for a dense layer: 2 forward, 4 backward
+OF_BYTES = np.dtype(np.uint8)  # for models that are not arrays of numbers, such as trees
+FLOPS_PER_PARAMETER = 6.0  # FLOPs per sample in a dense layer: 2 forward, 4 backward
 
 
 def learner(
@@ -49,23 +49,23 @@ def learner(
     """Return a learner for `edgefl.simulate` from a Flower ClientApp and a strategy.
 
     The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
-    offered in a round. A node that the strategy leaves out has a row without bits and joules. The ClientApp runs in
+    offered in a round. A node that the strategy leaves out has a row with 0 bits and 0 joules. The ClientApp runs in
     this process, device d as the node with partition-id d. An upload takes as many bits as its message; the strategy
-    gets the replies that arrive, and errors for the others. An interrupted run can be resumed if all attributes of
-    the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
+    gets the replies that arrive, and errors for missing replies. An interrupted run can be resumed if all attributes
+    of the strategy are data or functions, or it has state_dict() and load_state_dict(); otherwise it restarts, with a
     warning.
 
     Args:
         client_app: runs on each device; its context is kept. node_config has partition-id, num-partitions and seed.
-        strategy: of flwr.serverapp or flwr.server; for several cells a function that makes one for an `Assignment`.
+        strategy: from flwr.serverapp or flwr.server; for several cells a function from `Assignment` to strategy.
         initial: first model, a list of NumPy arrays or an ArrayRecord; strategies of flwr.server may have their own.
         evaluate: tests the model at the server: round, arrays -> MetricRecord or None (flwr.server: evaluate_fn).
-        tests_on_devices: without a test at the server, use the strategy's evaluation on present devices. These tests
-            take neither time nor energy.
+        tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
+            server. These tests take neither time nor energy.
         config: sent with every message of training and testing.
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
             iterations of `batch` samples; None: one iteration per epoch.
-        flops_per_sample: forward and backward pass; None: 6 per parameter, as for dense layers.
+        flops_per_sample: FLOPs of the forward and backward pass; None: 6 per parameter, as for dense layers.
         columns: further metrics of the test, which become columns of rounds.csv.
     """
 
@@ -128,7 +128,7 @@ class _FlowerLearner:
     flops_per_sample: float
     tests_on_devices: bool
     columns: Sequence[str]
-    number: int = 0  # the strategy's round, counted from 1 through the run
+    number: int = 0  # number of the strategy's round, counted from 1 through the run
     stage: StageFacts = field(default_factory=lambda: StageFacts("train", None))  # the open stage
     sent: dict[int, Message] = field(default_factory=dict)
     replies: dict[int, Message] = field(default_factory=dict)
@@ -201,7 +201,7 @@ class _FlowerLearner:
                     self.rounds.aggregate(self.number, arrived, missing)
 
     def evaluate(self, present: Sequence[int]) -> Evaluation:
-        """Test the model at the server, or without a test there on the present devices if `tests_on_devices`."""
+        """Test the model at the server; without a server test, `tests_on_devices` tests it on the present devices."""
         with self.nodes.of(present, "test", self.number):
             with _of_strategy("test the model of", self.number):
                 metrics = self.rounds.test(self.number)

@@ -29,18 +29,18 @@ def warm_started(
     """Wrap a strategy so that each session opens with a weighted mix of past sessions' models.
 
     Each session after the pilot sessions begins with `warm_start.probes` rounds in which the nodes train from the
-    pilot model; the plain average of their models gives the gradient of this session's data, and is then dropped. The
+    pilot model; the nodes' plain average model gives the gradient of this session's data, and is then dropped. The
     session opens with the saved models, weighted by the similarity of their sessions' gradients to this one.
 
     Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs a session begins
-    after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last one
+    after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last session
     have left, whichever comes first. Probe rounds count towards Flower's `num_rounds`.
 
     The strategy keeps its own state, such as server momentum, through sessions; its reference model is set to the
     opening model.
 
     Args:
-        strategy: of flwr.serverapp or flwr.server.
+        strategy: a strategy from flwr.serverapp or flwr.server.
         warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not supported: warm starts that change
             training (continuous), need test accuracies (pilot_model: good) or a check.
         pilot_sessions: P; sessions 1 to P start with the last model.

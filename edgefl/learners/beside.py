@@ -1,10 +1,10 @@
 """Train in a process beside the engine's; the results are byte for byte those of a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
-the learners and the journal as they are, the parent with the engine. From then on the parent sends the learners'
-questions through a socket, in the order in which the engine asks them, so that every answer and every line of the
-journal is that of a single process. The child reports a round's amounts of work before it trains, if training cannot
-change them: the engine then moves the round's bits while the child trains, and waits where it needs a score.
+the learners and the journal as they are, the parent with the engine. From then on the parent sends the engine's
+questions to the learners through a socket, in the engine's order, so that every answer and every line of the journal
+is the same as in a single-process run. If training cannot change a round's amounts of work, the child reports them
+before it trains: the engine then moves the round's bits while the child trains, and waits where it needs a score.
 """
 
 import ctypes
@@ -45,9 +45,9 @@ _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
     """Return whether a run's training may move to a process of its own.
 
-    Libraries allow a fork on Linux only, and not once they use a GPU. Where PyTorch sees one, training on the CPU
-    starts a thread for it, and PyTorch refuses gradients in a process forked afterwards. A run with one thread has
-    one core. External components stay in the user's process, where they may print or remember what they like.
+    Libraries allow a fork on Linux only, and not once they use a GPU. Where PyTorch sees a GPU, even training on the
+    CPU starts a thread for the GPU, and PyTorch refuses gradients in a process forked afterwards. With one thread, a
+    second process gains nothing. External components stay in the user's process, and may print there.
     """
     if sys.platform != "linux" or threads < 2 or code or torch_device.type != "cpu":
         return False
@@ -104,7 +104,7 @@ class TrainingProcess:
         self._functions: list[Callable[..., Any]] = []  # both processes know a function by its index
         self._spent_s = 0.0  # time spent on training in this process
         self._socket: socket.socket | None = None
-        self._child = 0  # its process number; 0 in the child
+        self._child = 0  # the child's process id; 0 in the child itself
         self._answers: deque[_Answer] = deque()  # pending answers of the child, oldest first
         self._failure: BaseException | None = None  # the child's error
         self._left = False
@@ -162,7 +162,7 @@ class TrainingProcess:
             self._until(lambda: answer.is_there or answer.work is not None)
             if not answer.is_there:
                 known = {one.name: getattr(answer.work, one.name) for one in fields(LocalRound)}
-                known["ids"] = tuple(question.asked["ids"])  # the learner may use numbers instead
+                known["ids"] = tuple(question.asked["ids"])  # the learner may count devices from 0 instead
                 return LocalRoundUnderWay(**known, whole=lambda: self._wait_for(answer))
         return self._wait_for(answer)
 
@@ -289,7 +289,7 @@ class TrainingProcess:
             for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the parent decides when training ends
                 signal.signal(getattr(signal, name), signal.SIG_IGN)
             signal.signal(signal.SIGUSR1, self._stop)
-            gc.freeze()  # a garbage collection would write to all pages, and so copy them
+            gc.freeze()  # a garbage collection would write to all memory pages, and so copy them
             for learner in self._trained:
                 learner.foretell = self._foretell
             goes_on = os.getppid() == parent

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
 FOLDER = "models"
-AT_THE_END = ("last", "personal")  # kept only at the end of a run
+AT_THE_END = ("last", "personal")  # models that are kept only at the end of a run
 
 
 class ModelKeeper:
@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # but not the run's folder: if it is missing, it was moved
+                path.parent.mkdir(exist_ok=True)  # do not make the run's folder: a missing folder was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)

@@ -3,13 +3,13 @@
     edgefl.simulate(scenario, learner=make)
 
 `make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what is
-known of the world before it begins. It returns that cell's learner; instead of a function, `make` can be a class
+known of the world before it begins. `make` returns that cell's learner; instead of a function, `make` can be a class
 whose constructor takes the assignment, or with a single federation, a finished learner. The scenario gives a
 `workload` instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
 A learner answers the network's questions and has no clock. For a session it receives the devices present, for a
-round the participants; it answers with the iterations, samples and bits of each, and then receives the devices whose
-updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
+round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
+whose updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
 `Assignment.streams`: then the run is a function of scenario and seed.
 
 A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
@@ -18,8 +18,8 @@ A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three 
     restore(arrays, facts)          return to the state in which `state` gave these
     stages()                        the stages of the open session, from the current one on
 
-Each is called between rounds; a round that is trained and not yet aggregated is trained again. Without them an
-unfinished run starts over, and run.json says so.
+Each method is called between rounds; a round that is trained and not yet aggregated is trained again. Without these
+methods an unfinished run starts over, and run.json says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -51,13 +51,13 @@ class Assignment:
 
     Args:
         cell: number of the cell that the learner serves.
-        devices: ids of all devices of the run; those in this cell take part here.
+        devices: ids of all devices of the run; only devices in this cell take part here.
         streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
-        populations: device ids of each standing population that takes turns; by default one of all devices.
+        populations: device ids of each standing population that takes turns; by default all devices are one.
         sessions: number of sessions; None if only the run's duration bounds it.
-        workload: the scenario's, for its steps and batch.
+        workload: the scenario's workload, which has steps and batch.
     """
 
     cell: int
@@ -95,7 +95,7 @@ class OutsideLearner:
                 f"{', '.join(RESUMABLE)}, and any other learner none of them"
             )
         self.resumable = bool(some)
-        # compared with a journal's if a run resumes; True unless the learner says otherwise
+        # whether training depends on simulated time, which replay compares; True unless the learner says otherwise
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
 

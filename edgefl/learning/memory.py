@@ -11,10 +11,10 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 
-# parameters of glibc's mallopt: how much freed memory is kept, and the size from which on it is returned
+# parameters of glibc's mallopt: how much freed memory is kept, and from which size memory is returned
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_REUSED, KEPT_FREE = 2**26, 2**27
-MUCH = 100_000_000  # bytes; so much is available, or the program would not have started
+MUCH = 100_000_000  # bytes; at least this much is available, or the program would not have started
 
 
 @dataclass(frozen=True)
@@ -97,11 +97,11 @@ def reuse_freed() -> bool:
     had to fill with zeros. The process keeps up to KEPT_FREE more memory than it needs.
 
     Returns:
-        Whether the library supports it: glibc does, which all major Linux distributions have.
+        Whether the C library supports this: glibc does, which all major Linux distributions have.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError, TypeError):  # another library, another system
+    except (AttributeError, OSError, TypeError):  # another C library or operating system
         return False
     return bool(mallopt(M_MMAP_THRESHOLD, LARGEST_REUSED) and mallopt(M_TRIM_THRESHOLD, KEPT_FREE))
 
@@ -118,7 +118,7 @@ def _group_limits(root: Path) -> list[float]:
         else:
             continue
         inner = folder / group.lstrip("/")
-        # in a container, the group's path may be the one outside; then only the mount point itself exists
+        # in a container, the path may be the group's path on the host; then only the mount point exists
         for place in (inner, *inner.parents):
             for text in _lines(place / file) if place.is_relative_to(folder) else ():
                 limits += [float(text)] if text.isdecimal() else []  # otherwise the text is `max`

@@ -13,7 +13,7 @@ Job = TypeVar("Job")
 class ThreadPool:
     """A pool of threads, including the caller's, in which each free thread takes the next job.
 
-    PyTorch's operations run single-threaded in them, so that results do not depend on the number of threads.
+    PyTorch's operations run single-threaded in these threads, so that results do not depend on the number of threads.
     """
 
     def __init__(self, count: int) -> None:

@@ -57,7 +57,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 def still_until_s(movement: Movement, time_s: float) -> float:
     """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
 
-    A movement that knows this time has a method of this name, as `Legs` does.
+    A movement that knows this time has a method `still_until_s`, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -73,7 +73,7 @@ class Mobility(Component):
     ones.
     """
 
-    # whether device numbers come from a file or road; a class then takes the first numbers
+    # whether device numbers come from a file or road; a class then takes the first of these numbers
     own_numbers: ClassVar[bool] = False
     # whether a file gives the number of devices and their types; the class then has `start_all`
     recorded: ClassVar[bool] = False
@@ -100,7 +100,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`, which include all that the model names."""
+        """Return the model in a world with these areas, `self.places`, among them all areas that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed
@@ -124,7 +124,7 @@ class Mobility(Component):
 
         Args:
             positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
-                places its devices itself, as it documents; then only their number counts.
+                places its devices itself, as its documentation says; then only the number of devices counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several.
             min_distance_m: smallest distance of the drop. Devices may come closer.
             streams: the run's random streams; mobility uses those below "mobility".

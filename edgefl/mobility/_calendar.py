@@ -47,7 +47,7 @@ class Calendar:
     """The spells of a rhythm over time, repeated every day, or every week if spells belong to days.
 
     Attributes:
-        begins_h: [k] hours since the period began at which another spell begins, from 0 on.
+        begins_h: [k] hours since the period began at which another spell begins, each at least 0.
         which: [k] index of the spell that begins then.
         period_h: 24 or 168.
     """

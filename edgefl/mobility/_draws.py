@@ -32,7 +32,7 @@ class UniformDraws:
 
         Args:
             ids: numbers of the devices.
-            first: [ids] index of the first number in the device's sequence, >= 0, or one for all.
+            first: [ids] index of the first number in the device's sequence, >= 0, or one index for all.
             count: numbers to read from there on.
         """
         places = np.broadcast_to(np.asarray(first, dtype=np.uint64), ids.shape)
@@ -44,7 +44,7 @@ class UniformDraws:
                 state ^= state >> shift
                 state *= factor
             state ^= state >> _SHIFTS[-1]
-        # 52 bits and a half: the result is never 0 or 1
+        # 52 random bits plus one half: the result is never 0 or 1
         return ((state >> np.uint64(12)) + 0.5) * 2.0**-52
 
 

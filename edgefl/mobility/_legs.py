@@ -30,11 +30,11 @@ class Legs(ABC):
     """Movement of devices that walk leg after leg; a model derives each leg from the one before.
 
     Legs are made when time reaches them, always for all devices together, and one ahead for each device: many legs
-    cost little more than one. A leg is a function of the device, its random numbers and the state at the end of the
-    leg before it, but never of the times of earlier calls. For a time before a device's current leg, its walk is
-    repeated from time 0: correct, but slow for long paths. Simulations only ask for later and later times.
+    take little longer than one. A leg is a function of the device, its random numbers and the state at the end of the
+    leg before it, but never of the times of earlier calls. For a time before a device's current leg, the device's
+    walk is computed again from time 0: correct, but slow for long paths. Simulations only move forward in time.
 
-    Coordinates come first, [2, devices], inside the models: twice as fast as [devices, 2].
+    Inside the models coordinates come first, [2, devices], which is twice as fast as [devices, 2].
 
     Args:
         speeds_m_s: [devices] speed for the Doppler shift.
@@ -68,10 +68,10 @@ class Legs(ABC):
 
     @abstractmethod
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        """Make the next leg of these devices, which are at [2, ids] here_m at the times [ids] now_s.
+        """Make the next leg of these devices, which are at here_m [2, ids] at the times now_s [ids].
 
         Args:
-            number: [ids] legs that each has walked before.
+            number: [ids] number of legs that each device has walked before.
         """
 
     def positions_m(self, time_s: float) -> np.ndarray:

@@ -24,7 +24,7 @@ class LargerArea(Mobility):
 class Walkers(LargerArea):
     """Base of models with devices that draw a speed once, uniformly, and keep it.
 
-    The mean speed then does not decay with time, as it does if every leg draws a new one (Yoon, Liu and Noble,
+    The mean speed then does not decay with time, as it does if every leg draws a new speed (Yoon, Liu and Noble,
     INFOCOM 2003), and a link has a single Doppler shift.
     """
 

@@ -1,4 +1,4 @@
-"""Routes of people between their own places, along streets or straight, and notes on plans without a way home."""
+"""Routes of people between their own places, along streets or straight, and notes on plans without a return home."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Ways:
-    """The ways of all people between pairs of their places, with all corners in one table.
+    """The routes of all people between pairs of their places, with all corners in one table.
 
     Attributes:
         corners_m: [2, corners].
@@ -18,14 +18,14 @@ class Ways:
     Args:
         spots_m: [places, 2, people] position of each person's places.
         pairs: two places, the lower number first -> the people who walk between them.
-        streets: the streets, or None if ways are straight.
+        streets: the streets, or None if routes are straight.
     """
 
     def __init__(
         self, spots_m: np.ndarray, pairs: Mapping[tuple[int, int], np.ndarray], streets: "StreetMap | None"
     ) -> None:
         self._places, _, people = spots_m.shape
-        # first and last corner by pair of places and person; initially a way of one corner, for people who stay
+        # first and last corner by pair of places and person; initially a route of one corner, for people who stay
         self._first, self._last = np.zeros((2, self._places**2, people), dtype=np.int64)
         parts, along_m, corners = [np.zeros((2, 1))], [np.zeros(1)], 1
         for (low, high), ids in pairs.items():
@@ -40,22 +40,22 @@ class Ways:
                     parts.append(corners_m.T)
                     along_m.append(np.append(0.0, np.cumsum(np.hypot(*np.diff(corners_m.T)))))
         self.corners_m = np.concatenate(parts, axis=1)
-        # metres from the first corner of each way, so that other people's ways do not affect rounding
+        # metres from the first corner of each route, so that other people's routes do not affect rounding
         self._along_m = np.concatenate(along_m)
 
     def of(self, ids: np.ndarray, place: np.ndarray, goal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return [ids] the first and the last corner of each person's way from a place to a goal."""
+        """Return [ids] the first and the last corner of each person's route from a place to a goal."""
         pair = place * self._places + goal
         return self._first[pair, ids], self._last[pair, ids]
 
     def lengths_m(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return [n] the distance along a path from each first corner to a later corner of that path, m."""
+        """Return [n] the distance along a route from each first corner to a later corner of that route, m."""
         return self._along_m[last] - self._along_m[first]
 
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the last corners passed [n] and the places [2, n] of people after walked_m of their whole ways."""
+        """Return the last corners passed [n] and the places [2, n] of people after walked_m of their whole routes."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
@@ -97,7 +97,7 @@ def cut_off(
     streets: "StreetMap",
     names: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note on each place from which most people have no way along streets to the other places.
+    """Yield a note on each place from which most people have no route along streets to the other places.
 
     Args:
         spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: names of the

@@ -60,13 +60,13 @@ class Attraction(Walkers):
 
     Real places are the scenario's `areas`: `homes` and `works` name the areas of homes and work places (one, or
     several with the share of the devices in each), and a part of the rhythm may name further areas,
-    {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each, uniform in area. Areas may lie
-    outside the cells; a device there is absent. Parts of the rhythm may belong to days of the week,
+    {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each area, uniformly distributed.
+    Areas may lie outside the cells; a device there is absent. Parts of the rhythm may belong to days of the week,
     {from_hour: 0, days: [sat, sun], home: 1}; days without their own parts use the parts without `days`.
 
-    A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (it may
-    choose the place where it is), and walks straight to its new place at its own speed; a decision on the way
-    redirects it. A day has day_s and 24 hours; time 0 is begin_hour. At time t a device heads for place i with
+    A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (the
+    device may choose the place where it is), and walks straight to its new place at its own speed; a decision on the
+    way redirects it. A day has day_s and 24 hours; time 0 is begin_hour. At time t a device heads for place i with
     probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, the same every day and from the
     beginning: devices begin at the place of their last decision before time 0.
 
@@ -161,7 +161,7 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # compare with the cumulative probabilities; the rest is the last place
+        # compare with the cumulative probabilities; the remaining numbers choose the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property
@@ -174,7 +174,7 @@ class Attraction(Walkers):
         return np.cumsum(each, axis=1)[:, :-1]
 
     def _spots_m(self, place: str, shares: Shares, draws: UniformDraws, ids: np.ndarray) -> np.ndarray:
-        """Draw each device's spot [2, ids] in an area, or in one of several by their shares."""
+        """Draw each device's spot [2, ids] in an area, or in one of several areas drawn by their shares."""
         # keyed by place, so that other places do not change these spots
         return self.places.spots_m(shares, draws.uniform(ids, _AREAS + 4 * zlib.crc32(place.encode()), 4))
 

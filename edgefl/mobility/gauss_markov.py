@@ -25,8 +25,8 @@ class GaussMarkov(LargerArea):
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
     and the device moves straight during a step. Speed and heading begin in their stationary laws, normal around the
-    mean with the given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, uniform.
-    A negative speed (less than 1 step in 700) is a step backwards.
+    mean with the given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, drawn
+    uniformly. A negative speed (less than 1 step in 700) is a step backwards.
 
     At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
     of y do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all

@@ -71,24 +71,24 @@ class Itinerary(Walkers):
 
     `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
     `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
-    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless it has an
-    address. In an area each person has its own spot, uniform in area and the same every time.
+    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` names
+    its place. In an area each person has its own spot, uniform in area and the same every time.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, with h uniform in -1 to 1, drawn once
     for each person and entry, and d uniform in -1 to 1, drawn every day: a trapezoid of variance
-    spread_min^2 (habit^2 + (1 - habit)^2) / 3, never beyond spread_min. With habit 1 all days are equal, with 0 all
-    are independent. Whether a person is in the `share` that goes to a place is drawn once for each place: an entry
-    with a smaller share to the same place takes a subset of the same people.
+    spread_min^2 (habit^2 + (1 - habit)^2) / 3, never beyond spread_min. With habit 1 all days are equal, with habit 0
+    they are independent. Whether a person is in the `share` that goes to a place is drawn once for each place: an
+    entry with a smaller share to the same place takes a subset of the same people.
 
     People move at their own speed, along the scenario's `streets` if there are any: straight to the nearest point of
-    a street, along the shortest path, and straight to the destination; otherwise straight. Entries happen in order: a
-    person still on the way at the next entry sets out again on arrival. Times of a day must rise. At time 0, which is
-    begin_hour of begin_day, people are where the plan of earlier days puts them, or at home if they have never left.
-    A day has day_s and 24 hours, each of 60 minutes.
+    a street, along the shortest route, and straight to the destination. Without streets they walk straight. Entries
+    happen in order: a person still on the way at the next entry sets out again on arrival. Times of a day must rise.
+    At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at home if
+    they have never left. A day has day_s and 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of
-    path and time by traffic, one-way streets, lanes and lights, people who go together, speeds that differ by street.
+    route and time by traffic, one-way streets, lanes and lights, people who go together, streets' speeds.
     """
 
     speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
@@ -224,7 +224,7 @@ class _Commutes(Legs):
         # last entry followed, in the row of `_Leaves`; place where the person is or goes
         self._entry = np.zeros(len(people), dtype=np.int64)
         self._place = np.zeros(len(people), dtype=np.int64)
-        # last corner reached on the person's path, and the path's end
+        # last corner reached on the person's route, and the route's end
         self._corner = np.zeros(len(people), dtype=np.int64)
         self._last = np.zeros(len(people), dtype=np.int64)
         self._first_s = np.zeros(len(people))  # first departure, if the person rests at time 0
@@ -268,7 +268,7 @@ class _Commutes(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _set_off(self, ids: np.ndarray) -> np.ndarray:
-        """Start each person's next trip; return its departure [ids] by the plan, s, or inf without one."""
+        """Start each person's next trip; return its departure [ids] by the plan, s, or inf without a trip."""
         self._entry[ids], leave_s, entry = self._leaves.after(ids, self._entry[ids])
         goal = np.where(np.isfinite(leave_s), self._goals[entry], self._place[ids])
         self._corner[ids], self._last[ids] = self._ways.of(ids, self._place[ids], goal)
@@ -298,7 +298,7 @@ class _Leaves:
         self._usual = np.stack([2 * habits.uniform(people, n, 1)[0] - 1 for n in range(len(model.plan))])
         self._leave_h = np.array([trip.leave for trip in model.plan])
         self._spread_h = np.array([trip.spread_min for trip in model.plan]) / 60
-        # 1 less, since `after` begins with the next entry
+        # reduced by 1, since `after` begins with the next entry
         self.first = -len(model.plan) * round(model.period_s / model.day_s) - 1
 
     def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:

@@ -14,7 +14,7 @@ from edgefl.rng import Streams
 
 # headings: east, north, west, south; +1 is a turn to the left
 _AHEAD = np.array([[1, 0, -1, 0], [0, 1, 0, -1]])
-# A device's random numbers: one for each junction, in turn; from this index on those of its start
+# A device's random numbers: one for each junction, in turn; the numbers of its start begin at this index
 _START = 2**40
 
 
@@ -47,7 +47,7 @@ class Manhattan(Walkers):
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
     ) -> Movement:
         half_m = self.area_radius_m(cell_radius_m)
-        # streets at odd multiples of half a block; without one on the edge itself
+        # streets at odd multiples of half a block; no street lies on the edge itself
         pairs = math.ceil(half_m / self.block_m - 0.5)
         if pairs < 1:
             raise EdgeflError(

@@ -30,14 +30,14 @@ class _TripRates(PartOfDay):
 
 
 class OdFlows(Walkers):
-    """Each device stays in an area, leaves for another at the rate of the hour, and walks straight there.
+    """Each device stays in an area, leaves for another area at the rate of the hour, and walks straight there.
 
     A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
-    probability r dt, independent of its past: of N devices there, N r leave in an hour. The device goes to a
-    uniformly random place in d, at its own speed, and can leave again on arrival; d may be o, for a walk within it.
-    Apart from devices on their way, the number of devices in each area therefore follows dN_d/dt = sum over o of N_o
-    r_od - N_d sum over e of r_de; a table of origins and destinations by hours, divided by the number of people at
-    each origin, gives the rates.
+    probability r dt, independent of its past: of N devices in area o, N r leave in an hour. The device goes to a
+    uniformly random place in d, at its own speed, and can leave again on arrival; with d equal to o, it walks within
+    the area. Apart from devices on their way, the number of devices in each area therefore follows dN_d/dt = sum over
+    o of N_o r_od - N_d sum over e of r_de; a table of origins and destinations by hours, divided by the number of
+    people at each origin, gives the rates.
 
     Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day has day_s and 24
     hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the cells
@@ -97,8 +97,8 @@ class OdFlows(Walkers):
 class _Departures:
     """Times at which devices leave an area, and their destinations.
 
-    Departures are a Poisson process with a piecewise constant rate; the next one is at the time by which the integral
-    of the rate has grown by a standard exponential number.
+    Departures are a Poisson process with a piecewise constant rate; the next departure is at the time by which the
+    integral of the rate has grown by a standard exponential number.
     """
 
     def __init__(self, calendar: Calendar, rates: np.ndarray) -> None:

@@ -11,19 +11,19 @@ from edgefl.mobility._legs import border_s, mirrored, onto_border
 from edgefl.mobility._walkers import Walkers
 from edgefl.rng import Streams
 
-# random numbers of a device per trip: heading, walking time, rest, and for the first one: whether at rest
+# random numbers of a device per trip: heading, walking time, rest, and for the first trip: whether it begins at rest
 _PER_TRIP = 4
 
 
 class RandomDirection(Walkers):
     """Each device walks in a random direction for a random time, rests, and takes a new direction.
 
-    At the border it is reflected as by a mirror and continues. Walking and resting times are exponential. Position is
-    uniform in area and direction uniform at every time: the drop already has the stationary law, for any speeds
-    (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion and
+    At the border the device is reflected as by a mirror and continues. Walking and resting times are exponential.
+    Position is uniform in area and direction uniform at every time: the drop already has the stationary law, for any
+    speeds (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion and
     mirrors preserve volume in position and direction). At the start a share pause / (pause + travel) of the devices
-    is at rest. Left out: the older variant that walks to the border each time (Royer, Melliar-Smith and Moser, ICC
-    2001), which is not uniform.
+    is at rest. Left out: the older variant, in which devices walk to the border each time (Royer, Melliar-Smith and
+    Moser, ICC 2001), which is not uniform.
     """
 
     travel_s: float = Field(60.0, ge=1e-2, le=1e9, description="mean time between two changes of direction")

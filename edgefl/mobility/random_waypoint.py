@@ -11,24 +11,24 @@ from edgefl.rng import Streams
 
 # Mean distance of two uniform points of a disc over its radius: 128 / (45 pi)
 MEAN_LEG = 128 / (45 * np.pi)
-# A device's random numbers: two for each waypoint, in turn; from this index on those of its start
+# A device's random numbers: two for each waypoint, in turn; the numbers of its start begin at this index
 _OPENING = 2**40
 
 
 class RandomWaypoint(Walkers):
-    """Each device walks to a uniform point of a disc, rests there, and walks to the next.
+    """Each device walks to a uniform point of a disc, rests there, and walks to the next point.
 
     Devices gather in the middle: in the long run a walking device at distance r R from the centre has the density
-    45 (1 - r^2) E(r) / (32 pi R^2) per area, E the complete elliptic integral of the second kind of modulus r; a
-    resting one is uniform; and a device of speed v rests for a share p / (p + 128 R / (45 pi v)) of its time (Hyytia,
-    Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
+    45 (1 - r^2) E(r) / (32 pi R^2) per area, with E the complete elliptic integral of the second kind of modulus r; a
+    resting device is uniformly distributed; and a device of speed v rests for a share p / (p + 128 R / (45 pi v)) of
+    its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
     Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a density
-    proportional to its length, a resting one with a uniform remaining rest (perfect simulation, Navidi and Camp, IEEE
-    Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The devices' law never changes. Without
-    `steady_state` they start at the drop, uniform in area, with a new leg, and approach the law within a few legs:
-    the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a run differ from later
-    ones. Left out: speeds and rests that differ from leg to leg.
+    proportional to the leg's length, a resting device with a uniform remaining rest (perfect simulation, Navidi and
+    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The devices' law never changes.
+    Without `steady_state` they start at the drop, uniform in area, with a new leg, and approach the law within a few
+    legs: the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a run differ from
+    later ones. Left out: speeds and rests that differ from leg to leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint")
@@ -75,7 +75,7 @@ class _Walks(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
-        """Draw places [2, devices] from the stationary law, and the rest of the leg from there."""
+        """Draw places [2, devices] from the stationary law, and the remaining leg from each place."""
         everyone = np.arange(len(self._speeds_m_s))
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)

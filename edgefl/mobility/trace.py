@@ -26,11 +26,11 @@ Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 class Trace(Mobility):
     """Devices move as recorded in files, along straight lines between their samples.
 
-    A device is absent before its first and after its last sample, and in long gaps between them (max_gap_s). Ids
+    A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
     ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
-    The format of a file is found by its content, whatever its name; files may be packed by gzip:
+    The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 
     - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
@@ -40,8 +40,8 @@ class Trace(Mobility):
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (UTC without a zone), which is converted to seconds since 1970. Times
-    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and five times as many are
-    needed while reading.
+    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five times
+    as much.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
@@ -49,8 +49,8 @@ class Trace(Mobility):
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
     shift is that of a device's mean speed: path length over the time for which the device is present.
 
-    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other formats are named in
-    edgefl/mobility/_traces. Left out: heights, the recorded speeds and angles.
+    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
+    the sources of other formats. Left out: heights, the recorded speeds and angles.
     """
 
     own_numbers: ClassVar[bool] = True
@@ -205,7 +205,7 @@ class _Recorded:
 
     Args:
         samples: [samples, 3] t, x, y, device after device, with rising times for each.
-        counts: [devices] number of samples of each, at least one.
+        counts: [devices] number of samples of each device, at least one.
         limits_s: [devices] time between samples beyond which a device is absent.
         recorded: the devices as their files have them.
     """
@@ -283,7 +283,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] the mean speed, path length over the time with the device present; 0 with one sample."""
+    """Return [devices] the mean speed, path length over the time in which a device is present; 0 with one sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)

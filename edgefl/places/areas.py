@@ -59,7 +59,7 @@ class Places:
     """The map of a scenario's world.
 
     areas: areas by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
-    streets: all streets, or None. notes: what a reader of files leaves out or repairs; the run shows it.
+    streets: all streets, or None. notes: what readers of files leave out or repair, for the run to show.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Places:
     used: set[str] = field(default_factory=set)  # "plane", once something in degrees has been converted
 
     def spots_m(self, shares: str | Mapping[str, float], uniform: np.ndarray) -> np.ndarray:
-        """Map uniform numbers [4, n] to spots [2, n] in an area, or in several by their shares."""
+        """Map uniform numbers [4, n] to spots [2, n] in an area, or in several areas by their shares."""
         shares = {shares: 1.0} if isinstance(shares, str) else shares
         area = (uniform[0][:, None] >= np.cumsum(list(shares.values()))[:-1]).sum(axis=1)
         return points_in([self.areas[name] for name in shares], area, uniform[1:])
@@ -92,7 +92,7 @@ class Places:
             path, lines: the file that needs the plane, and its places, each [n, 2] longitudes and latitudes.
 
         Raises:
-            EdgeflError: the scenario does not give the origin's place on Earth; proposes one.
+            EdgeflError: the scenario does not give the origin's place on Earth; the message proposes a place.
         """
         if self.plane is None:
             middle = np.median(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]), axis=0)

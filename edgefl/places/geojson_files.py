@@ -145,7 +145,7 @@ def _content(path: Path) -> bytes:
 
 
 def _unreadable(content: bytes, error: Exception) -> str:
-    """Return what an unreadable file is if it is not GeoJSON, and the remedy."""
+    """Return what kind of file an unreadable file is if it is not GeoJSON, and the remedy."""
     begin = content[:1000].lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin.startswith(b"<"):
         return (
@@ -179,7 +179,7 @@ def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, Any]) -> list[int]:
     """Return the numbers of a file's features with given properties, or with a given name.
 
-    A name is the value of `id` or of the property `name`; if no feature has it there, of any property.
+    A name is the value of `id` or of the property `name`; if no feature has the name there, any property counts.
 
     Raises:
         EdgeflError: no feature matches, or several do; names the properties.
@@ -274,10 +274,10 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     """Return a function that converts the coordinates of a GeoJSON file to longitudes and latitudes.
 
     Args:
-        crs: member of the file; None, as RFC 7946 has it, for degrees.
+        crs: member of the file; None stands for degrees, as in RFC 7946.
 
     Raises:
-        EdgeflError: the system is unknown, or needs pyproj; and from the function, a place is not on Earth.
+        EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.
     """
     name = _name_of(crs)
     if name is None or DEGREES.search(name):

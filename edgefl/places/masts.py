@@ -36,9 +36,9 @@ Row = tuple[str, Mapping[str, Any]]  # where the row is, for errors, and its cel
 class SitesFile(Strict):
     """Sites of a file, in degrees; they need the scenario's origin_lon_lat.
 
-    A table has a row for each cell, a GeoJSON file a point. Cells at one place, within about a metre, are one mast.
-    If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector; otherwise a
-    mast is one site like any other of `layout`. Further cells of a mast, or of a sector, such as those of other
+    A table has a row for each cell, a GeoJSON file has a point. Cells at one place, within about a metre, are one
+    mast. If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector;
+    otherwise a mast is an ordinary site of `layout`. Further cells of a mast or sector, such as those of other
     carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note counts all of these.
     """
 
@@ -88,8 +88,8 @@ class SitesFile(Strict):
 class _Masts:
     """Masts of a file.
 
-    sites_m: [x, y] of each. azimuth_deg: bearings of each one's sectors, counter-clockwise from x; None without a
-    column of azimuths. note: what became of the rows.
+    sites_m: [x, y] of each mast. azimuth_deg: bearings of each mast's sectors, counter-clockwise from x; None without
+    a column of azimuths. note: what became of the rows.
     """
 
     sites_m: list[list[float]]
@@ -174,7 +174,7 @@ def _of_geojson(path: Path) -> Iterator[Row]:
 
 
 class _Rows:
-    """The rows of a file as they are read; each row is a cell, and cells are grouped by mast."""
+    """The rows of a file while they are read; each row is a cell, and cells are grouped by mast."""
 
     def __init__(self, file: SitesFile, path: Path) -> None:
         self._file, self._path = file, path

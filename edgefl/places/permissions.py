@@ -8,7 +8,7 @@ Mode = Literal["foot", "bicycle", "bus", "car"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 SUMO: dict[Mode, str] = {"foot": "pedestrian", "bicycle": "bicycle", "bus": "bus", "car": "passenger"}
 # Highways that are not open to all. Source: OpenStreetMap wiki, OSM tags for routing/Access restrictions, worldwide
-# defaults; a cycleway and a bridleway are open on foot, as in most countries of its tables
+# defaults; cycleways and bridleways are open to pedestrians, as in most countries of the wiki's tables
 VEHICLES: frozenset[Mode] = frozenset({"bus", "car"})
 _GROUPS: tuple[tuple[str, frozenset[Mode]], ...] = (
     ("footway pedestrian steps corridor platform elevator", frozenset({"foot"})),
@@ -37,7 +37,7 @@ _STORED = re.compile(r'"((?:[^"\\]|\\.)*)"=>"((?:[^"\\]|\\.)*)"')
 def of_lanes(kind: str, lanes: Sequence[Mapping[str, str]]) -> set[Mode]:
     """Return the modes that may use any lane of a SUMO edge.
 
-    A lane without permissions is open to all, except if the edge's type names only railways or waterways.
+    A lane without permissions is open to all modes, unless the edge's type names only railways or waterways.
 
     Args:
         kind: type of the edge.
@@ -61,7 +61,7 @@ def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
     """Return a feature's tags of OpenStreetMap, from its properties as different programs write them.
 
     The tags are properties (osmtogeojson, QGIS), within `tags` (older osmtogeojson), or in the text `other_tags`
-    (GDAL). Overture's roads have the class of the highway, its railways and waterways a subtype.
+    (GDAL). Overture's roads have the class of the highway, and its railways and waterways have a subtype.
     """
     nested = properties.get("tags")
     stored = properties.get("other_tags")

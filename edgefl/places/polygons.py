@@ -17,7 +17,7 @@ Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners
 
 @dataclass(frozen=True, eq=False)
 class Trapezoids:
-    """Non-overlapping trapezoids with horizontal sides.
+    """Disjoint trapezoids with horizontal sides.
 
     Attributes:
         low_m, high_m: [n] height of the lower and the upper side.
@@ -131,11 +131,11 @@ def _corners(loop: np.ndarray) -> int:
 
 
 def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
-    """Cut non-overlapping polygons into trapezoids, along horizontal lines through all corners of each polygon.
+    """Cut disjoint polygons into trapezoids, along horizontal lines through all corners of each polygon.
 
     Args:
-        polygons: the rings of each: outline and holes; the last corner of a ring is joined to the first, which may
-            be repeated.
+        polygons: the rings of each polygon, outline and holes; the last corner of a ring is joined to the first,
+            which may be repeated.
 
     Raises:
         ValueError: fewer than three corners, more than MOST_TRAPEZOIDS, no area, or sides that cross.

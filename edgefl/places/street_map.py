@@ -1,4 +1,4 @@
-"""Streets as a graph: where people enter them, and the shortest way between two places."""
+"""Streets as a graph: where people enter them, and the shortest route between two places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class StreetMap:
     Attributes:
         corners_m: [2, corners] places, m.
         ends: [2, pieces] the two corners of each straight piece.
-        lost: pieces of street that do not meet this map's pieces, or None if all do.
+        lost: pieces of street that are not connected to this map's pieces, or None if all are connected.
     """
 
     corners_m: np.ndarray
@@ -71,7 +71,7 @@ class StreetMap:
         """Return whether the street nearest to each place [2, n] is a lost piece; the map must have lost pieces.
 
         Returns:
-            [n] bool, and [n] the distance to the nearest street that counts, m.
+            [n] bool, and [n] the distance to the nearest street of the map's connected part, m.
         """
         assert self.lost is not None
         apart_m = np.hypot(*(self._enter(places_m).at_m - places_m))
@@ -89,11 +89,11 @@ class StreetMap:
         return coo_array((np.tile(self.lengths_m, 2), tuple(both)), shape=(size, size)).tocsr()
 
     def ways(self, from_m: np.ndarray, to_m: np.ndarray) -> list[np.ndarray]:
-        """Return the shortest ways between places [2, n] and [2, n], each [points, 2] with its corners, in m.
+        """Return the shortest routes between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
-        A way goes straight to the nearest point of any street, along streets, and straight to the other place from
-        the street point nearest to it. There is one search from each corner at which ways begin (Dijkstra, 1959),
-        with one search in memory at a time. The choice between several shortest ways depends only on the two places.
+        A route goes straight to the nearest point of any street, along streets, and straight to the other place from
+        the street point nearest to that place. There is one search from each corner at which routes begin (Dijkstra,
+        1959), one in memory at a time. The choice between equally short routes depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])

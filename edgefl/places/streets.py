@@ -59,7 +59,7 @@ class _StreetLines:
         return self._maps[mode]
 
     def drawn(self) -> list[list[list[float]]]:
-        """Return the corners, in m, of the first MOST_DRAWN streets that are open to the modes in use, or to any."""
+        """Return the corners, in m, of the first MOST_DRAWN streets open to the modes in use, or to any mode."""
         modes = set(self._maps or MODES)
         lines_m = (one.line_m for one in self.streets if modes.intersection(one.open_to))
         return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]
@@ -98,8 +98,8 @@ class Streets(Strict):
     """The streets of a scenario, from exactly one source.
 
     Lines of files meet where they share a point, as in OpenStreetMap: two lines that cross without a common point are
-    a bridge and a road below it. Lines of `lines_m` meet wherever they cross. All streets go both ways; if parts do
-    not meet, only the longest part counts.
+    a bridge and a road below it. Lines of `lines_m` meet wherever they cross. All streets can be used in both
+    directions; if parts of the map do not meet, only the longest part counts.
 
     A mode of travel (foot, bicycle, bus, car) keeps to the streets where it is permitted: in a SUMO network by
     `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`

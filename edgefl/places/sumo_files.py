@@ -12,14 +12,14 @@ from edgefl.errors import EdgeflError, about, quoted
 from edgefl.places.plane import look_like_degrees
 
 LARGEST_FILE = 100_000_000  # bytes, unpacked
-MOST_POINTS = 2_000_000  # corners of streets, some 100 bytes each while reading
+MOST_POINTS = 2_000_000  # corners of streets; each takes some 100 bytes while reading
 PLACE = ("sumo_net", "path")
 Pair = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class _Edge:
-    """A street of a network, from junction to junction; lanes: the attributes of each."""
+    """A street of a network, from junction to junction; lanes: the attributes of each lane."""
 
     attributes: Mapping[str, str]
     lanes: list[Mapping[str, str]]

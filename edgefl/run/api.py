@@ -29,23 +29,22 @@ def simulate(
     """Run a scenario.
 
     Args:
-        scenario: from `load_scenario`, or what that takes: a file's path or a dict.
+        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on it. With
-            several, a longer run on Linux trains in a process beside the engine's, unless your process has threads.
-        snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None for one every 10
-            minutes.
+        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on threads.
+            With several threads, a longer run on Linux trains in its own process, unless yours has other threads.
+        snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None: every 10 minutes.
         learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
             federation; the scenario then names a workload.
         on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
             in rounds.csv is written once the tails are over.
-        on_note: called with what the user should know at once: slow settings, what is damaged in a resumed run,
-            and what is done about it.
+        on_note: called with notes that the user should read at once: on slow settings, on damage in a resumed run,
+            and on what is done about it.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
-        The run directory: a path, with the tables of the run.
+        The run directory: a path object that has the run's tables as attributes, see `Results`.
 
     Raises:
         EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
@@ -81,7 +80,7 @@ def resume(
 ) -> Results:
     """Resume an unfinished run, on the kind of PyTorch device on which it began.
 
-    Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
+    The run's tables are rewritten from the first row on; at the end they equal those of an uninterrupted run.
 
     Args:
         path: the run directory.
@@ -89,7 +88,7 @@ def resume(
         snapshot_rounds: as in `simulate`.
         learner: the external learner that the run began with, if any.
         on_round: called with every round, including replayed ones.
-        on_note: called with what is damaged, and what is done about it.
+        on_note: called with notes on damage, and on what is done about it.
         progress: as in `simulate`.
 
     Returns:

@@ -42,7 +42,7 @@ def compose(
         radio: this world's radio.
         recorder: one for all rows, or `ByFederation` if several federations share the cells.
         learners: cell (or `Seat`, if several federations share the cells) -> its learner.
-        announce: called with the row of each finished round, with tails until then.
+        announce: called with the row of each finished round, whose joules include radio tails up to the round's end.
     """
     scenario, own, env = world.scenario, world.sections, radio.env
     network = world.network(env, recorder, radio.coverage)

@@ -91,7 +91,7 @@ class ControlledRun:
     """A run under way that waits for decisions; it writes no files.
 
     Attributes:
-        rows: the rows of the rounds so far, each with radio tails up to the round's end.
+        rows: the rows of the rounds so far, whose joules include radio tails up to each round's end.
         number_of_devices: number of devices in the run.
     """
 
@@ -123,13 +123,13 @@ class ControlledRun:
 
     @property
     def spent_j(self) -> float:
-        """The joules of all finished rounds, with their radio tails until now."""
+        """The joules of all finished rounds, including their radio tails so far."""
         settled = self._settled.rows
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 
     def go_on(self, decision: Decision) -> Candidates | None:
         """Carry out a decision; return the next round's candidates, or None once the run is over."""
-        self.waiting = None  # if the run fails, it waits for no decision any more
+        self.waiting = None  # a run that has failed no longer waits for a decision
         self._handover.answers.put(decision)
         self.waiting = self._handover.question()
         return self.waiting

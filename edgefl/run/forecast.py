@@ -42,7 +42,7 @@ def total(parts: Iterable[tuple[Range, Range]]) -> Range:
     """Return the sum of ranges, each multiplied by a number."""
     least = most = 0.0
     for number, amount in parts:
-        least += number.least * amount.least if number.least else 0.0  # also if the amount is unbounded
+        least += number.least * amount.least if number.least else 0.0  # 0 even if the amount is unbounded
         most += number.most * amount.most if number.most else 0.0
     return Range(least, most)
 
@@ -52,10 +52,10 @@ class Forecast:
     """What is known of a run before it begins.
 
     Attributes:
-        devices: number of devices. about: further lines of description. notes: what is allowed but probably
-            unintended. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
+        devices: number of devices. about: further lines of description. notes: allowed but probably unintended
+            settings. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
             estimate. All of these are empty if the run was not built.
-        probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
+        probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
     """
 
     scenario: Scenario
@@ -69,7 +69,7 @@ class Forecast:
 
     @property
     def where(self) -> str:
-        """The number of cells, and of those with a server, in words."""
+        """The number of cells, and of cells with a server, in words."""
         cells, served = self.scenario.layout.cells, len(self.scenario.layout.served)
         return f"{cells} cells, {served} with a server" if cells > 1 else "one cell"
 

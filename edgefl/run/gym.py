@@ -1,7 +1,7 @@
 """A run as a Gymnasium environment: a step is a round; the action chooses the participants and their resources.
 
 Needs the extra `gym`. `RoundEnv` is the environment of a scenario with one federation. Nothing is written. Importing
-this module registers it with Gymnasium as `edgefl/Round-v0`.
+this module registers `RoundEnv` with Gymnasium as `edgefl/Round-v0`.
 """
 
 import math
@@ -31,7 +31,7 @@ FEATURES = (
     *("present", "samples", "down_s", "compute_s", "up_s", "down_j", "compute_j", "up_j", "charge_j"),
     *("loss", "norm", "duration_s", "joules", "age", "taken", "completed"),
 )
-MOST = 1e9  # maximum of any feature; infinite values are cut to it
+MOST = 1e9  # maximum of any feature; larger values are clipped
 LEAST = 0.01  # minimum share of power or clock
 
 
@@ -39,13 +39,13 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """An environment in which actions decide a federation's rounds.
 
     An observation is [devices, FEATURES] before a round, an action [devices, controls] in [0, 1]; finite numbers
-    outside are clipped. If no device is above 0.5, the present one with the highest value takes part.
-    The reward of a step is
+    outside this range are clipped. If no device's `who` is above 0.5, the present device with the highest value takes
+    part. The reward of a step is
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
-    `info` has these three, and the round as a dict of the columns of rounds.csv, with radio tails up to its end;
-    later tails count in the joules of the next step. An episode is the whole run.
+    `info` has these three quantities, and the round as a dict of the columns of rounds.csv, with radio tails up to
+    its end; later tails count in the joules of the next step. An episode is the whole run.
 
     Args:
         scenario: a file, a dict, or a `Scenario`; its selector is replaced by the environment's.
@@ -79,7 +79,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if set(controls) & {
             "shares",
             "power",
-        }:  # radio.sharing follows a selector that sets them, unless given
+        }:  # by default, radio.sharing follows a selector that sets shares or power
             self._scenario = self._scenario.with_(rounds__selector=self._decider())
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:

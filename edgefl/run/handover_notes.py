@@ -7,10 +7,10 @@ import numpy as np
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.scenario.world import World
 
-# more than in any real network; with fewer handovers than FEWEST_HANDOVERS the ratio means nothing
+# more than in any real network; below FEWEST_HANDOVERS handovers the ratio means nothing
 MOST_HANDOVERS_A_BORDER, FEWEST_HANDOVERS = 3, 30
-LARGEST_OFFSET_DB = 15.0  # of a3_offset_db
-UMI_APART_M = 200.0  # between UMi's sites: TR 38.901, Table 7.2-1
+LARGEST_OFFSET_DB = 15.0  # a larger a3_offset_db is suggested up to here
+UMI_APART_M = 200.0  # distance between UMi's sites: TR 38.901, Table 7.2-1
 
 
 def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> Iterator[str]:
@@ -28,7 +28,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
 def _remedies(world: World) -> list[str]:
     """Return settings that would lower the number of handovers and that the scenario lacks, the strongest first.
 
-    docs/network.md describes the effect of each.
+    docs/network.md describes the effect of each setting.
     """
     radio, rules, propagation = world.extent.radio, world.handover, world.extent.radio.propagation
     shadowed, by_place = (

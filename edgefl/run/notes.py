@@ -259,7 +259,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
 
     Args:
         devices: number of all devices.
-        indoors: whether any is indoors.
+        indoors: whether any device is indoors.
     """
     rounds, out = counts.rounds.total(), counts.uncovered
     present = devices / max(1, len(counts.rounds))

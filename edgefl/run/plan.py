@@ -32,7 +32,7 @@ class RunPlan:
     """A run, built and checked.
 
     model: what run.json says of the model, and of where it is trained. training: None if nothing is trained. notes:
-    what is allowed but probably unintended. took_s: wall time of the preparation. threads: as in `simulate`.
+    allowed but probably unintended settings. took_s: wall time of the preparation. threads: as in `simulate`.
     """
 
     prepared: Prepared

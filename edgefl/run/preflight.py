@@ -35,7 +35,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
         reports: whether a learner replaces the workload, and may report losses.
 
     Returns:
-        Notes: what is allowed but probably unintended.
+        Notes on settings that are allowed but probably unintended.
     """
     for name, one in world.by_federation.items():
         with one.sections.naming_places():
@@ -53,7 +53,7 @@ def _of_masts(world: World) -> Iterator[str]:
     if isinstance(sites, Mapping):
         with scenario_files.beside(source.folder or Path.cwd()):
             file = SitesFile.model_validate(sites)
-            world.places.used.add("plane")  # sites were put into it when the scenario was read
+            world.places.used.add("plane")  # the sites were put into the plane when the scenario was read
             yield file.masts(scenario.origin_lon_lat, scenario.layout.radius_m).note
 
 
@@ -98,7 +98,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
         learners: not changed.
 
     Returns:
-        Notes: what is allowed but probably unintended.
+        Notes on settings that are allowed but probably unintended.
     """
     notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
     for name, own in learners.items():
@@ -121,7 +121,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
     """Deal samples for the sessions after the first, to find errors in label sets that only these sessions have."""
-    # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
+    # any cell's data, since all cells deal alike; a copy, so that the first session's samples stay as dealt
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):
@@ -140,7 +140,7 @@ def _of_reports(learning: LearningSettings, selector: Selector, sessions: Sessio
 
 def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator[str]:
     name = registry.name_of("warm_starts", learning.warm_start)
-    # previous: pilot sessions begin that way anyway
+    # `previous` needs no note: pilot sessions begin that way anyway
     if sessions is not None and learning.pilot_sessions >= sessions and name != "previous":
         yield (
             f"learning.warm_start {name} has no effect: sessions 1 to {learning.pilot_sessions} are pilot "

@@ -16,7 +16,7 @@ from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
 
-PROBE_ROUNDS = 2  # per federation, on average
+PROBE_ROUNDS = 2  # number of rounds per federation, on average
 PROBE_WALL_S = 120.0  # a probe stops this long after its first round ended
 
 
@@ -29,7 +29,7 @@ class Probe:
         latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
-        memory_bytes: peak resident memory of its process. round_bytes: bytes of tables and journal per round.
+        memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
         cut_short: whether it stopped early for lack of time.
     """
 
@@ -99,7 +99,7 @@ def probe(
 def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     """Return the mean energy of a round.
 
-    With radio tails, each server's last round is left out: its tails are too long, since no round follows.
+    With radio tails, each server's last round is left out: no round follows that would cut its tails short.
 
     Args:
         tables: one per federation. cells: the cells with a server.

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from edgefl.engine.records import Round
     from edgefl.scenario.scenario import Scenario
 
-MOST_BARS = 12  # with more runs, show only the running ones and a total
-WIDE = 110  # columns; from this width on a line shows everything
+MOST_BARS = 12  # with more runs, only the running ones and a total are shown
+WIDE = 110  # columns of a terminal from which on a line shows everything
 SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
 
@@ -87,7 +87,7 @@ class ProgressDisplay:
         if row is None:
             self._done += 1
             self._print(label, self._latest.get(label, "complete before"))
-            if self._progress.tasks[task].start_time is None:  # it was complete before
+            if self._progress.tasks[task].start_time is None:  # the run was complete before
                 self._progress.update(task, latest="complete")
             self._progress.update(task, completed=1.0)
             self._end(task)

@@ -77,7 +77,7 @@ class _Directory(PathView):
 
     @property
     def positions(self) -> "pd.DataFrame":
-        """One row per device and time: place, serving cell, gain; written with record.positions_s."""
+        """One row per device and time: place, serving cell, gain; written if record.positions_s is set."""
         return self._runs.positions
 
     @property
@@ -128,7 +128,7 @@ class Results(_Directory):
     """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
 
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
-    `_db` and `_dbm`; accuracies and shares are 0 to 1. `wall_s` alone is this machine's time. docs/run-directory.md
+    `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is time of this machine. docs/run-directory.md
     explains each column. Tables are read on first use; an EdgeflError or a ValueError names what a directory
     lacks. A notebook shows the run's answer in words, a table and a figure.
 
@@ -176,7 +176,7 @@ class Results(_Directory):
 
 
 class StudyResults(_Directory):
-    """The directory of a study, a path. Its tables cover all its runs, by variant (with its setting) and seed.
+    """The directory of a study, a path. The tables cover all its runs, by variant (with its setting) and seed.
 
     A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 

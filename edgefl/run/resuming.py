@@ -24,8 +24,8 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
         learner: the external learner that the run began with, if any.
 
     Raises:
-        EdgeflError: the run is complete or under way, there is none, its run.json is damaged, or it began with
-            another learner.
+        EdgeflError: the run is complete or under way, the directory holds no run, run.json is damaged, or the run
+            began with another learner.
     """
     about = run_status.resumable(path)
     if lost := [name for name in NAMES if about.get(name) is None]:

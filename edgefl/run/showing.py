@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from edgefl.scenario.scenario import Scenario
 
 PREPARING = "preparing"
-SHORTEST_S = 0.2  # between two updates of a notebook's cell
+SHORTEST_S = 0.2  # seconds between two updates of a notebook's cell
 # a bar per run: name, bar and numbers in columns, or stacked on a narrow page
 ROW = (
     '<div style="display: flex; flex-wrap: wrap; gap: 0 .8em; align-items: center">'

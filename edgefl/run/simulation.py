@@ -57,10 +57,10 @@ def carry_out(
         every: how often a snapshot is taken, from which an interrupted run can resume.
         member: the study this run is part of.
         resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
-        sharing: what training is taken from another run, and left for others.
+        sharing: the training taken from another run, and the training left for other runs.
 
     Returns:
-        The run directory: a path, with the tables of the run.
+        The run directory: a path object that has the run's tables as attributes.
 
     Raises:
         EdgeflError, Interrupted: as in `edgefl.simulate`.
@@ -120,8 +120,8 @@ def _journaled(
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
     """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
 
-    Training of another run is reused; run.json counts its rounds. Federations that train nothing are not recorded:
-    their answers follow from the questions.
+    Training of another run is reused; run.json counts the reused rounds. Federations that train nothing have no
+    journal: their learners' answers follow from the engine's questions.
     """
     training, identity = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {

@@ -21,7 +21,7 @@ class TrainedModule:
     """A trained model: its module, in evaluation mode on the CPU, its inputs and outputs.
 
     Args:
-        module: takes inputs [n, *input_shape], raw ones as `normalised` returns them.
+        module: takes inputs [n, *input_shape] as `normalised` returns them for raw inputs.
         inputs: shape, scaling and names of labels.
         about: cell, session, phase and round that made it.
 
@@ -62,11 +62,11 @@ def load_model(
     """Load a model that a run has trained, from its directory.
 
     Args:
-        run: the run directory, or a federation's in it; `record.models` of its scenario says what was kept.
-        cell: its cell, by default the only one that has a server.
+        run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
+        cell: the model's cell, by default the only cell that has a server.
         kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
-        device: a device, for the model that serves it: its own, or that of its cluster; by default the global model.
-        served: number of a model, if the cell serves its devices with several; by default the global model.
+        device: id of a device, to load the model that serves it: its own or its cluster's; None for the global model.
+        served: number of a model, if the cell serves its devices with several models; None for the global model.
 
     Returns:
         The module, with its inputs' scaling and the names of the labels.

@@ -24,7 +24,7 @@ UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
 def in_cells(world: World, network: Network) -> Iterator[str]:
     """Look for a device in the cells if there is none at time 0, up to the run's end or its longest wait.
 
-    A device may still come between two of the checked times, or later. Left out: switches and batteries.
+    A device may still enter a cell between two of the checked times, or later. Left out: switches and batteries.
 
     Yields:
         A note if no device is seen in a cell, with the devices' places and the remedy.
@@ -80,10 +80,10 @@ def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
 
 
 def in_range(world: World) -> Iterator[str]:
-    """Yield a note on devices that are out of range of all sites for part of their way.
+    """Yield a note on devices that are out of range of all sites for part of the time.
 
     Raises:
-        EdgeflError: a device has no site in range on all of its way; names the layout's key and the remedy.
+        EdgeflError: a device never has a site in range; names the layout's key and the remedy.
     """
     gains = world.gains
     if not (world.layout.several and isinstance(gains, SpatialGains) and gains.range_m < math.inf):

@@ -3,13 +3,13 @@
 Nothing is trained and no rounds are run: only the network is simulated. The folder contains
 
     positions      t, id, x, y: where each device is, s and m, device after device; a gap means absent
-    presence       device, cell, from_s, to_s: times in which a device could take part in a round of this cell
+    presence       device, cell, from_s, to_s: spans of time in which a device could take part in a round of this cell
     links          time_s, device, cell, payload_bits, and the seconds and joules of receiving and of sending these
                    bits in a round that all devices then present in the cell begin together; if the band is
                    shared dynamically (`shared` 0), for a device that has the whole band; empty if the link carries
                    nothing
-    devices        what differs between devices, including seconds and joules per 1e9 FLOPs: training costs these
-                   times iterations x samples per batch x FLOPs per sample
+    devices        what differs between devices, including seconds and joules per 1e9 FLOPs: training costs
+                   these values times iterations x samples per batch x FLOPs per sample
     events         arrivals, departures, handovers, switches
     availability.json   when each device is present in some cell, in the format documented by FedScale
     switched.json       when each device is switched on, likewise
@@ -50,7 +50,7 @@ from edgefl.scenario.world import World
 from edgefl.version import __version__
 
 NOWHERE = -1
-BEHIND_S = 1e-9  # by rounding, a tick of the network may come slightly late
+BEHIND_S = 1e-9  # because of rounding, a tick of the network may come slightly late
 DEFAULT_BITS = 1_000_000
 MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 

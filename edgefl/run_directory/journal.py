@@ -2,7 +2,7 @@
 
 The engine is a function of scenario, seed and these answers, so an unfinished run is resumed by replay: it starts
 again at time 0, its learners answer from the journal, and at the journal's end they continue training from the state
-of a snapshot. Its tables are then byte for byte those of an uninterrupted run.
+of a snapshot. The run's tables are then byte for byte those of an uninterrupted run.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ class _Recovered:
     """The readable part of a journal that may have been cut off.
 
     Args:
-        entries: those before the snapshot; empty without one, so that training starts again.
+        entries: entries before the snapshot; empty without a snapshot, so that training starts again.
         size: bytes of these entries.
         digest: hash of these bytes.
     """
@@ -58,11 +58,11 @@ class _Recovered:
 class Journal:
     """The journal of a run in progress; use as a context manager.
 
-    If it already holds entries of an unfinished run, these are answered first.
+    If the directory already holds a journal of an unfinished run, its answers are given first.
 
     Args:
         directory: the run directory.
-        circumstances: from `circumstances`; an unfinished run can only be resumed under the same ones.
+        circumstances: from `circumstances`; an unfinished run can only be resumed under the same circumstances.
         training: content of snapshots.
         lends: before which sessions to take a snapshot for other runs.
         ready: whether training has its own state to save; if not, all answers come from another run.
@@ -95,7 +95,7 @@ class Journal:
         self._snapshots = Snapshots(directory / FOLDER, every)
         path = self.path = directory / FILE
         recovered = recover(path, circumstances, self._snapshots)
-        self._recorded = deque(recovered.entries)  # not answered yet
+        self._recorded = deque(recovered.entries)  # entries not answered yet
         for note in recovered.notes:
             self._note(note)
         self._digest = recovered.digest
@@ -103,7 +103,7 @@ class Journal:
         self._in_snapshot = self._count = len(recovered.entries)
         self._aggregations = sum(entry["call"] == "aggregate" for entry in recovered.entries)
         self._last_present: tuple[Any, Any] = (None, None)  # the argument, and the JSON written for it
-        # whether the learners' state is the one after the last entry
+        # whether the learners are in the state after the last entry
         self._settled = not recovered.entries
         with writing(path):
             self._file = path.open("ab")
@@ -167,7 +167,7 @@ class Journal:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Keep a call that changes the learners' state together with its entry: a snapshot has both or neither."""
+        """Keep a state-changing call and the call's journal entry together: a snapshot has both or neither."""
         with held():
             self._settled = False
             yield

@@ -3,7 +3,7 @@
 Learners are a function of their settings and of the calls they receive. Two runs whose learners have the same
 settings share training for as long as their calls are the same, in all cells together: each call is compared with the
 lender's journal. At the first difference the borrower's own learners take over, from the lender's nearest earlier
-snapshot or from the beginning; the calls since then are repeated and the answers compared.
+snapshot or from the beginning; the calls since then are repeated, and their answers are compared with the lender's.
 
 A borrower that does not probe skips the lender's probes.
 """
@@ -50,7 +50,7 @@ class Loan:
     training: Snapshotable
     on_end: Callable[[int], None] = lambda rounds: None
     over: bool = False  # the borrower's own learners have taken over
-    rounds: int = 0  # reused so far
+    rounds: int = 0  # number of rounds reused so far
     _next: int = 0
     _answered: bool = False  # whether the previous entry gave the last answer
 
@@ -183,7 +183,7 @@ class _BorrowingLearner(Answering):
     """A cell's learner that answers from a loan, and trains itself afterwards.
 
     Args:
-        learner: this cell's learner; not called before the loan's end.
+        learner: the cell's learner; not called before the loan's end.
     """
 
     def __init__(self, learner: Resumable, cell: int, loan: Loan) -> None:
@@ -217,13 +217,13 @@ def _without_probes(
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
     rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.
 
-    A session then opens with its training. Stop before a session in whose probes a device took part that was absent
-    at its start: such a device becomes a member of the session, and counts in its tests.
+    A session then opens with its training. Stop before a session whose probes included a device that was absent at
+    the session's start: such a device becomes a member of the session, and counts in its tests.
 
     Args:
         opened: session number, and the lender's opening of its training -> the opening in a run without probes.
     """
-    session: Entry = {}  # the latest one's
+    session: Entry = {}  # entry of the latest session
     probing = False
     for end, entry in enumerate(entries, 1):
         call = entry["call"]

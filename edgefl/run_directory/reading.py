@@ -26,7 +26,7 @@ NAMES = ("schema_version", "name", "seed")
 SHOWN = 60  # characters of a wrong value
 LARGEST_PID = 2**31 - 1
 
-# key -> type of its value unless missing or null, or the same by key for a mapping
+# key -> type of a value that is neither missing nor null; for a mapping, the types of its own keys
 Kinds = Mapping[str, "type | UnionType | Kinds"]
 PROCESS: Kinds = {"host": str, "pid": int, "started": int, "heartbeat": str}
 ABOUT: Kinds = {

@@ -52,7 +52,7 @@ class JournaledLearner(Answering):
     def _go_on(self) -> None:
         """Bring the learner to the journal's end; in the middle of a session it continues from a snapshot.
 
-        Snapshots do not contain updates that can be trained again; this is done here.
+        Snapshots do not contain updates that can be trained again; these updates are trained here.
         """
         if not self._own.is_open:
             assert self.facts is not None

@@ -36,7 +36,7 @@ TABLES: dict[type, str] = {
     Event: "events.csv",
     Session: "sessions.csv",
     LedgerRow: "ledger.csv",
-    Position: "positions.csv",  # on request
+    Position: "positions.csv",  # written on request
     DeviceScore: "evaluation.csv",  # created with its first rows
 }
 # Tables with a row per device and time, which may be Parquet instead of CSV.
@@ -167,7 +167,7 @@ class RunDirectory:
     about its devices.
 
     Args:
-        path: new or empty, or with `resume` that of an unfinished run.
+        path: new or empty, or with `resume` the directory of an unfinished run.
         about: further content of run.json.
         resume: write the run's tables again, from the first row on.
 

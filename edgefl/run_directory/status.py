@@ -41,7 +41,7 @@ class RunStatus:
         self._began = time.monotonic()
         self._earlier_s = float(about.get("wall_s") or 0.0)
         self._beat = -math.inf
-        self._folder: tuple[int, int] | None = None  # its inode, which survives renaming
+        self._folder: tuple[int, int] | None = None  # the folder's inode, which survives renaming
         self.beat()
 
     @classmethod

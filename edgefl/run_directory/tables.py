@@ -287,8 +287,8 @@ class _Gathered:
     def give(self) -> tuple[dict[str, Any], int]:
         """Return the gathered rows as one block, with their number, and clear them.
 
-        Their text is the same as that of the single blocks: single values become a list, and decimals of a list are
-        rounded as those of a single value.
+        The joined rows have the same text as the single blocks: single values become a list, and decimals of a list
+        are rounded as those of a single value.
         """
         blocks, rows, self._blocks, self._rows = self._blocks, self._rows, [], 0
         if not rows:

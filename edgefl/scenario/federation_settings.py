@@ -65,7 +65,7 @@ class FederationSettings(Section):
 
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's document with the keys of `rounds` that federations leave out filled in."""
+    """Return a scenario's document after filling in the keys of `rounds` that federations leave out."""
     federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
     if not isinstance(federations, Mapping) or rounds is None:
         return data
@@ -117,7 +117,7 @@ def check_members(
     """Check that each device belongs to exactly one federation, and that federations' names differ.
 
     Args:
-        classes: classes of devices. rounds: the scenario's.
+        classes: classes of devices. rounds: the scenario's section `rounds`.
     """
     first = next(iter(federations))
     for name in federations:

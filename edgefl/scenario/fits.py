@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # minimum joules are computed for shares that hold for a round; with changing shares fewer may suffice
+        # minimum joules are computed for shares that hold for a round; with changing shares fewer joules may suffice
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }

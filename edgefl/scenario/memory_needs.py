@@ -1,7 +1,7 @@
 """Compute the minimum memory that a scenario's run needs, before its world is built.
 
-Only certain allocations are counted, so that no scenario that might fit is refused: a run that passes may still need
-several times as much.
+Only certain allocations are counted, so that a scenario that might fit is never refused: a run that passes this check
+may still need several times as much.
 """
 
 import math
@@ -75,7 +75,7 @@ def of_first_round(world: World, learner: Any) -> float:
 def of_places(world: World) -> list[Need]:
     """Return the memory need of a world's places, also while they are drawn: some bytes per site and square metre.
 
-    These are line of sight and shadowing, drawn at the first measurement.
+    These bytes hold line of sight and shadowing, drawn at the first measurement.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):

@@ -1,6 +1,6 @@
 """Check that a scenario's numbers of devices, participants, updates and members of sessions are consistent.
 
-They are checked when a scenario is read, and with a density again when the number of devices is known.
+The check runs when a scenario is read and, with a random number of devices, again once this number is known.
 """
 
 import math

@@ -21,8 +21,8 @@ class OwnSections:
 
     Attributes:
         name: the federation's name; empty for a single one.
-        duration_s: the scenario's.
-        settings: its devices and weight; None for a single federation, which has all devices.
+        duration_s: the scenario's duration.
+        settings: the federation's devices and weight; None for a single federation, which has all devices.
     """
 
     name: str

@@ -26,7 +26,7 @@ from edgefl.scenario.scenario import Scenario, dump, written
 from edgefl.scenario.world import World
 from edgefl.version import RESULTS_VERSION
 
-LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share one with probability 3e-8
+LENGTH = 16  # hexadecimal digits of a hash: two of a million runs share a hash with probability 3e-8
 KEYS_SHOWN = 3
 
 
@@ -75,9 +75,9 @@ class LearningIdentity:
     """The hashes of everything that determines the answers of learners, besides the questions asked of them.
 
     whole: hash of all settings. pilot: hash without the warm start, which only acts after the pilot sessions.
-    pilot_sessions: their number. plain: name of a warm start that trains two further sessions exactly as `previous`
-    does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's state after
-    these two sessions.
+    pilot_sessions: number of pilot sessions. plain: name of a warm start that trains two further sessions exactly as
+    `previous` does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's
+    state after these two sessions.
     """
 
     whole: str
@@ -167,7 +167,7 @@ class Prepared:
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
-        if self._learner is not None:  # a run without the external learner is another run
+        if self._learner is not None:  # a run without the external learner is a different run
             data["learner"] = own_code.name_of(self._learner)
         # the path of a file whose content is hashed does not count; any other path counts by its text
         hashed = {key for key in keys if key in data or DATASET in key}

@@ -8,7 +8,7 @@ Other keys follow the paper (J) in both presets, each for a reason:
 - `downlink: unicast`: whether a site broadcasts differs between networks; this is the simplest case, as is
   `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
-- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers until the user gives others.
+- `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers unless the user gives different ones.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods differ in nothing else.
@@ -164,7 +164,7 @@ def _sets_shares(data: Mapping[str, Any]) -> bool:
     kind: Any = type(selector)
     if isinstance(name, str):
         if name not in registry.names("selectors"):
-            return False  # unknown, or code that may not run yet
+            return False  # unknown, or code that is not yet allowed to run
         kind = registry.get("selectors", name)
     return bool(getattr(kind, "sets", frozenset()) & {"shares", "power"})
 

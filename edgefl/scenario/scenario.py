@@ -63,7 +63,7 @@ class Scenario(Shown):
     """A complete description of one run, including its seed.
 
     Made by `edgefl.load_scenario` from a file or a dict; its sections are attributes (`scenario.radio.bandwidth_hz`),
-    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` returns another one. A key's name ends with its unit:
+    frozen; `scenario.with_(seed=7, learning__local__lr=0.01)` is a changed copy. A key's name ends with its unit:
     `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
 
     Raises:

@@ -46,7 +46,7 @@ class World:
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
         federations: the sections of each federation by name; a single one's name is empty.
-        sections: those of this world's federation. only: this federation's devices; None if it has all.
+        sections: those of this world's federation. only: this federation's devices; None if these are all.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:

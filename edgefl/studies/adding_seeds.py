@@ -28,8 +28,8 @@ def ask(
         first: the study with all its own seeds and variants, already run.
         directory: the study's directory.
         carry_out: executes the remaining runs of a plan.
-        look: maps the directory and the seeds of each setting to the number of seeds that each setting needs; the
-            present number if it needs no more.
+        look: maps the directory and the seeds of each setting to the number of seeds that each setting needs, which
+            is the present number for a setting that needs no more.
     """
     own = list(dict.fromkeys(run.scenario.seed for run in first.runs))
     seeds: dict[Setting, list[int]] = {run.setting: list(own) for run in first.runs}

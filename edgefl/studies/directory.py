@@ -25,11 +25,11 @@ def place(
     """Return a study's directory, new or continued, and run.json of each run in it; write nothing.
 
     Args:
-        name: of the study. prepared: path -> the scenario of each run.
-        out: by default `runs/NAME`, numbered if that holds something else.
+        name: name of the study. prepared: path -> the scenario of each run.
+        out: by default `runs/NAME`, numbered if `runs/NAME` holds something else.
 
     Raises:
-        EdgeflError: it holds something else; the message names what differs.
+        EdgeflError: the directory holds something else; the message names what differs.
     """
     if out is not None:
         path = without_tilde(Path(out))
@@ -48,7 +48,7 @@ def make(path: Path, *, go_on: bool) -> None:
     """Make a study's directory unless another process has just made it.
 
     Raises:
-        EdgeflError: it holds something else, or cannot be written.
+        EdgeflError: the directory holds something else, or cannot be written.
     """
     if not (go_on and _holds_a_study(path)):
         try:
@@ -82,11 +82,11 @@ def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[
     for path, about in records.items():
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
-            continue  # it ended before it wrote its identity
+            continue  # the run ended before it wrote its identity
         own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue
-        # keys newer than the run have their defaults, with which it is the same run
+        # keys that are newer than the run have their defaults, which leave the run the same
         if difference := _difference(directory / path, recorded, own):
             wrong.append(f"{path}: {difference}")
     if wrong:

@@ -23,12 +23,12 @@ from edgefl.studies.validation import check_build
 
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
-FURTHER_PROBES_S = 0.2  # wall time of probes; cases not probed by then take the nearest probe
+FURTHER_PROBES_S = 0.2  # wall time of probes; later cases take the nearest probe's figures
 Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Forecast runs by probes in this process: one for each case while this is quick, later the nearest probe.
+    """Forecast runs by probes in this process: a probe for each case while probing is quick, then the nearest probe.
 
     Cases with the same first rounds are probed once; a run that is not probed is only built and checked.
     """
@@ -38,7 +38,7 @@ class _Forecasts:
         self._of_cases: dict[tuple[str, ...], Probe] = {}
         self._probes: list[
             tuple[set[tuple[str, str]], Probe]
-        ] = []  # each with its scenario's keys and values
+        ] = []  # each probe with its scenario's keys and values
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
         self._checks_s = 0.0  # wall time of checks without a probe
 
@@ -131,7 +131,7 @@ def _failing(runs: Sequence[Run], forecasts: _Forecasts) -> Generator[str, None,
     """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
 
     Yields:
-        A line on how many were built, if all would take too long.
+        A line on how many runs were built, if building all would take too long.
     """
     failing = {}
     for number, run in enumerate(runs):

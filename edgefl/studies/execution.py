@@ -25,7 +25,7 @@ from edgefl.studies.validation import check_builds
 from edgefl.studies.workers import side_by_side
 
 DEFAULT = StudyOptions()
-# Modules that every run imports, and those of runs that train
+# Modules that every run imports, and modules that runs with training import
 RUNS = ("edgefl.commands.cli", "edgefl.run.resuming", "edgefl.run.simulation")
 TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 
@@ -34,7 +34,7 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
     A study with a question gets further seeds until it is answered, or its budget is spent. For a shard, or a plan
-    made for some seeds, only its runs are done, and the question is not asked.
+    made for some seeds, only the runs of the shard or plan are done, and the question is not asked.
 
     Args:
         out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,
@@ -70,7 +70,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     there = directory.resolve() if cluster else directory
     scheduler = RunScheduler(there, _shard_of(plan.runs, reuse, *options.shard), reuse, states, options)
     # before anything is written, so that each shard of a study has the same runs
-    device = "auto" if cluster else options.device  # on a cluster the device is another machine's
+    device = "auto" if cluster else options.device  # on a cluster the device belongs to another machine
     check_builds(plan.first_runs(scheduler.new), device, load)
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):

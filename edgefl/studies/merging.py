@@ -13,7 +13,7 @@ from edgefl.studies.directory import FILE
 from edgefl.studies.run_locks import FOLDER
 from edgefl.studies.states import State, about_run, clear, state_of
 
-# If a run is in two places, the one with the later state is kept.
+# If two directories have the same run, the copy with the later state is kept.
 FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERRUPTED, State.COMPLETED]
 
 
@@ -50,7 +50,7 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
                 raise EdgeflError(f"{out}: is not empty and not a study directory; choose another --out")
             shutil.copyfile(parts[0] / FILE, out / FILE)
         for run, holders in holders_of.items():
-            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # the first of equals
+            best = max(holders, key=lambda place: FURTHER.index(state_of(place, run)))  # first of equal ones
             if best != out and state_of(best, run) is not State.RUNNING:
                 _copy(best / run, out / run)
     states = [state_of(out, run) for run in _runs_in(out)]

@@ -27,7 +27,7 @@ from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 MOST_LOSSES = (
     3  # lost processes of a run: more are no accident, since the run may need more memory than a node has
 )
-REPORT_S = 0.5  # between two messages of a run
+REPORT_S = 0.5  # seconds between two messages of a run
 GOES_ON = "results written so far are kept; the same command continues the study"
 
 
@@ -65,7 +65,7 @@ def _connected(address: str) -> Iterator[Any]:
 
     Raises:
         EdgeflError: Ray is not installed, or there is no such cluster, or the cluster fails during use and its other
-            machines cannot help.
+            machines cannot take over.
     """
     try:
         import ray
@@ -75,7 +75,7 @@ def _connected(address: str) -> Iterator[Any]:
     if ours:
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", FutureWarning)  # about GPUs that are not requested
+                warnings.simplefilter("ignore", FutureWarning)  # warns of GPUs that are not requested
                 ray.init(address=address, log_to_driver=False, logging_level="WARNING")
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise EdgeflError(
@@ -125,7 +125,7 @@ class _Cluster:
         self._remote = ray.remote(_carry_out).options(num_cpus=1, num_gpus=gpus, max_retries=0)
         self._sent: dict[Any, _Sent] = {}  # keys: Ray's references to the tasks' results
         self._numbers: dict[int, _Sent] = {}
-        self._lost: list[tuple[float, RunTask]] = []  # with the time from which they may begin again
+        self._lost: list[tuple[float, RunTask]] = []  # tasks with the time from which they may begin again
         self._losses: dict[Path, int] = {}
 
     def work(self) -> None:
@@ -168,7 +168,7 @@ class _Cluster:
                 result: str | Failure | None = self._ray.get(reference)
             except (
                 self._ray.exceptions.RayTaskError
-            ) as error:  # outside the run itself: it cannot be read there
+            ) as error:  # the task failed outside the run, such as when unpickled
                 result = Failure.of(error)
             except self._ray.exceptions.RayError as error:
                 self._lose(sent, error)

@@ -67,11 +67,11 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
     """Make the directory of a run that failed before making one, so that a comparison can name the run.
 
-    Skip this if the study's folder has been moved: it would be recreated with nothing else in it.
+    Make no directory if the study's folder has been moved: the folder would be recreated with nothing else in it.
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():
-        with suppress(EdgeflError):  # about unavailable data
+        with suppress(EdgeflError):  # data may be unavailable
             about["identity"] = prepared.identity.written()
         with suppress(EdgeflError):
             RunDirectory(task.path, prepared.described, about).fail(failure.error)

@@ -52,8 +52,8 @@ class StudyOptions:
     Attributes:
         device: as in `simulate`.
         jobs: processes at once; None for one per core (a single one on a GPU), or for as many as the cluster allows.
-        executor: where to execute runs: in processes on this machine, in this process, or by a function
-            of the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
+        executor: where to execute runs: in processes on this machine, in this process, or by a function that receives
+            the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
         begins: called with the runs before the first one starts; with a question, also whenever seeds are added.
         progress: called with a run's label and each finished round, and with None when the run is complete.
         failed: called with each failed run, at once.

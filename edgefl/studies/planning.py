@@ -77,7 +77,7 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 
     Args:
         path: study file.
-        seeds: only these, without duplicates, instead of the study's; its question is then not answered.
+        seeds: seeds to plan, without duplicates, instead of the study's; the question is then not answered.
         base: the scenario, replacing the file named in the study.
 
     Raises:

@@ -40,10 +40,10 @@ def held(directory: Path, run: Path) -> bool | None:
 
     Args:
         directory: the study's directory.
-        run: its directory, relative to the study's.
+        run: directory of the run, relative to the study's directory.
 
     Returns:
-        None if no process has claimed it.
+        None if no process has claimed the run.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)
@@ -80,11 +80,11 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
     """Take a run away from a process that is reported dead.
 
     Args:
-        owner: as `this_process` describes it there; claims of other processes stay.
+        owner: the process, as `this_process` on its machine describes it; claims of other processes stay.
 
     Returns:
-        Seconds after which it is certainly dead: a process that is cut off from us but not from the files finds its
-        claim gone at its next beat, and ends.
+        Seconds after which the process is certainly dead: a process that is cut off from us but not from the files
+        finds its claim gone at its next beat, and ends.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)

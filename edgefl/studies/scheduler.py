@@ -26,13 +26,13 @@ class RunScheduler:
 
     Args:
         directory: the study's directory.
-        runs: those that this process may do.
+        runs: the runs that this process may do.
         reuse: path -> training that a run takes and leaves, for all runs of the study.
         states: path -> state of a run now.
 
     Attributes:
-        cores: for a run that begins alone because all others wait for its training. to_do: waiting runs. completed:
-            runs that were complete before this process began. new: runs not yet begun.
+        cores: number of cores for a run that begins alone because all others wait for its training. to_do: waiting
+            runs. completed: runs that were complete before this process began. new: runs not yet begun.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class RunScheduler:
         self._tried: set[Path] = set()
         self._reported_elsewhere: set[Path] = set()
         self._elsewhere = 0  # runs of other processes at the last check
-        self._failures: list[Failed] = []  # in this process; self._failed has runs that had failed before
+        self._failures: list[Failed] = []  # failures in this process; self._failed: earlier failures
         self.completed, self._failed, self.new = (
             [run for run in runs if states[run.path] is state]
             for state in (State.COMPLETED, State.FAILED, State.PLANNED)
@@ -144,7 +144,7 @@ class RunScheduler:
 
     def lost(self, task: RunTask) -> None:
         """Record that a run's process died silently; another process resumes the run."""
-        if not run_locks.held(self._directory, task.run.path):  # another process may have taken it over
+        if not run_locks.held(self._directory, task.run.path):  # another process may have taken the run over
             with suppress(EdgeflError):  # raised if the run has not begun
                 status.give_up(task.path)
         self._put_back(task.run)
@@ -207,8 +207,8 @@ class RunScheduler:
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
     """Return each run's place in the queue: by family; runs that only take training follow the next family.
 
-    A run that takes all its training from another run takes moments: it fills the time while others train, so that at
-    the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
+    A run that takes all its training from another run takes moments: such a run fills the time while others train, so
+    that at the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
     snapshots meanwhile.
     """
     ranks: dict[int, int] = {}

@@ -19,7 +19,7 @@ class State(StrEnum):
     COMPLETED = "completed"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    STALE = "stale"  # its process died silently, or has been silent for long
+    STALE = "stale"  # the run's process died silently, or has been silent for long
 
 
 ENDED = {State.COMPLETED, State.FAILED}
@@ -46,7 +46,7 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
 
     Args:
         about: contents of its run.json.
-        claimed: whether the process that claimed it is alive; None if it is not claimed.
+        claimed: whether the process that claimed the run is alive; None if the run is not claimed.
     """
     recorded = about.get("status")
     if recorded == State.COMPLETED:

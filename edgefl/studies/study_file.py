@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from edgefl.analysis.page import units  # whose functions format the labels
+from edgefl.analysis.page import units  # its functions format the labels
 from edgefl.config.scenario_fields import Section
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
@@ -15,7 +15,7 @@ from edgefl.scenario.scenario import LARGEST_SEED
 Overrides = dict[str, Any]
 # names a folder too: no blanks at its ends, no path out of the study's folder
 LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]*[A-Za-z0-9._-])?")
-POINT = re.compile(rf"-?{LABEL.pattern}")  # of a grid: its folder's name begins with the axis
+POINT = re.compile(rf"-?{LABEL.pattern}")  # point of a grid: its folder's name begins with the axis
 LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a number
 ZIP = "zip"
 
@@ -33,8 +33,8 @@ Metric = Literal[
     "latency_s",
 ]
 TO_TARGET = "_to_target"
-SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # of a best accuracy
-BEST = "best"  # of all variants
+SHARE = re.compile(r"\d+(\.\d+)? ?%( of (?P<peak>.+))?")  # share of a best accuracy
+BEST = "best"  # names the best of all variants
 
 
 class QuestionSettings(Section):
@@ -138,7 +138,7 @@ class Study(Section):
     def _written_out(cls, grid: Any) -> Any:
         """Expand `seed: [1, 2]` to `seed: {"1": {seed: 1}, "2": {seed: 2}}`.
 
-        Values with a unit have it in their label instead of in the axis: `bandwidth: {"5 MHz": ...}`.
+        If values have a unit, their labels state the unit, and the axis does not: `bandwidth: {"5 MHz": ...}`.
         """
         if not isinstance(grid, dict):
             return grid

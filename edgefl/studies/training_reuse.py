@@ -19,9 +19,9 @@ from edgefl.studies.states import State
 class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
-    lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
-    otherwise it trains up to the end of session `until`, and has left `snapshots` snapshots by then. lends: when
-    this run leaves snapshots. family: the runs that take training from one another.
+    lender: the run that trains for this run; None if this run trains by itself. whole: whether the lender does all of
+    the training; otherwise the lender trains up to the end of session `until`, and has left `snapshots` snapshots by
+    then. lends: when this run leaves snapshots. family: the runs that take training from one another.
     """
 
     lender: Path | None = None
@@ -43,7 +43,7 @@ def plan_reuse(
 ) -> dict[Path, ReusePlan]:
     """Return for each run, by its path, the training that it takes and leaves.
 
-    Of runs with equal learners, a completed one, or else the first, trains for all. If these training runs differ
+    Among runs with equal learners, a completed run, or else the first, trains for all. If these training runs differ
     only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions for
     those whose warm start trains these as `previous` does.
 
@@ -57,7 +57,7 @@ def plan_reuse(
         families: dict[str, dict[str, list[Path]]] = defaultdict(lambda: defaultdict(list))
         told: dict[Path, LearningIdentity] = {}
         for path, one in candidates.items():
-            with suppress(EdgeflError):  # the run itself will raise it
+            with suppress(EdgeflError):  # the run itself will raise the error
                 if own := one.learning_identity(World(one.scenario, Streams(one.scenario.seed))):
                     told[path] = own
                     families[own.pilot][own.whole].append(path)
@@ -108,7 +108,7 @@ def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepar
         learning = one.scenario.learning
         if learning is None:
             continue
-        if id(learning) not in settings:  # the seeds of a case share it
+        if id(learning) not in settings:  # the seeds of a case share their settings
             settings[id(learning)] = str({**one.values["learning"], "warm_start": None})
         alike[f"{one.scenario.seed} {settings[id(learning)]}"][path] = one
     yield from (group for group in alike.values() if len(group) > 1)

@@ -18,7 +18,7 @@ from edgefl.scenario.scenario import load as load_scenario
 from edgefl.studies import planning
 from edgefl.studies.workers import Failure, InOrder, side_by_side
 
-MOST_OWN = 6  # lines that only some of a study's runs have
+MOST_OWN = 6  # number of lines that only some of a study's runs have
 
 
 def check(
@@ -85,7 +85,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     """Describe the runs of a file in a few lines; facts common to all runs appear once."""
     counts = Counter(line for each in checks for line in each.lines())
     held_bytes = max(each.memory_bytes for each in checks)
-    # with no more digits than are certain
+    # memory has no more digits than are certain
     memory = f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"
     most = [] if math.isnan(held_bytes) else [memory]
     if len(checks) == 1:
@@ -129,7 +129,7 @@ def look(
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
     Args:
-        plan: whether to yield also what the runs will take; each case is then built and tried in a process of its
+        plan: whether to yield estimates of the runs' costs too; each case is then built and tried in a process of its
             own.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)

@@ -25,7 +25,7 @@ from edgefl.run_directory.interruption import Interrupted
 
 # Ending a run in order takes moments; a worker that takes longer has hung, and a killed run can be resumed too.
 GRACE_S = 10.0
-LOOK_AGAIN_S = 0.5  # to see what other processes have done
+LOOK_AGAIN_S = 0.5  # seconds until the next look at what other processes have done
 # Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but
 # from a server process that loads modules once for all workers and computes nothing. Only on Linux do all libraries
 # allow that.
@@ -119,7 +119,7 @@ def side_by_side(
                 worker = idle.pop() if idle else _start(work)
                 worker.task = task
                 busy[worker.pipe] = worker
-                with suppress(BrokenPipeError):  # it died while idle: the pipe shows that below
+                with suppress(BrokenPipeError):  # the worker died while idle: the pipe shows that below
                     worker.pipe.send(task)
             if not busy and not tasks.waits():
                 return

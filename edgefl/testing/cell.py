@@ -242,10 +242,11 @@ def small_world(
     hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.
 
     Args:
-        places_m: of each device, a distance from the base station or x and y.
+        places_m: each device's distance from the base station, or its x and y.
         learner: by default `Scripted`.
-        policy: of the sessions, an instance or as in YAML; by default one session of one round.
-        crossings_s: device -> times at which it leaves the cell, returns ...; effective at that tick or the next one.
+        policy: the session policy, an instance or as in YAML; by default one session of one round.
+        crossings_s: device -> times of leaving the cell, returning ...; effective at the tick of that time or the
+            next one.
         switches_s: per device, times at which it is switched on, off ...; by default all are always on.
         tick_s: time between two measurements of the devices.
         radio, devices, rules: keys of these sections of a scenario (`rules`: rounds).
@@ -264,7 +265,7 @@ def small_world(
             "radio": within(HAND_RADIO, radio or {}),
             "rounds": {"movement_tick_s": tick_s, **(rules or {})},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the scripted learner replaces it
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # replaced by the scripted learner
             **sections,
         }
     )

@@ -66,7 +66,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
 
     Args:
         component: the class, not an instance.
-        parameters: values of the component's parameters; those without a default are required.
+        parameters: values of the component's parameters; parameters without a default are required.
 
     Raises:
         ContractError: names the broken rule, and what to change.

@@ -1,4 +1,4 @@
-// Reads what analysis/html/packing.py wrote: whole multiples of a unit, differences, byte by byte, deflated.
+// Reads what analysis/html/replay.py packed: whole multiples of a unit, differences, byte by byte, deflated.
 const edgefl = { data: JSON.parse(document.getElementById("data").textContent), errors: [] };
 window.edgefl = edgefl;
 addEventListener("error", (event) => edgefl.errors.push(event.message));

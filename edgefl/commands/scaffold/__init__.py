@@ -19,7 +19,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
     Args:
         folder: new or empty.
         name: the name of scenario and study.
-        own_parts: add an algorithm, a model and a mobility model to change; otherwise use built-in ones.
+        own_parts: whether to add an algorithm, a model and a mobility model to edit, instead of built-in parts.
 
     Returns:
         The written files.

@@ -73,8 +73,8 @@ def lead_of(
 
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
-    cycle only: a download waits for the next one. An upload does not wait: its scheduling request ends the sleep.
-    Earlier, while the radio is not involved, it stays in the state in which its last transfer left it.
+    cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends the
+    sleep. Before that, while the radio is not involved, the device stays in the state left by its last transfer.
 
     Args:
         rules: None if access takes no time.
@@ -107,7 +107,7 @@ def slow_start_s(bits: float, rate_bit_s: float, round_trip_s: float) -> float:
     """Return the time for which TCP's slow start leaves a link of this rate idle.
 
     The sender waits for an acknowledgement after each window, from ten segments (RFC 6928) on, each twice as large as
-    the last one (RFC 5681), until a window takes the link as long as the round trip, or nothing is left to send. Each
+    the last one (RFC 5681), until sending a window takes as long as the round trip, or nothing is left to send. Each
     transfer goes through slow start again, as after a pause of some hundred milliseconds (RFC 5681, 4.1).
     """
     window_bits, stalled_s = float(FIRST_WINDOW_BITS), 0.0

@@ -27,11 +27,11 @@ UsersSnr = Callable[[int], dict[Direction, FloatArray]]
 class BackgroundTraffic:
     """Poisson arrivals of background files in each cell and direction, each for a random user.
 
-    The load is the share of time that the files would occupy the band alone: the arrival rate is the load over a
-    file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's bits.
-    The rate follows a changing load: its integral up to the next arrival is an exponential number of mean 1. Users
-    stand still; users too weak for the lowest rate have no traffic. Left out: congestion control, a user's sessions,
-    and a limit of one file at a time for a user.
+    The load is the share of time for which the files would occupy a band of their own: the arrival rate is the load
+    over a file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's
+    bits. The rate follows a changing load: its integral up to the next arrival is an exponential number of mean 1.
+    Users stand still; users too weak for the lowest rate have no traffic. Left out: congestion control, a user's
+    sessions, and a limit of one file at a time for a user.
 
     Args:
         cells: cells with background traffic.
@@ -103,7 +103,7 @@ class BackgroundTraffic:
             )
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time within which a given mean number of files arrives, s; inf if it is never reached."""
+        """Return the time within which a given mean number of files arrives, s; inf if fewer ever arrive."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now

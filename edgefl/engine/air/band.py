@@ -13,7 +13,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: the band that may use these slots only while this one has no flows; None if there is none.
+        yields: the band that may use these slots only while this band has no flows; None if there is no such band.
     """
 
     def __init__(

@@ -18,12 +18,12 @@ class Broadcast:
     """One transmission of a model over the whole band with an erasure code: only the amount received counts.
 
     The broadcast lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a
-    quantile of the round's devices. A device receives in a slot what its own SNR allows. If that adds up to the
+    quantile of the round's devices. A device receives in a slot what its own SNR allows. If these bits add up to the
     payload, the device has the model; otherwise it downloads the missing bits by unicast, on an equal share.
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    the single modulation for all devices, for which layers and rateless codes nearly make up. A broadcast has no
+    the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has no
     array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, and their slowest
     devices take twice as long (90 devices, cell of 250 m).
 
@@ -56,7 +56,7 @@ class Broadcast:
         """Plan the broadcast of a round.
 
         Args:
-            payload_bits: [devices], each 0 or the same value.
+            payload_bits: [devices], for each device 0 or one common value.
             quantile: 0 for the rate of the worst device.
             lowest_snr: devices with a mean SNR below this receive nothing and do not slow the broadcast down.
         """

@@ -41,8 +41,8 @@ class Budget:
     """Link budget: the received power over noise and mean interference.
 
     Args:
-        device_power_w: [devices] power that each radiates while it sends.
-        device_gain_db: [devices] gain of each device's own antennas, or one for all.
+        device_power_w: [devices] power that each device radiates while it sends.
+        device_gain_db: [devices] gain of each device's own antennas, or one value for all.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Budget:
         return self._controlled(self.measured_loss_db(state), share, np.asarray(state.ids, dtype=np.intp))
 
     def control(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the power that power control allows on the whole band, over the device's maximum.
+        """Return [devices] the power that power control allows on the whole band, relative to the device's maximum.
 
         The power is inf without power control.
         """
@@ -148,7 +148,7 @@ class Budget:
     def _wanted(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Return [n] the power that power control requires on a share of the band, over each device's maximum."""
+        """Return [n] the power, as a multiple of the maximum, that power control requires on a share of the band."""
         settings = self._settings
         assert settings.budget.uplink_p0_dbm is not None
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
@@ -162,7 +162,7 @@ class Budget:
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices, cells] the power of every other site over the noise, while the site sends."""
+        """Return [devices, cells] the power received from every other site while it sends, relative to the noise."""
         assert state.of_cells is not None  # with a neighbour load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
@@ -171,7 +171,7 @@ class Budget:
     def uplink_levels(
         self, power_db: np.ndarray, loss_db: FloatArray, cell: int, share: float
     ) -> list[FloatArray]:
-        """Return, for each cell, the power [its devices] over the noise at one site, on a share of the band.
+        """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
 
         Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
         whole band, or, with rule `full`, concentrated on the share.

@@ -16,9 +16,9 @@ from edgefl.engine.derived import Derived
 class Coverage:
     """Decide which devices have a usable link to a cell's site at their current places.
 
-    A link is usable if its mean SINR, over fading and interference, is `coverage_margin_db` above what the lowest CQI
-    needs in both directions. The uplink is judged as if it had the whole band and could concentrate its power on a
-    part of it; on a smaller share its SINR is no lower. A device without a link is not in connected mode: it is
+    A link is usable if its SINR, averaged over fading and interference, is `coverage_margin_db` above what the lowest
+    CQI needs in both directions. The uplink is judged as if it had the whole band and could concentrate its power on
+    a part of it; on a smaller share its SINR is no lower. A device without a link is not in connected mode: it is
     absent, and no server knows it. So only links lost during a transfer wait for timers (`radio_link_monitoring`).
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at

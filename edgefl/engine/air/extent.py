@@ -80,7 +80,7 @@ class Extent:
     def field_radius_m(self) -> float:
         """Radius of the disc over which shadowing and line of sight are functions of the place.
 
-        One cell needs only its own area, several cells every place that devices can reach.
+        With one cell this is the cell's own area; with several cells it covers every place that devices can reach.
         """
         if not self.layout.several:
             return self.area_radius_m
@@ -91,7 +91,7 @@ class Extent:
         """Distance from the origin beyond which a device is absent: the edge of the cell or the layout."""
         if not self.layout.several:
             return self.cell.radius_m
-        # rounding may put a device that is reflected at the edge beyond it
+        # rounding may move a device that is reflected at the edge slightly beyond the edge
         return self.field_radius_m * (1.0 + 1e-10)
 
     @property

@@ -109,7 +109,7 @@ class SpatialGains(LargeScaleGains):
         self._kinds = list(zip(large_scales, sectors, strict=True))
         self._of = of
         self._interference = interference
-        self._links = Derived(self._links_of)  # devices that stand still are computed once
+        self._links = Derived(self._links_of)  # links of devices that stand still are computed once
 
     def of_round(
         self, positions_m: np.ndarray, ids: Sequence[int], cell: int | np.ndarray, key: RoundKey
@@ -123,7 +123,7 @@ class SpatialGains(LargeScaleGains):
     def _links_of(
         self, ids: np.ndarray, cell: int | np.ndarray, places_m: np.ndarray
     ) -> tuple[LargeScaleState, int, int]:
-        """Return the links of devices [n], and the number clamped to the minimum distance and to the border."""
+        """Return the links of devices [n], and how many were clamped to the minimum distance and to the border."""
         places_m, outside = self._within_border(places_m)
         _, sectors = self._kinds[0]
         cells = cell if isinstance(cell, np.ndarray) else np.full(len(ids), cell)
@@ -227,8 +227,8 @@ class SpatialGains(LargeScaleGains):
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return the gain [devices, cells] in dB, which measurements compare since all cells send at equal power.
 
-        The gain is -inf for a device that is absent or beyond the world's border. For a link that it may still have,
-        use `of_round`, `of_survey` or `of_links`.
+        The gain is -inf for a device that is absent or beyond the world's border. For a link that such a device may
+        still have, use `of_round`, `of_survey` or `of_links`.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 

@@ -28,7 +28,7 @@ _MIDDLE = 2**20
 class Coats:
     """Buildings with coated windows: a fraction of all buildings, each with walls of high loss.
 
-    A building stays coated or not for as long as a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
+    Whether a building is coated does not change while a device is in it. Source: 3GPP TR 38.901, Table 7.4.3-2; the
     scenario sets the fraction: old houses have plain glass, new and renovated ones coated glass.
 
     Args:
@@ -56,7 +56,7 @@ class Indoors:
     Args:
         share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of their walls.
         depth_m: depth of buildings.
-        coats: decides which buildings have coated glass instead; None if no building has.
+        coats: decides which buildings have coated glass instead; None if no building has coated glass.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Indoors:
         self._std_db = std_db
         self._draws = draws
         self._coats = coats
-        # numbers >= 0 of squares or trips [n], and devices [n] there -> [n] wall loss
+        # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] wall loss
         self.of_number = DerivedRows(self._loss_in, len(share))
 
     @classmethod
@@ -123,11 +123,11 @@ class IndoorsByTrip:
     its state. The loss is the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
-    N(9 dB, (5 dB)^2)). Left out: that a device is outdoors while it walks to a place.
+    N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
         buildings: buildings of the devices; used with trip numbers instead of square numbers.
-        vehicle_above_m_s: [devices], inf if never in a car.
+        vehicle_above_m_s: [devices], inf if the device is never in a car.
         trips: returns the current trips of all devices.
     """
 
@@ -190,7 +190,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; `clamped` and `beyond` are counted by the gains that it wraps."""
+    """Gains minus the loss of obstacles; the wrapped gains count `clamped` and `beyond`."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains

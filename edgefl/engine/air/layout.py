@@ -180,7 +180,7 @@ class LayoutSettings(Section):
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, those of site 0, or those listed; never the guard ring's."""
+        """The cells that have a server: all, those of site 0, or those listed; never cells of the guard ring."""
         if isinstance(self.federations, tuple):
             return list(self.federations)
         if self.federations == "centre":

@@ -21,7 +21,7 @@ def time_transfers(
 
     Args:
         payload_bits: [links].
-        from_s: [links] earliest start of each.
+        from_s: [links] earliest start of each transfer.
     """
     slot_s = air.slot_s
     first_slots = air.next_slots(from_s)

@@ -108,7 +108,7 @@ FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
     "devices": ("power",),
 }
-USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # those of the values above, with path_loss: umi
+USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # for which the values above hold, with path_loss: umi
 
 
 def with_preset(
@@ -184,7 +184,7 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
             return min(64, round(independent_parts(_band_hz(given), spread.delay_s)))
         case "array_gain_db":
             return _beams_db(given)[0]
-        case "nlos_array_gain_db":  # a different array gain loses as many dB without line of sight
+        case "nlos_array_gain_db":  # a different array gain loses the same number of dB without line of sight
             in_sight_db, nlos_db = _beams_db(given)
             return round(max(0.0, _number(given, "array_gain_db", in_sight_db) - in_sight_db + nlos_db), 1)
     return value

@@ -27,7 +27,7 @@ class ProgressiveTransfer(Protocol):
         """Stop moving bits from a slot on."""
 
     def bits(self, slot: int) -> int:
-        """Return the bits moved up to a slot, at which the transfer ends."""
+        """Return the bits moved up to the slot at which the transfer ends."""
 
 
 class HeldShareTransfer:
@@ -51,7 +51,7 @@ class HeldShareTransfer:
         self._air = air
         self._payload_bits = bits
         self._first_slot = first_slot
-        self._flow: Flow | None = None  # without bits there may be no share
+        self._flow: Flow | None = None  # a transfer without bits may have no share
         if bits:
             share_snr = float(carrier.share_snr(share, snr))
             self._flow = Flow(
@@ -166,7 +166,7 @@ class SharedBandTransfer:
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
-        """Return how many slots the ended transfer had blocks in, and the mean fraction of full power in these."""
+        """Return in how many slots the ended transfer had blocks, and its mean fraction of full power in them."""
         if self._end is not None:  # the transfer ran to its end
             self._on.append(self.band.sent_by(self.device))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
@@ -181,7 +181,7 @@ class MonitoredTransfer:
         snr: returns the link's mean SNR now, on the whole band with full power.
         known_snr: returns the mean SNR as `snr` does, or None if it has not been measured yet at this time.
         sync_snr: SNR on the whole band -> its mean over fading on the link's share.
-        lowest_snr: below it the link is out of sync.
+        lowest_snr: SNR below which the link is out of sync.
     """
 
     air: AirInterface
@@ -243,7 +243,7 @@ class MonitoredTransfer:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
-                assert measurement is not None  # a link that is never measured stays in sync, or out of sync
+                assert measurement is not None  # a link that is never measured keeps its state of sync
                 self.air.pieces.begin(slot, measurement)
                 self.expect(measurement)
                 end = yield from self.transfer.go(slot, snr, measurement)

@@ -98,7 +98,7 @@ def obstacles(
     """Return the obstacles between devices and sites, walls and cars, or None.
 
     Args:
-        trips: returns the current trips of all devices, which change the walls; None if the place changes them.
+        trips: returns the current trips of all devices, which change the walls; None if walls depend on the place.
     """
     carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
     some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)

@@ -50,7 +50,7 @@ class Radio:
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and the widest
-            part of the band that each uses, or one for all.
+            part of the band that each uses, or one value for all.
         speeds_m_s: [devices] speeds that set the Doppler shift.
         reading_s: time between two measurements of a gain, if the settings ask for them.
         groups: device groups that divide a dynamic band by weight; if None, the scheduler shares the whole band.
@@ -121,7 +121,7 @@ class Radio:
         """Return [ids] whether links to a cell's site are static, and the fading power of their next slot, mean 1.
 
         Args:
-            all_: whether to return the power of fading links too; otherwise theirs is 1.
+            all_: whether to return the power of fading links too; otherwise the power of fading links is 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
@@ -159,8 +159,8 @@ class Radio:
             payload_bits: direction -> bits of each participant.
             lead_slots: slots before a broadcast, until all its receivers listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
-            power: fraction of its power that each device radiates; by default set by power control, or full without
-                it.
+            power: fraction of its power that each device radiates; by default set by power control, or full power
+                without power control.
         """
         broadcasts = self._settings.downlink == "broadcast"
         full = self._settings.budget.power_over_share == "full"
@@ -250,8 +250,8 @@ class Radio:
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
-        Where shares are fixed for a round, the device takes its share with it to that cell's band, and the devices
-        there keep theirs. The missing part of a broadcast is sent by unicast.
+        Where shares are fixed for a round, the device keeps its share in that cell's band, and that cell's devices
+        keep their shares. The missing part of a broadcast is sent by unicast.
 
         Args:
             state: state of the round that opened the link.

@@ -9,12 +9,12 @@ from edgefl.engine.air.radio_settings import RadioSettings
 class RadioLinkMonitoring:
     """When gains are measured, and when a link is given up, in slots.
 
-    A link is out of sync while its mean SNR, over fading, is below that of CQI 1: it carries nothing. If this lasts
-    for T310 the link fails; otherwise it continues as if nothing had happened.
+    A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. If this
+    lasts for T310 the link fails; otherwise it continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. 3GPP first counts N310 indications of a
     hypothetical control channel's block errors in the downlink; here both directions are measured, and an uplink
-    failure stands in for reaching the maximum number of RLC retransmissions. Without this, a device at -20 dB
-    "transfers" for minutes and a round waits for it.
+    failure stands in for reaching the maximum number of RLC retransmissions. Without monitoring, a device at -20 dB
+    "transfers" for minutes, and its round waits for it.
 
     Source: 3GPP TS 38.331, 5.3.10; TS 38.133, 8.1. Left out: N310, N311, Qin above Qout.
 

@@ -45,7 +45,7 @@ class RadioRound:
         broadcast: the downlink's broadcast, or None for unicast.
         packet_errors: loss of uploads, or None if all arrive.
         elsewhere: (failed link, cell) -> the round of its device's link to that cell's site as it is now, or None if
-            the device is absent. None if failed links are not re-established.
+            the device is absent. `elsewhere` itself is None if failed links are not re-established.
     """
 
     air: AirInterface
@@ -177,8 +177,8 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the mean now on the whole band, with the link's power; when path loss changes, the controlled power
-        follows by the share alpha of the change in dB.
+        `snr` is the current mean on the whole band, with the link's power; when path loss changes, the controlled
+        power changes by alpha times as many dB.
         """
         if direction == "downlink":
             return snr, math.inf

@@ -23,9 +23,9 @@ from edgefl.engine.air.radio_sections import (
     TddSettings,
 )
 
-# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a fixed share it uses at
-# least this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273 blocks,
-# 150 kbit/s in DDDSU. At lower rates a round would wait minutes for a single model.
+# 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. A device uses at least this
+# part of a fixed share. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273
+# blocks, 150 kbit/s in DDDSU. At lower rates a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
 # Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to

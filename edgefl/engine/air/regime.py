@@ -15,8 +15,8 @@ class RenewalRegime:
         coherence times   0.1     0.3     1      2     5     10    20   50
         error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the sampling error of 2 to 3 %
 
-    and the same holds for their 99th percentile; the mean is within 3 % from 2 on, 10 % too long at 1, 190 % at 0.1.
-    The weakest links have the largest errors: at 20 dB they are a third to a fifth of this.
+    and the same holds for their 99th percentile; the mean is within 3 % from 2 coherence times on, 10 % too long at
+    1, and 190 % too long at 0.1. The weakest links have the largest errors: at 20 dB they are 3 to 5 times smaller.
     """
 
     def __init__(self) -> None:

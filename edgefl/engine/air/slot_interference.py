@@ -39,9 +39,9 @@ class SlotInterference:
     ) -> InterferedLinks:
         """Return the links' fading with interference at their receivers, computed on first use.
 
-        Few of the links that a device tries after a failure carry anything even without interference; the
-        interference on the others is never computed. The devices of other cells send on shares of the band as large
-        as these links', since all cells divide their bands alike.
+        Of the links that a device tries after a failure, few carry anything even without interference; the
+        interference on links that carry nothing is never computed. The devices of other cells send on shares of the
+        band as large as these links', since all cells divide their bands alike.
 
         Args:
             uplink_share: [links] share of the band; 1 if shares change within a round.

@@ -46,8 +46,8 @@ class Background(Component):
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
         """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf if forever.
 
-        The load is the share of time in which the users would use the band if they were alone. If it stays 0, return
-        inf: otherwise the cell waits for files that never come.
+        The load is the share of time in which the users would use the band if they were alone. If the load stays 0,
+        return inf: otherwise the cell waits for files that never come.
         """
 
     def check(self, cells: Collection[int]) -> None:

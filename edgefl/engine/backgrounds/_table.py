@@ -25,7 +25,7 @@ class LoadSteps:
 
     @property
     def ends_s(self) -> float:
-        """Time at which the last step ends, which lasts as long as the one before; inf for a single step."""
+        """Time at which the last step ends, if it lasts as long as the step before it; inf for a single step."""
         return 2 * self.times_s[-1] - self.times_s[-2] if len(self.times_s) > 1 else math.inf
 
 

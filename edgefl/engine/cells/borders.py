@@ -37,7 +37,7 @@ class Borders:
         self.crossed = 0
 
     def look(self, time_s: float, positions_m: np.ndarray, served: np.ndarray) -> None:
-        """Count the devices that have crossed a border since the last sample, if that is long enough ago.
+        """Count the devices that have crossed a border since the last sample, if that sample is old enough.
 
         Args:
             positions_m: [devices, 2]; nan for an absent device.

@@ -16,7 +16,7 @@ class DevicePositions:
 
     Args:
         radius_m: distance from the origin beyond which a device is absent, or None without a limit.
-        reached: positions [n, 2] -> [n] whether any site is in range; None if all are.
+        reached: positions [n, 2] -> [n] whether any site is in range; None if places have no such limit.
     """
 
     def __init__(
@@ -41,10 +41,10 @@ class DevicePositions:
         positions.
         """
         now_s = self._env.now
-        # a clock that adds up waits may reach one time with two roundings, but devices are measured only once then
+        # a clock that adds up waits may reach one time with different roundings, but measures devices only once then
         since_s = now_s - self._places_s
         if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
-            self._places_m = self._movement.positions_m(now_s).copy()  # a model may reuse its array
+            self._places_m = self._movement.positions_m(now_s).copy()  # the model may reuse this array
             self._places_m.flags.writeable = False
             self._places_s, self._until_s = now_s, still_until_s(self._movement, now_s)
         return self._places_m

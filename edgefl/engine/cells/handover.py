@@ -31,7 +31,7 @@ class Layer3Filter:
     has the same weight after the same time. k = 0 means no filter.
 
     Source: TS 38.331, section 5.5.3.2. A device measures all cells, and its filter continues through handovers; the
-    filter of a device that was off or absent starts afresh.
+    filter of a device that was off or absent starts again.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:

@@ -31,9 +31,9 @@ class Network:
     A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, no handover
     interrupts it, and, with coverage, it has a link.
 
-    With one cell, the cell's edge decides which devices are in it, switched on or not. With several, a device
-    selects the strongest site when it arrives or is switched on, without delay, and event A3 decides from then on;
-    a device that is off or empty has no cell, measures nothing and makes no handovers.
+    With one cell, the cell's edge decides which devices are in it, switched on or not. With several cells, a device
+    selects the strongest site when it arrives or is switched on, without delay, and event A3 decides from then on; a
+    device that is switched off or has an empty battery has no cell, measures nothing and makes no handovers.
 
     Events: a device, switched on or not, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
@@ -110,7 +110,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, given all devices' cells, and which have a link, or None if all have."""
+        """Return a cell's running devices, and whether each has a link, or None if all have; cells: by device."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -252,7 +252,7 @@ class Network:
     def reestablished(self, device: int, cell: int) -> bool:
         """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        If the cell is not the one before the failure, this is a handover, and the handover policy decides.
+        If another cell served the device before the failure, this is a handover, and the handover policy decides.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
@@ -279,7 +279,7 @@ class Network:
         self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
-        """Cut off a device that is switched off or empty; with several cells the device also loses its cell."""
+        """Cut off a device that is switched off or discharged; with several cells it also loses its cell."""
         self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE
@@ -290,7 +290,7 @@ class Network:
         """Move devices [n] to other cells [n] or none; with policy `finish`, devices in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
-            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for the rest
+            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for other devices
         else:
             for device in devices[caught].tolist():
                 self._parts.cut_off(device, Cause.LEFT)

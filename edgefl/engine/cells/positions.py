@@ -33,7 +33,7 @@ def recorded_positions(
     """Write a row per present device at each of the times `times_s`.
 
     Args:
-        times_s: ascending, from 0 on.
+        times_s: ascending, each at least 0.
         readings: returns gains of the links to the serving cells; None if gains depend on rounds or are not needed.
     """
     for time_s in times_s:
@@ -67,8 +67,8 @@ def recorded_positions(
 def looks(devices: int, end_s: float) -> Iterator[float]:
     """Yield the default times at which positions are recorded.
 
-    With a known end: LOOKS equal steps, fewer for many devices. Otherwise: as many steps of FIRST_S, then half as
-    many of twice the length, and so on, so that the interval grows with the run.
+    With a known end: LOOKS equal steps, fewer for many devices. Otherwise: the same number of steps of FIRST_S, then
+    half that number of twice the length, and so on, so that the interval grows with the run.
     """
     count = min(LOOKS, max(FEWEST_LOOKS, MOST_ROWS // devices))
     if math.isfinite(end_s):

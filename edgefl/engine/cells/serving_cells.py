@@ -16,7 +16,7 @@ class ServingCells:
     def __init__(self, devices: int) -> None:
         self.cell = np.full(devices, NOWHERE)
         self.since_s = np.zeros(devices)
-        self._last_cell = np.full(devices, NOWHERE)  # the previous cell, and when the device left it
+        self._last_cell = np.full(devices, NOWHERE)  # the previous cell, and when the device left that cell
         self._left_s = np.full(devices, -np.inf)
 
     def connected(self, time_s: float) -> np.ndarray:

@@ -51,11 +51,11 @@ class AvailabilityTrace(Churn):
 
         {"3834": {"active": [12788, 100044], "inactive": [65881, 133574], "finish_time": 518400}, ...}
 
-    A client is off outside these times; without a last time it stays on, and without any times it is never on.
-    Everything repeats from finish_time, or from `period`, on. Times ascend. Spells that touch are merged, empty ones
-    are dropped. FedScale's `duration`, the time on per period, and `model` are allowed and ignored; any other key is
-    an error. The ids may be any text: the file's first client is device 0, the next one device 1, and so on (in a
-    class of devices: the first device of the class, the second one ...).
+    A client is off outside these times; a client without a last off time stays on, and a client without any times is
+    never on. All times repeat with the period finish_time, or `period`. Times ascend. Spells that touch are merged,
+    empty ones are dropped. FedScale's `duration`, the time on per period, and `model` are allowed and ignored; any
+    other key is an error. The ids may be any text: the file's first client is device 0, the next one device 1, and so
+    on (in a class of devices: the first device of the class, the second one ...).
 
     FedScale's own file is a Python pickle, which can run any code when it is read, and is not accepted. If you trust
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
@@ -231,7 +231,7 @@ def _ordered(
     """Return the spells between on and off times, merged where they touch.
 
     Args:
-        what: how an error begins, by number, on and off. end: the latest time. its: name of the end.
+        what: beginning of an error, a template with number, on and off time. end: latest time. its: name of `end`.
     """
     last, spells = 0.0, list[tuple[float, float]]()
     for i, (from_, to) in enumerate(times):

@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ClientPattern(Churn):
-    """Each session has exactly the devices of its list; after the last list, the first is used again.
+    """Each session has exactly the devices of its list; after the last list, the first list is used again.
 
     Source: client patterns of the earlier version of the session papers, Tables 3 and 4.
     """

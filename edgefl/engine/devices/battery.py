@@ -26,7 +26,7 @@ class Battery:
     Args:
         capacity_j: level when full; the battery starts full.
         recharge_w: power into the battery at all times; a full battery takes in no more than is drawn.
-        return_share: share of the capacity at which an empty device returns.
+        return_share: share of the capacity at which a device with an empty battery returns.
     """
 
     def __init__(self, capacity_j: float, recharge_w: float, return_share: float) -> None:
@@ -44,7 +44,7 @@ class Battery:
         """Return the battery's charge at a time no earlier than the last change of drain."""
         level_j, lost_j = self._at(time_s)
         offered_j = self._recharge_w * (time_s - self._since_s)
-        # a full battery cannot lose more than came in, but its loss is a rounded difference
+        # a full battery cannot turn away more energy than it was offered, but this loss is a rounded difference
         return Charge(self._taken_in_j + offered_j - min(lost_j, offered_j), max(0.0, level_j))
 
     def level_j(self, time_s: float) -> float:
@@ -57,8 +57,8 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: times in which the device draws it, or None if always.
-            beside_w: power that it draws at all times in addition.
+            on: times in which the device draws this power, or None if always.
+            beside_w: power that the device draws at all times in addition.
         """
         self._taken_in_j, level_j = self.charge(time_s)
         self._level_j = max(0.0, level_j)
@@ -80,7 +80,7 @@ class Battery:
         return self._since_s + self._level_j / net_w if net_w > 0 else math.inf
 
     def back_s(self) -> float:
-        """Return the time at which an empty device will have enough to return, or inf."""
+        """Return the time at which an empty device will have enough charge to return, or inf."""
         net_w = self._rest_w - self._drain_w
         missing_j = max(0.0, self._return_j - self._level_j)
         return self._since_s + missing_j / net_w if net_w > 0 else math.inf
@@ -106,7 +106,7 @@ class Battery:
         `-gain` in each.
 
         Returns:
-            Level, energy that was not taken in, and the time at which the level is 0 (inf if it is not by then).
+            Level, energy that was not taken in, and the time at which the level reaches 0 (inf if later).
         """
         level_j, lost_j = self._level_j, 0.0
         slot, into_s = on.place(self._since_s)
@@ -118,7 +118,7 @@ class Battery:
             if slot == follow_to:
                 sums_j = list(accumulate(net * on.slot_s for net in _rotated(net_w, slot % period)))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
-                # one period less than would empty the battery, so that it becomes empty in a slot that is followed
+                # stop one period before the battery is empty, so that it becomes empty in a slot that is followed
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
                 if safe == last == math.inf:
                     return level_j, lost_j, math.inf

@@ -44,7 +44,7 @@ class Fleet:
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
         these numbers. The classes do not depend on other draws; splitting a class leaves the members of all other
-        classes unchanged; and if devices are added, most keep their class.
+        classes unchanged; and if devices are added, most devices keep their class.
         """
         classes = settings.classes
         if classes is None:
@@ -129,7 +129,7 @@ class Fleet:
         return self.kinds[self.of[id_]]
 
     def column(self, value: Callable[[DeviceSettings], float]) -> FloatArray:
-        """Return [devices] the value that a function has for each device's settings."""
+        """Return [devices] the value that a function returns for each device's settings."""
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:

@@ -81,7 +81,7 @@ class Ledger:
         A device is idle while it is switched on without any activity, and its radio has no tail.
 
         Args:
-            idle_power_w: [devices], or one for all.
+            idle_power_w: [devices], or one value for all.
             charges: charge of each device's battery, None on mains; empty if all are on mains.
         """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)

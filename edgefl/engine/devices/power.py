@@ -33,7 +33,7 @@ class Power:
         listener: called when a device is switched, runs empty or is recharged, and when it starts or stops running.
         switches: per device, ascending times of switching on and off, beginning with on; empty if all are on.
         batteries: per device, None on mains; empty if all are on mains.
-        idle_power_w: [devices] power of an idle device that is switched on, or one for all.
+        idle_power_w: [devices] power of an idle device that is switched on, or one value for all.
         draws: power draws of each device's radio; empty if none has a tail.
     """
 

@@ -53,7 +53,7 @@ class Tails:
         return time_s - self._last_s[device]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
-        """Return the power of a device's tail now, W, and the time of its next change, or None if there is none."""
+        """Return the power of a device's tail now, W, and the time of its next change, or None without a tail."""
         end_s = self._since_s[device]
         if end_s is None:
             return 0.0, None
@@ -90,7 +90,7 @@ class Tails:
         return energy_j
 
     def energies_j(self, devices: np.ndarray, lasts_s: npt.ArrayLike) -> FloatArray:
-        """Return [n] the energies of the tails of devices [n] with durations [n], or one for all."""
+        """Return [n] the energies of the tails of devices [n] with durations [n], or one duration for all."""
         energy_j, left_s = np.zeros(len(devices)), np.asarray(lasts_s, dtype=float)
         for most_s, power_w in self._steps[:, :, devices]:
             energy_j += power_w * np.minimum(np.maximum(0.0, left_s), most_s)

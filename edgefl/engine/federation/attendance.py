@@ -70,7 +70,7 @@ class Attendance:
         self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait until the devices that are connecting now are present: one interruption at most, not beyond until_s.
+        """Wait for the devices that are connecting now: at most one interruption, and not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
         the device would miss the next round, which begins at once. If links never fail, no round waits (J).

@@ -20,7 +20,7 @@ BACKHAUL_S, BACKHAUL_BITS, BACKHAUL_J = "backhaul_s", "backhaul_bits", "energy_b
 
 
 class CloudSettings(Section):
-    """A cloud over the cells (HierFAVG): cells average their devices' models, and the cloud averages the cells'.
+    """A cloud over the cells (HierFAVG): cells average devices' models, and the cloud averages cells' models.
 
     Liu, Zhang, Song and Letaief, Client-Edge-Cloud Hierarchical Federated Learning, ICC 2020: both means are weighted
     by data. Each cell has its own symmetric wired line.
@@ -51,7 +51,7 @@ class CloudStage(Stage, Protocol):
     def submit(self) -> int:
         """Send the cell's model to the cloud; return its weight: samples of devices aggregated since the last call.
 
-        A model of weight 0 does not count.
+        The cloud ignores a model of weight 0.
         """
 
     def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
@@ -59,7 +59,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: sorted; at least one.
-            aggregated: whether the round just over made a model; if so, that model and the mean count as one version.
+            aggregated: whether the last round made a model; if so, that model and the mean count as one version.
         """
 
 
@@ -68,7 +68,7 @@ class Exchange:
     """A cell's exchange with the cloud after a round; empty for most rounds.
 
     version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
-    cell's model until the cloud's was made. took_s, bits, energy_j: both ways together.
+    cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both directions.
     """
 
     version: int | None = None
@@ -113,11 +113,11 @@ class Cloud:
     def exchange(
         self, cell: int, stage: CloudStage, bits: int, aggregated: bool
     ) -> Generator[simpy.Event, None, Exchange]:
-        """Send a cell's model, and receive the cloud's if one is made; return the exchange.
+        """Send a cell's model, and receive the cloud's model if one is made; return the exchange.
 
         Args:
             bits: size of a model.
-            aggregated: whether the round just over made the cell's model.
+            aggregated: whether the last round made the cell's model.
         """
         settings, env = self.settings, self._env
         one_way_s = settings.backhaul_latency_s + bits / settings.backhaul_bps

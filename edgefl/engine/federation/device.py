@@ -36,7 +36,7 @@ class Processors:
         """Return seconds and joules of a device's forward and backward passes over samples (J 27, 28).
 
         Args:
-            clock_hz: clock of its processor; by default its highest.
+            clock_hz: clock of the device's processor; by default the highest clock.
         """
         kind = self._of[device]
         if clock_hz is not None:
@@ -82,7 +82,7 @@ class Device:
     def take_part(
         self, task: DeviceTask, link: Link, processors: Processors
     ) -> Generator[simpy.Event, None, Part]:
-        """Do one round's work; a device that is cut off returns the work and energy until then."""
+        """Do one round's work; a device that is cut off returns the work and energy up to that time."""
         downlink, link = yield from self._move(link, "downlink", task.down_bits, task.patient)
         spans = [downlink]
         if spans[-1].cut is None:
@@ -201,7 +201,7 @@ class Device:
 class Devices(Sequence[Device]):
     """All devices of a run, by id, each made on first use.
 
-    Most of a million devices never take part; not making these saves 500 bytes each, and seconds of time.
+    Most of a million devices never take part; leaving these out saves 500 bytes per device, and seconds of time.
 
     Args:
         make: (id, power draws of its radio) -> device.

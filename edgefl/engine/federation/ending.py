@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError
 class StopSettings(Section):
     """End a federation's run in a cell by its scores, before its sessions or the duration end it.
 
-    A score is that of a round's test: on validation samples (learning.evaluation.validation) if there are any,
+    A score comes from a round's test: on validation samples (learning.evaluation.validation) if there are any,
     otherwise on the test samples. The run ends once every server has ended.
     """
 
@@ -40,7 +40,7 @@ class StopSettings(Section):
         return self
 
     def reason_to_end(self, scores: Sequence[float]) -> str | None:
-        """Return the reason why the run ends after these scores of a session, or None if it goes on."""
+        """Return the reason why the run ends after these scores of a session, or None if the run goes on."""
         if self.accuracy is not None and scores and scores[-1] >= self.accuracy:
             return f"accuracy {self.accuracy:g} reached"
         if self.patience is not None and since_best(scores) >= self.patience:
@@ -58,11 +58,11 @@ class Stopped(NamedTuple):
 
 
 class Ending:
-    """A session policy, applied to the current session of a cell, and the scores that end the whole run there.
+    """A session policy, applied to the current session of a cell, and the scores that end the whole run in that cell.
 
     Attributes:
         seen: devices at the start of each session so far.
-        stopped: how the scores ended the run; None if they have not.
+        stopped: how the scores ended the run; None while the run goes on.
     """
 
     def __init__(

@@ -18,11 +18,11 @@ class Stop(NamedTuple):
 
 
 class Federations:
-    """Track which federations work, wait for a device, or are done; each cell has one, or several with names.
+    """Track which federations work, wait or are done; a cell has one federation, or several with names.
 
-    A federation without a device waits for one as long as any other is active: an empty cell stops only itself. Once
-    no federation is active, they all share one further wait of patience_s; if a device comes in time, its federation
-    works again, and the others go on waiting.
+    A federation without a device waits for one as long as any other federation is active: an empty cell stops only
+    its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
+    in time, its federation works again, and the others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -87,7 +87,7 @@ class Federations:
 class Federation(NamedTuple):
     """One federation of a run, as its server sees it.
 
-    label: its cell, with its name where several share it.
+    label: the federation's cell, and its name where several federations share the cell.
     """
 
     all: Federations

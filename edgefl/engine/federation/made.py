@@ -25,7 +25,7 @@ NOTHING = Columns()
 
 
 class Exchanged(Protocol):
-    """Exchange of models between a cell and others after a round."""
+    """Exchange of models between a cell and other cells after a round."""
 
     @property
     def is_new(self) -> bool:
@@ -37,7 +37,7 @@ class Made:
     """A finished round, or where rounds overlap, everything that ended between two models.
 
     key: session, phase and number. facts: facts about its stage. turn: rounds of the global model begun so far.
-    version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
+    version: of the model after the round. jobs: at least one. local: work of each device, in the order of jobs.
     working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest start of a job that is
     not among `jobs`; now if there is none. exchanged: None without an exchange.
     """

@@ -39,7 +39,7 @@ def planned_parts(
 ) -> tuple[list[Part], float]:
     """Compute the parts of devices that begin now, in the order of their links, and the last part's end time.
 
-    A large round goes batch by batch, dropping each batch's fading.
+    A large round is computed batch by batch; the fading of each batch is dropped after use.
     """
     many, parts, end_s = len(opened.links), list[Part](), 0.0
     for begin in range(0, many, LINKS_AT_ONCE):

@@ -15,17 +15,17 @@ from edgefl.engine.parts import Cause, Span, Stall
 class Search:
     """A device's search for a cell after a radio link failure, while T311 runs and beyond.
 
-    An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link there if
-    that link is above the lowest rate in the transfer's direction. If not, the next attempt begins. The receiver is
-    on while T311 runs; then the connection is released. In a round without a deadline the device then gives its part
-    up, as failed; in a round with a deadline it continues the search at idle power, since the server waits for it
-    anyway: once it finds a cell, its traffic sets up the connection again.
+    An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link to that
+    cell if this link reaches the lowest rate in the transfer's direction. Otherwise the next attempt begins. The
+    receiver is on while T311 runs; then the connection is released. In a round without a deadline the device then
+    gives its part up, as failed; in a round with a deadline it continues the search at idle power, since the server
+    waits for it anyway: once it finds a cell, its traffic sets up the connection again.
 
     Bits that had arrived are kept: the data path is re-established rather than reset, the receiver reports what it
     has (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC continues. Left out:
     data in flight (a link below the lowest rate carries none), and the stream's slow start.
 
-    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (its
+    Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (the
     delay). Left out: T301, other frequencies, and that an idle device searches less often than a listening one.
     Without re-establishment, a part of the round ends with the failure of its link, and its energy is lost.
 
@@ -45,7 +45,7 @@ class Search:
         """Look for a link after one has failed; return the search, and the new link or None if the part is over.
 
         Args:
-            patient: continue when T311 is over.
+            patient: whether the search continues when T311 is over.
         """
         env, rules, network = self._air.env, self._air.monitoring, self._network
         assert link.round.elsewhere is not None  # the caller only looks if there are other cells
@@ -55,7 +55,7 @@ class Search:
         new_link: Link | None = None
         cut: Cause | None = None
         listens, lasts = True, False
-        hopeless: bytes | None = None  # a place where no cell carries anything, even for one sender alone
+        hopeless: bytes | None = None  # a place where no cell carries anything, even for a lone sender
         try:
             for attempt in itertools.count(1):
                 slot = failed + attempt * rules.reestablishment

@@ -33,7 +33,7 @@ class Rounds:
     rules: RoundSettings
     processors: Processors
     reports: Reports  # what each participant sends besides its update
-    devices: Sequence[int] | None = None  # devices of its federation; None for all of the run
+    devices: Sequence[int] | None = None  # devices of its federation; None for all devices of the run
 
     @property
     def cell(self) -> int:

@@ -11,7 +11,7 @@ class Seat(NamedTuple):
 
     @property
     def label(self) -> int | str:
-        """The server's cell, with its federation if there are several."""
+        """The server's cell, with its federation if there are several federations."""
         return f"{self.cell} of federation {self.federation}" if self.federation else self.cell
 
     @property

@@ -27,7 +27,7 @@ class Server:
     Args:
         observers: return further columns of each round.
         exchange: as in `ServerContext`.
-        stop: scores that end the run here; None if no score does.
+        stop: scores that end the run in this cell; None if no score does.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """How scores ended the server's run; None if they have not."""
+        """How scores ended the server's run; None if no score has ended it."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:

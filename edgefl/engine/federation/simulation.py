@@ -24,7 +24,7 @@ class Simulation:
     """Clock, physical world and tables, shared by all servers; a server's own state lives elsewhere.
 
     open_tails: rounds whose rows wait for tails. duration_s: no round begins at or after this time. announce: called
-    with the row of each finished round, including tails until then.
+    when a round has finished, with its row; the row includes tails up to that time.
     """
 
     env: simpy.Environment

@@ -31,7 +31,7 @@ LOST_PER_PLACE = 10
 
 @dataclass(frozen=True)
 class _Group:
-    """Devices of a tier, or all without tiers: state, devices present, and waiting updates."""
+    """Devices of a tier, or all devices if there are no tiers: state, devices present, and waiting updates."""
 
     state: ServerState
     there: list[int]
@@ -41,7 +41,7 @@ class _Group:
 class StageRun:
     """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other with any server.
+    A stage with a fixed number of rounds runs them one after the other, whatever the server.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -56,7 +56,7 @@ class StageRun:
         self._uncounted = list[Part]()
 
     def run(self) -> Generator[simpy.Event, None, str]:
-        """Run the stage; return why the session ends with it, or '' if it goes on."""
+        """Run the stage; return why the session ends with this stage, or '' if the session goes on."""
         while self._done != self._facts.rounds:
             if self._work.is_over:
                 turn = self._server.turn(self._until_s, links=not self._overlaps)
@@ -123,7 +123,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates for a model that is due now, perhaps too few to aggregate, or None if none is due."""
+        """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
@@ -159,7 +159,7 @@ class StageRun:
                 work.end(dispatch, parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
-        """Select the devices to dispatch: by the selector, or in a phase without evaluation by sampling."""
+        """Select the devices to dispatch: by the selector, or by sampling in a phase without evaluation."""
         server, facts, sampled = self._server, self._facts, self._session.sampled
         key = (self._session.number, facts.phase, number)
         if facts.evaluates:
@@ -229,14 +229,14 @@ class StageRun:
         return ended
 
     def _reason_to_end(self) -> str | None:
-        """Return why the session ends with the model just made, or None if it goes on."""
+        """Return why the session ends with the model just made, or None if the session goes on."""
         if self._facts.rounds is not None:
             return None
         reason = self._server.ending.reason_to_end(self._session, self._done)
         return reason or (self._why_over() if self._env.now >= self._until_s else None)
 
     def _aggregate(self, ready: list[JobDone]) -> Generator[simpy.Event, None, bool]:
-        """Aggregate updates, or give up all waiting updates if too few; return whether any were aggregated."""
+        """Aggregate updates, or give up the waiting ones if they are too few; return whether any were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
             detail = f"{phase} round {self._session.rounds[phase]}: {len(self._work.arrived)} arrived"
@@ -255,7 +255,7 @@ class StageRun:
         return True
 
     def _book(self, made: Made) -> None:
-        """Write the rows of a model; devices still at work count for the next one."""
+        """Write the rows of a model; devices still at work count for the next model."""
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts

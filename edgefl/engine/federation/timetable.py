@@ -16,8 +16,8 @@ class Timetable:
 
     A round begins when the previous one has ended and the pause after it is over. With `every_s` it begins at the
     first multiple of `every_s` after the previous round's start, or at once if that round and its pause took longer.
-    The probes and the check before a session's training take no place on the grid: its first round of training
-    follows at once.
+    The probes and the check before a session's training take no place on the grid: the session's first round of
+    training follows at once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -28,7 +28,7 @@ class Timetable:
     next_s: float = 0.0
 
     def begun(self, time_s: float) -> None:
-        """Record the start of a round; with `every_s` the next one begins at the next multiple at the earliest."""
+        """Record the start of a round; with `every_s` the next round begins no earlier than at the next multiple."""
         if self.every_s is not None:
             self.next_s = (math.floor(time_s / self.every_s + ON_GRID) + 1) * self.every_s
 
@@ -37,7 +37,7 @@ class Timetable:
         self.next_s = max(self.next_s, time_s + self.pause_s)
 
     def resumed(self, time_s: float) -> None:
-        """Record that a device has come into a cell that was empty and skipped starts of rounds."""
+        """Record that a device has come into the cell, which was empty and therefore skipped starts of rounds."""
         if self.every_s is not None:
             self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
 

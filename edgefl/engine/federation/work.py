@@ -141,7 +141,7 @@ class WorkUnderWay:
         self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
-        """Drop waiting updates that are too stale for the current model; takes: staleness -> whether to keep one."""
+        """Drop waiting updates too stale for the current model; takes: staleness -> whether to keep the update."""
         for done in list(self.arrived):
             staleness = version - done.dispatch.version
             if not takes(staleness):
@@ -168,7 +168,7 @@ class WorkUnderWay:
             arrived = len(self.arrived) + sum(part.completed for part in over)
             for process in late:
                 process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
-            # a new condition, since a condition inside an any_of that has fired is dead
+            # make a new condition, since a condition inside an any_of that has fired never fires
             yield self._env.all_of(list(self.working))
         self.collect()
 

@@ -8,7 +8,7 @@ W_PER_MBIT_S = 1e-6  # J per bit
 
 
 class Phone5G(PowerModel):
-    """A phone's radio: 3.52 W in use, plus 1.7 mW for each Mbit/s received and 5.7 mW for each sent.
+    """A phone's radio: 3.52 W in use, plus 1.7 mW for each Mbit/s received and 5.7 mW for each Mbit/s sent.
 
     Source: a regression over 22,324 s of measurements of 5G phones, Narayanan et al., A Variegated Look at 5G in the
     Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, so

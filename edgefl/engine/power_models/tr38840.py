@@ -35,15 +35,15 @@ class TR38840(PowerModel):
 
     Receiving takes 300 units, sending 250 at 0 dBm to 700 at 23 dBm (linear in mW, as an amplifier draws, and
     extrapolated beyond; 5G-LENA interpolates in dBm: 475 units at 11.5 dBm instead of 281). In the other direction's
-    slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens: 100. Then comes
-    connected-mode DRX until the network releases the connection: in each cycle the radio listens for the on-duration
-    and sleeps as deeply as the rest of the cycle allows, transitions included. After the release, `idle_power_w`
-    applies. Receiving and listening take less power in a narrower band and with fewer antennas; `bandwidth_hz` is
-    that of the device's bandwidth part, independent of the radio's. The times are the report's for file transfers
-    (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens, which takes 100
+    units. Then comes connected-mode DRX until the network releases the connection: in each cycle the radio listens
+    for the on-duration and sleeps as deeply as the rest of the cycle allows, transitions included. After the release,
+    `idle_power_w` applies. Receiving and listening take less power in a narrower band and with fewer antennas;
+    `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's. The times are the report's for
+    file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
-    The model does not fix the unit: 6 mW makes 700 units 4.2 W, as measured on a phone that sends in a standalone 5G
-    network (SIGCOMM21-5G/artifact).
+    The model does not fix the unit: with 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
+    5G network (SIGCOMM21-5G/artifact).
 
     Source: 3GPP TR 38.840 V16.0.0, 8.1, Tables 18, 19 and 21, and 8.2; the same figures in 5G-LENA's UE energy model
     (`nr-ue-energy-model.cc`, `nr-ue-drx-model.cc`). Left out: FR2's table (Table 20: 175, 350, 350), several

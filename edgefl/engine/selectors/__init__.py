@@ -40,7 +40,7 @@ class Candidates:
         turn: rounds that this cell's server has run before.
         deadline_s: deadline of the round (`rounds.deadline_s`); inf without one.
         held: training samples of each device. samples: samples that it processes in a round.
-        cycles: processor cycles for them. clock_hz: highest clock. capacitance: xi; joules are xi cycles clock^2.
+        cycles: processor cycles for samples. clock_hz: highest clock. capacitance: xi; joules are xi cycles clock^2.
         down_bits, up_bits: bits received and sent in its last round, or those that the learner expects.
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
@@ -53,9 +53,9 @@ class Candidates:
             of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. The
             access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
             bit.
-        charge_j: charge of its battery; inf on mains.
+        charge_j: charge of the device's battery; inf on mains.
         packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
-        loss, norm: last reports; nan if there is none yet, or none is asked for (`Decider.asks_loss`, `asks_norm`).
+        loss, norm: last reports; nan without a report, or if none is requested (`Decider.asks_loss`, `asks_norm`).
         duration_s, joules: of its last part of a round, without tails, which end later; nan if it had none.
         age: rounds since its last part, 1 for the previous round; inf if it had none.
         taken, completed: number of its parts, and of those with an update that arrived.
@@ -145,7 +145,7 @@ class Decision:
         ids: the participants, sorted, at least one.
         down_shares, up_shares: shares of the band, above 0, that sum to at most 1; by default the scheduler's.
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
-            by power control, or full power without it.
+            by power control, or full power without power control.
         clock_hz: processor clock, above 0 and up to its highest; by default the highest.
         memory: passed to the decider's next decision.
     """

@@ -87,7 +87,7 @@ def _rate_of(snr: FloatArray) -> FloatArray:
 
 
 def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
-    """Return the share that moves `rate` bits/s per Hz of the whole band with the maximum power, or inf if none does.
+    """Return the share that moves `rate` bits/s per Hz of the whole band with the maximum power; inf if impossible.
 
     b log2(1 + g / b) = r: with v = 1 + g / b and k = r ln 2 / g, ln v = k (v - 1), on the lower branch of W.
     """
@@ -102,7 +102,7 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa x seconds: the slowest device's computing, then sending one after the other.
+    """Minimise joules + kappa x seconds: those of the slowest device's computing, then of sending in turn.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
     long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
@@ -213,7 +213,7 @@ def least_energy(
         moved = float((at.share_by_t * move).sum()) / sum_
         above = np.log(sum_) + moved
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
-        # with all at the maximum power the price has no effect
+        # if all devices send at their maximum power the price has no effect
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
         if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)
@@ -239,7 +239,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, amplifier excluded, that longer sending costs; the part of computing; and its seconds.
+    """Return the watts, amplifier excluded, that longer sending costs; the part due to computing; the computing time.
 
     The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """

@@ -18,11 +18,11 @@ def at_quantile(values: FloatArray, share: float) -> float:
 def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -> FloatArray:
     """Return [n] scaled utilities with a bonus for devices that have not taken part for a long time.
 
-    (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), where R is the round from 1 on and
-    L the round in which the device last took part; quantile and extremes are of positive utilities.
+    (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), where R is the round, counted from
+    1, and L the round in which the device last took part; quantile and extremes are of positive utilities.
 
     Args:
-        utility: [n] U. last_round: [n] L, from 1 on. clip: quantile of the utilities.
+        utility: [n] U. last_round: [n] L, at least 1. clip: quantile of the utilities.
     """
     positive = utility[utility > 0]
     if not len(positive):

@@ -25,7 +25,7 @@ def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 
     the power per Hz that this rate needs.
 
     Args:
-        per_hz: [n] this power per Hz, where 1 is a device's maximum power on the whole band.
+        per_hz: [n] the power per Hz at which the rates agree; 1 is a device's maximum power on the whole band.
         part: part of the band that the participants have; in the result, it counts as the whole band.
     """
     carrier = chosen.uplink

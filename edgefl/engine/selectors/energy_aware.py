@@ -12,7 +12,7 @@ class EnergyAware(CountedDecider):
 
     A device with a charge that would fall below the reserve takes part only if too few others can. Joules are the
     expected joules of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
-    which spend no charge, come before any on a battery, those with the fewest joules first.
+    which spend no charge, come before devices on a battery, in ascending order of their joules.
     """
 
     reserve: ClassVar[float] = 1.0  # in joules of a round; a device with less left does not take part

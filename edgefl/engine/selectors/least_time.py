@@ -12,9 +12,9 @@ from edgefl.engine.selectors._resources import decision, drawn
 class LeastTime(CountedDecider):
     """Draw participants at random, and let all their uploads end at the same, earliest time.
 
-    Each uses its maximum clock and power; devices that compute longer or have weaker links get more of the band. Shi
-    et al., IEEE Trans. Wireless Commun. 2021, and many others solve this problem. The scheduler sets the downlink's
-    shares.
+    Each device uses its maximum clock and power; devices that compute longer or have weaker links get more of the
+    band. Shi et al., IEEE Trans. Wireless Commun. 2021, and many others solve this problem. The scheduler sets the
+    downlink's shares.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})

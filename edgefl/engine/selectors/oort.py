@@ -13,10 +13,10 @@ class Oort(CountedDecider):
     """Take devices of high utility with a penalty for slow ones, and some new devices, fast ones first.
 
     Lai et al., Oort, OSDI 2021, by the authors' public file (SymbioticLab/Oort, oort/oort.py) with the constants
-    of its argParser.py except for `pace`, whose 101 there leaves slow devices unpenalised; the copies in FedScale and
-    Plato differ. Left out: the list of devices that have taken part too often, which is off there. Utility is
-    samples x loss of the received model on the device's first mini-batch: the authors take the root of the mean
-    square of its samples' losses, which is never lower.
+    of its argParser.py except for `pace`, whose value 101 in that file leaves slow devices unpenalised; the copies in
+    FedScale and Plato differ. Left out: the list of devices that have taken part too often, which that file turns
+    off. Utility is samples x loss of the received model on the device's first mini-batch: the authors take the root
+    of the mean square of its samples' losses, which is never lower.
     New devices count by the samples they process, with the duration expected at an equal share.
     """
 

@@ -79,7 +79,7 @@ class ServerPolicy(Component):
 
     @abstractmethod
     def ready(self, state: ServerState) -> int:
-        """Return how many updates, in order of arrival, to turn into a model now; 0 if no model is due."""
+        """Return how many of the updates, in order of arrival, go into a model now; 0 if no model is due."""
 
     def looks_s(self, since_s: float) -> float:
         """Return the time at which `ready` is called even without an event; inf for never.

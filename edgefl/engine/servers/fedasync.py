@@ -14,7 +14,7 @@ class FedAsync(WeighingServer):
     Xie, Koyejo and Gupta, Asynchronous Federated Optimization, 2019 (arXiv 1903.03934), algorithm 1. Their devices
     also have a proximal term: use `learning.algorithm: {name: fedprox, mu: 0.005}`.
 
-    It is `fedbuff` with buffer 1, base current and server_lr `mixing`.
+    This server is `fedbuff` with buffer 1, base current and server_lr `mixing`.
     """
 
     mixing: float = Field(0.6, gt=0, le=1, description="alpha: share of a fresh update in the new model")

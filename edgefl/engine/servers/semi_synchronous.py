@@ -6,11 +6,11 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class SemiSynchronous(WeighingServer):
-    """Make a model every `period_s` from the updates that have arrived; late updates count in the next one.
+    """Make a model every `period_s` from the updates that have arrived; late updates count in the next model.
 
     Devices start together, right after a model is made. A round also ends when no device is working any more; a round
-    in which nothing arrives in time ends with the first update after that. In a synchronous round with a deadline
-    late updates are lost, so that slow devices never contribute; here they are stale.
+    in which nothing arrives in time ends with the first update that arrives later. In a synchronous round with a
+    deadline late updates are lost, so that slow devices never contribute; here they are stale.
     """
 
     period_s: float = Field(gt=0, le=1e9, description="time from one model to the next")

@@ -8,8 +8,8 @@ from edgefl.engine.sessions import TimedPolicy
 class FixedInterval(TimedPolicy):
     """Every session lasts a fixed time from its first round on, with any number of rounds.
 
-    No round begins at or after its end; a round under way then is completed. The next session begins with the next
-    round.
+    No round begins at or after a session's end; a round under way at that time is completed. The next session begins
+    with the next round.
     """
 
     length_s: float = Field(ge=1e-3, le=1e9, description="length of a session")

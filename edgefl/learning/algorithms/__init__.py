@@ -1,8 +1,7 @@
 """Federated learning algorithms, each in one readable file; an algorithm receives and returns its state.
 
 All tensors hold parameters only, [M] or a row per device; what a model keeps besides its parameters (batch
-statistics) is averaged by the learner and never reaches an algorithm. Only `OutputTerm`s, which run models,
-receive it.
+statistics) is averaged by the learner; of an algorithm's parts, only `OutputTerm`s, which run models, receive it.
 """
 
 from typing import ClassVar
@@ -43,11 +42,11 @@ __all__ = [
 class Algorithm(Component, RareVerbs):
     """Base of all algorithms; each method defaults to federated averaging.
 
-    These methods, in the order of a round, are what nearly all algorithms need. The others are in `_rare.py`: terms
-    of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
+    The methods here, in the order of a round, are what nearly all algorithms need. The others are in `_rare.py`:
+    terms of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
-    These vectors change only if its update reaches the server: a device that is cut off forgets the round.
+    A device's vectors change only if its update reaches the server: a device that is cut off forgets the round.
     """
 
     # what the next model is made of. models: the mean of the devices' models, sent to devices unchanged; mean: the

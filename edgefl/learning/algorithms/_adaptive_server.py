@@ -15,8 +15,8 @@ class AdaptiveServer(FedAvg):
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
-    algorithm 2 (no bias correction). Their Delta weights all devices equally (`weighting: equal`); the default is by
-    data size, as for all algorithms here (J 5), so that methods differ in their update rules only.
+    algorithm 2 (no bias correction). Reddi et al.'s Delta weights devices equally (`weighting: equal`); the default
+    weights devices by data size, as all algorithms here do (J 5), so that only the update rules differ.
 
     m and v are reset at the start of each session, because they follow the previous session's path, and the opening
     model might not lie on it. With beta1 = 0 and server_lr = 2 tau the algorithm approaches FedAvg as tau grows,

@@ -101,16 +101,16 @@ class Trained(_AtARate):
 class Updates(_AtARate):
     """The updates of K devices that reached the server, in order of device id.
 
-    rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
+    rows: [K, M] what the devices sent: their local models, unless the algorithm's `upload` says otherwise.
     start, iterations, travel: of each device, as in `Trained`; if devices received other models than the server
         intended (`received`), start is the intended one, and the rows are shifted by the difference.
     lr: local learning rate, or [K] a rate per device if their updates were trained in different rounds. shares: [K]
-    number of samples of each device over that of all these devices, sum 1. coverage: number of samples of these
-    devices over that of all devices of the session, in (0, 1]. notes: of `Received` and `Sent`. rng: random numbers
-    of the server. local: [K, M] local models, for a further vector computed from them (`vectors_up`), which travels
-    unchanged; None if `rows` has the local models. received: [M] or [K, M] what the devices really received; None if
-    they received `start`. staleness: if rounds overlap, the largest number of models made since the training of one
-    of these updates began.
+    number of samples of each device over the number of samples of all K devices, sum 1. coverage: number of samples
+    of these devices over the number of samples of all devices of the session, in (0, 1]. notes: of `Received` and
+    `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
+    (`vectors_up`), which travels unchanged; None if `rows` has the local models. received: [M] or [K, M] what the
+    devices really received; None if they received `start`. staleness: if rounds overlap, the largest number of models
+    made since the training of one of these updates began.
     """
 
     rows: Tensor

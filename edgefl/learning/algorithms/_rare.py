@@ -34,8 +34,8 @@ class RareVerbs:
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
-    # number of vectors [M] in a transfer to a device, and in one from it; with 0 up nothing is exchanged, and each
-    # device keeps the statistics of its own model too
+    # number of vectors [M] in a transfer to a device, and in a transfer from a device; with 0 uploaded vectors
+    # nothing is exchanged, and each device also keeps the statistics of its own model
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
     # number of further vectors that a device receives in a session until its first update has arrived
@@ -44,9 +44,9 @@ class RareVerbs:
     def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
         """Return the server's state after devices have joined a session under way, before their first round in it.
 
-        A device that leaves stays a member until the session ends, like one that is not selected; if it comes back
-        from another cell's session, it joins again. Called again for the same newcomers, `join` must return the same
-        state: an interrupted run may repeat the call.
+        A device that leaves stays a member until the session ends, as does a device that is not selected; a device
+        that comes back from another cell's session joins again. Called again for the same newcomers, `join` must
+        return the same state: an interrupted run may repeat the call.
 
         Args:
             state: the server's.
@@ -117,8 +117,8 @@ class RareVerbs:
     def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         """Return the uploads of k devices after local training.
 
-        The default needs no memory; an algorithm that overrides it needs a second [K, M] for what is sent besides the
-        local models.
+        The default needs no memory; an algorithm that overrides this method needs a second [K, M] for what is sent
+        besides the local models.
 
         Args:
             trained: the devices and their local models, not to be changed.

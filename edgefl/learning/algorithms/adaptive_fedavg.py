@@ -17,7 +17,7 @@ class AdaptiveFedAvg(FedAvg):
     learning.local.lr x min(1, R^).
 
     We had no access to the paper: formulas and betas are those of two public implementations, which differ only in an
-    additional decay of the rate. This decay is left out, since `learning.local.lr_schedule` has one for all
+    additional decay of the rate. The additional decay is left out, since `learning.local.lr_schedule` has one for all
     algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^ starts
     at the opening model. If nothing has moved, the ratio 0/0 is 1. The state restarts with each session.
 
@@ -27,7 +27,7 @@ class AdaptiveFedAvg(FedAvg):
     uses: ClassVar[str] = "mean"
 
     beta1: ClassVar[float] = 0.5  # share of the mean model that is kept
-    beta2: ClassVar[float] = 0.5  # share of the variance around it that is kept
+    beta2: ClassVar[float] = 0.5  # share of the variance around the mean that is kept
     beta3: ClassVar[float] = 0.5  # share of the variance's ratio that is kept; 1: a constant rate
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

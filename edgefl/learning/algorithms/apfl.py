@@ -18,7 +18,7 @@ class Apfl(FedAvg):
     model that it receives. Devices exchange the same data as in FedAvg, so the global model is FedAvg's;
     `accuracy_personal` shows the difference.
 
-    Left out: learning alpha on each device, the paper's option; FLASH fixes it too.
+    Left out: learning alpha on each device, which is an option in the paper; FLASH also uses a fixed alpha.
 
     alpha = 0 is FedAvg.
     """

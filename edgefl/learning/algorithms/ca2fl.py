@@ -12,17 +12,17 @@ class Ca2fl(Algorithm):
     """Move the model by the mean of all devices' last changes, replaced by new changes where updates have arrived.
 
     Wang, Cao, Wu, Chen and Chen, Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached
-    Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with S the devices with
-    arrived updates, and Delta_k their changes, w+ = w + server_lr (h + mean_S (Delta_k - h_k)), h_k+ = Delta_k for k
-    in S.
+    Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with S the set of
+    devices whose updates have arrived, and Delta_k their changes, w+ = w + server_lr (h + mean_S (Delta_k - h_k)),
+    h_k+ = Delta_k for k in S.
 
-    A device that seldom reports therefore counts in every model. Means are by data size. The paper's server keeps
-    h_k; here the device keeps it and sends Delta_k - h_k: the same numbers and bits. What is lost in the uplink is
-    missing from h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new in the
+    A device that seldom reports therefore counts in every model. Means are weighted by data size. The paper's server
+    keeps h_k; here the device keeps it and sends Delta_k - h_k: the same numbers and bits. What is lost in the uplink
+    is missing from h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new in the
     session, and for all when a session begins: earlier changes belong to a model other than the one that the session
     begins with.
 
-    With all devices in every round and server_lr 1 it is FedAvg. Updates must count in full, however old:
+    With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full, however old:
     `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
     """
 

@@ -16,9 +16,9 @@ class Ditto(FedAvg):
     model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives. Devices
     exchange the same data as in FedAvg, so the global model is FedAvg's; `accuracy_personal` shows the difference.
 
-    lambda = 0 is training alone: the models of `local_only`. The larger lambda, the nearer v_k stays to w; steps
+    With lambda = 0 each device trains alone, as in `local_only`. The larger lambda, the nearer v_k stays to w; steps
     are stable up to lr_factor x learning.local.lr x lambda = 2 without momentum. lr_factor multiplies the gradients
-    (not `learning.local.weight_decay`): with SGD it scales the learning rate; with other optimisers it must be 1.
+    (not `learning.local.weight_decay`): it scales SGD's learning rate, and must be 1 with other optimisers.
     """
 
     trains_personal: ClassVar = True

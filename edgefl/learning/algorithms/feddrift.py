@@ -13,9 +13,9 @@ class FedDrift(Clustered):
     """Train the model with the lowest loss, or a new model if even the lowest loss has risen by more than delta.
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
-    remembers its lowest loss over all models from its last participation. If it is now higher by more than
-    delta, the device has met a new concept. All such devices in `window` rounds, beginning with this one, train the
-    same new model, which starts as the first session's opening model. In the paper all devices take part in each
+    remembers its lowest loss over all models from its last participation. If the lowest loss is now higher by more
+    than delta, the device has met a new concept. All such devices in `window` rounds, beginning with this one, train
+    the same new model, which starts as the first session's opening model. In the paper all devices take part in each
     round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once there are
     `models` models, such devices train the best one. Models are never merged (FedDrift merges them, FedDrift-Eager
     does not).
@@ -25,10 +25,10 @@ class FedDrift(Clustered):
     Models continue from session to session. A device takes its remembered loss to the next cell and may mistake
     that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
 
-    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: the test of the
-    authors' code, for a fall of the highest accuracy.
+    The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: a second test
+    in the authors' code, which looks for a fall of the highest accuracy.
 
-    If no loss jumps, or with models = 1, it is FedAvg.
+    If no loss jumps, or with models = 1, the algorithm is FedAvg.
     """
 
     remembers: ClassVar = (LOWEST_LOSS,)

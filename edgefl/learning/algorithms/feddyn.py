@@ -13,26 +13,26 @@ class FedDyn(FedAvg):
     """Train on local loss minus <h_k, w> plus alpha/2 |w - w_start|^2, so that local and global optima agree.
 
     Acar et al., FedDyn, ICLR 2021: h_k+ = h_k - alpha (w_k - w), h+ = h - alpha times the sum of these
-    changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are by data
-    size; for devices of equal size this is the paper's. With a codec or clipping, w_k is what the server decodes, so
-    that both ends sum the same changes.
+    changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are weighted by data
+    size; if devices have equally much data, this is the paper's method. With a codec or clipping, w_k is what the
+    server decodes, so that both ends sum the same changes.
 
     h_k follows its device, whatever the session or cell, as long as the device holds the same data. The paper
     has one set of devices, for which h is the mean of the h_k; a session begins with h = 0, and the h_k of the
     devices present are shifted to mean 0: an h left from other devices would throw the model off by
     h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
-    reason, and h is the mean again; one that leaves still counts with its last h_k. The shift is sent with the model
-    until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that joins
-    needs no shift.
+    reason, and h becomes the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is
+    sent with the model until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A
+    device that joins needs no shift.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: if local training moves only a small
     way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
-    tenfold), the algorithm acts like server momentum without decay. It overshoots in the first rounds, most with full
-    participation, and swings back later. The default is the authors' for CIFAR-10 and synthetic data, with 50 local
-    steps or more of rate 0.1; with fewer or smaller steps take a larger alpha. Measured on Fashion-MNIST, logistic
-    regression, 40 devices that all take part, all labels changed between sessions: accuracy after the first round of
-    sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20 steps of
-    rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
+    tenfold), the algorithm acts like server momentum without decay. The model overshoots in the first rounds, more
+    with full participation, and swings back. The default is the authors' for CIFAR-10 and synthetic data, with at
+    least 50 local steps of rate 0.1; use a larger alpha for fewer or smaller steps. Measured on Fashion-MNIST,
+    logistic regression, 40 devices that all take part, all labels changed between sessions: accuracy after the first
+    round of sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20
+    steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
     alpha = 0, where the paper divides by zero, is FedAvg.
     """

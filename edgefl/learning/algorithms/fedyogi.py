@@ -11,7 +11,7 @@ class FedYogi(AdaptiveServer):
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
     Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
-    With server_lr = 2 tau and beta1 = 0 it approaches FedAvg as tau grows.
+    With server_lr = 2 tau and beta1 = 0 the algorithm approaches FedAvg as tau grows.
     """
 
     beta2: ClassVar[float] = 0.99  # 1 - beta2 is the weight of a squared change; Reddi et al.

@@ -16,14 +16,14 @@ class Flash(FedAdam):
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,
     beta3 = |v| / (|Delta^2 - v+| + |v|), d+ = beta3 d + (1 - beta3) (Delta^2 - v+),
     w+ = w + server_lr m+ / max(sqrt(v+) - d+ + tau, tau).
-    Line 21 lacks its minus sign in print; the proofs (equation 92) have it. They also assume sqrt(v) - d to be
+    Line 21 lacks its minus sign in print; the proofs (equation 92) have it. The proofs also assume sqrt(v) - d to be
     positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
     value if nothing has ever moved. If v and Delta are 0, beta3 is 0/0 and d does not change.
 
     The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
-    2021). All three restart with each session. The paper's Delta is the plain mean over devices (line 16; `weighting:
-    equal`).
+    2021). m, d and v restart with each session. The paper's Delta is the plain mean over devices (line 16;
+    `weighting: equal`).
 
     Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on these fell by
     less than gamma / e, and after `learning.local.epochs` at the latest. `learning.local.early_stopping`, which works

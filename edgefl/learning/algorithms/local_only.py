@@ -11,10 +11,10 @@ class LocalOnly(Algorithm):
 
     The lower bound that an exchange must beat. A transfer has 0 bits (except what a session policy asks for), and
     takes no time. A device begins with the opening model of its first session, and its model follows it into every
-    session and cell. It is tested with its own model; a device that never took part, with the opening model. The
+    session and cell. A device is tested with its own model, or with the opening model if it never took part. The
     global model does not change. As for all algorithms, a device that is cut off in a round forgets the round.
 
-    With a single device it is FedAvg.
+    With a single device the algorithm is FedAvg.
     """
 
     device_vectors: ClassVar = ("model",)

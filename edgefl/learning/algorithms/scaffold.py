@@ -15,8 +15,8 @@ class Scaffold(Algorithm):
     c_k+ = c_k - c + (x - y_k) / (a_k lr), and c moves by the mean change of the c_k over all devices of the
     session. a_k is the number of local steps; with momentum it is the weight that these steps carry in
     x - y_k. (Divided by the number of steps instead, c_k would overshoot: at 5 steps of momentum 0.9 its
-    error grows by 1.6 each round.) All means are by data size, like the model's, so that c is the gradient of the
-    same objective; for devices of equal size this is the paper's.
+    error grows by 1.6 each round.) All means are weighted by data size, like the model's, so that c is the gradient
+    of the same objective; if devices have equally much data, this is the paper's method.
 
     c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
     begins with c = mean of the c_k of the devices present; c is this mean again when a device joins,

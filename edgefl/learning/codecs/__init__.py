@@ -1,8 +1,8 @@
 """Codecs: encode a model's change for transfer, and count its bits.
 
-A codec is called once a round for all devices together. It returns the decoded changes, their bits, and what each
-device remembers for its next round. It states a bound on the decoding error, so that errors that are fed back, on the
-downlink or as a residual, shrink from round to round.
+A codec is called once a round for all devices together. The codec returns the decoded changes, their bits, and what
+each device remembers for its next round. A codec also states a bound on the decoding error, so that errors that are
+fed back, on the downlink or as a residual, shrink from round to round.
 """
 
 import math

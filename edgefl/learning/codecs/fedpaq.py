@@ -16,7 +16,7 @@ class FedPaq(FeedbackCodec):
     Hence omega = (M - 2) / (2 (2^bits - 1)^2), reached by one number, its negative, and zeros.
 
     For other changes the variance is far below this bound: for a million numbers in 8 bits omega is 7.7, but the
-    variance of normally distributed ones is 0.0003 of their square. When errors are fed back, the two extremes are
+    variance for normally distributed numbers is 0.0003 |v|^2. When errors are fed back, the two extremes are
     therefore multiplied by the damping of each change.
     """
 

@@ -15,7 +15,7 @@ class PowerSgd(Codec):
     """Send each tensor of a change as the product of two thin matrices, found by one step of the power method.
 
     A tensor is taken as a matrix A of its first dimension by all others: P = orthonormal(A Q), Q = A' P, decoded as P
-    Q'. Q starts at random and is kept as the start of the next round. Tensors of one dimension, and those no larger
+    Q'. Q starts at random and is kept as the start of the next round. Tensors of one dimension, and tensors no larger
     than their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average P before
     they compute Q; here each device encodes its change independently.
 

@@ -9,9 +9,9 @@ from edgefl.learning.tensors import Tensor
 class TopK(FeedbackCodec):
     """Send the share of a change's numbers with the largest magnitudes, uncompressed and with their indices.
 
-    They are the largest of all tensors together (grace chooses within each tensor); among equal numbers, the first
-    ones. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of the
-    smallest squares, at most (1 - share) of the change's. share = 1 is the same as no codec, bit for bit.
+    The numbers are chosen from all tensors together (grace chooses within each tensor); among equal numbers, the
+    first ones. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
+    the smallest squares, at most (1 - share) of the change's. share = 1 is the same as no codec, bit for bit.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")

@@ -77,7 +77,7 @@ class SplitInMemory:
     def lap(self, number: int) -> "SplitInMemory":
         """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
 
-        Their kinds are those of lap 0.
+        The samples' kinds are those of lap 0.
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
@@ -133,7 +133,7 @@ class SampleReader:
     def __init__(self, split: SplitInMemory) -> None:
         self._split = split
         self.scaling = split.scaling
-        self.numbers = split.x[0].numel()  # numbers of a sample
+        self.numbers = split.x[0].numel()  # count of numbers in a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
         self._floats = self._gathered.float()  # shares memory with the line above if samples are float32
         self._make_room(torch.Size([0]))
@@ -142,7 +142,7 @@ class SampleReader:
         """Return the samples `rows` [...] unscaled, float32 [..., *shape]; calls of equal shape reuse one tensor.
 
         Args:
-            views: [...] augmented view of each, or None for none.
+            views: [...] augmented view of each sample; None without augmentation.
         """
         if self._asked != rows.shape:
             self._make_room(rows.shape)

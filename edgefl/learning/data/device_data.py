@@ -14,7 +14,7 @@ class DeviceData:
     """The training samples of each device by a partition, dealt again for a session if the partition requires it.
 
     Several populations keep their data: if the partition deals each session's samples again, population g permanently
-    has those of session g. (A partition that does not change is dealt to all devices together.)
+    has the samples of session g. (A partition that does not change is dealt to all devices together.)
 
     Args:
         labels: labels of the training data [samples].

@@ -14,7 +14,7 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
 
     A rounded share is taken of each group of the data set (a writer, a role), or of each label if there are no
     groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have
-    the same ones.
+    the same validation samples.
 
     Args:
         kinds: values [n] to use instead of the training samples' labels; None: use the labels.

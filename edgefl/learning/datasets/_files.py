@@ -129,7 +129,7 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
     """Locate a data set's files; return file name -> path in the first place that has all files.
 
     Args:
-        download: as a last resort download them into the user cache; never with an explicit root.
+        download: whether to download the files into the user cache as a last resort, unless a root is given.
 
     Raises:
         EdgeflError: no place has all files; names every place and what it lacks.

@@ -34,7 +34,7 @@ def parse_idx(content: bytes) -> np.ndarray:
     """Parse the content of an IDX file into an array [d1, d2, ...] of unsigned bytes.
 
     The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then the values,
-    last dimension fastest. Left out: other types than unsigned bytes.
+    last dimension fastest. Left out: types other than unsigned bytes.
 
     Raises:
         ValueError: the content is not exactly such a file.

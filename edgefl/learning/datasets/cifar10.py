@@ -8,7 +8,7 @@ class Cifar10(Cifar):
 
     Samples are [3, 32, 32], RGB; mean and standard deviation are per channel. Source: Krizhevsky, Learning
     Multiple Layers of Features from Tiny Images, 2009, the Python version, read by an unpickler that can only build
-    arrays. `root` may be torchvision's. Left out: augmentation.
+    arrays. `root` may be torchvision's folder. Left out: augmentation.
     """
 
     FILES = cifar_files(

@@ -14,10 +14,10 @@ OUTPUT = ("progression",)
 class Diabetes(Dataset):
     """353 training and 89 test patients, [10] float32 each; the target is a number, 25 to 346.
 
-    Age, sex, body mass index, mean blood pressure and six serum measurements; the target measures the progression of
-    the disease one year later. Each input is scaled by its mean and deviation over the training samples. The test
-    samples are a random but constant draw. Least squares on all training samples explains 52 % of the variance of the
-    test targets, which is the limit of a linear model (`model: logistic`, here with one output).
+    The inputs are age, sex, body mass index, mean blood pressure and six serum measurements; the target measures how
+    far the disease has progressed one year later. Each input is scaled by its mean and deviation over the training
+    samples. The test samples are a random but constant draw. Least squares on all training samples explains 52 % of
+    the variance of the test targets, which is the limit of a linear model (`model: logistic`, here with one output).
 
     A small set to try a regression: 20 devices hold 17 or 18 patients each.
 

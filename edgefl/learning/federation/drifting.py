@@ -97,8 +97,8 @@ class Drifting:
 
         Args:
             held: indices of the samples of each device, before any drift.
-            concept: True, all devices hold samples after the drift; False, before it; by default, those of the
-                concept that each device has at the moment.
+            concept: True: all devices hold samples after the drift; False: samples before the drift; None: samples of
+                the concept that each device has at the moment.
         """
         now = self.drifted(ids, moment) if concept is None else np.full(len(ids), concept)
         return [samples + split.count * changed for samples, changed in zip(held, now, strict=True)]

@@ -19,8 +19,8 @@ from edgefl.rng import Streams
 class RoundWork:
     """The settings by which a cell draws the mini-batches of its rounds.
 
-    how_booked: as in `CostSettings.booked`. cell: its number. deal: key of the current deal of samples. smallest:
-    smallest number of samples in a batch.
+    how_booked: as in `CostSettings.booked`. cell: the cell's number. deal: key of the current deal of samples.
+    smallest: smallest number of samples in a batch.
     """
 
     local: LocalSettings
@@ -75,7 +75,7 @@ class RoundWork:
 
         Args:
             held: samples of each device.
-            bits: of a transfer down and up.
+            bits: bits of a downlink and of an uplink transfer.
             compared: number of other models that run forward on each sample.
         """
         many = np.array(held, dtype=np.int64)

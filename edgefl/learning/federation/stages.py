@@ -83,9 +83,9 @@ class _SessionStage:
     def _take_in(self, models: Sequence[TrainedModel], ids: Sequence[int], at: At) -> None:
         """Admit a round's new participants to the session and to the models that it trains.
 
-        A device that has been in another cell's session since it was in this one is new too. From now on the session
-        is also tested on the labels of the new participants. A round that is trained again after a restart has
-        already admitted them; if it was interrupted here, it repeats the admission, with the same result.
+        A device that has been in another cell's session since it was last in this cell's session is new too. From now
+        on the session is also tested on the labels of the new participants. A round that is trained again after a
+        restart has already admitted them; if it was interrupted here, it repeats the admission, with the same result.
         """
         now, trainer = self.federation.now, self.trainer
         if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
@@ -181,7 +181,7 @@ class TrainStage(_SessionStage):
         tested, moment = (
             list(present) or sorted(now.members),
             now.round.moment,
-        )  # the members if no device is present
+        )  # if no device is present, the session's members
         if trainer.due(moment.round):
             deployed = self.deployed(tested)
             evaluation = trainer.test(deployed, now.labels, moment, tested)

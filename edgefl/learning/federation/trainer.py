@@ -53,11 +53,11 @@ class Trainer:
         module: the model's module, on the torch device, in evaluation mode.
         tester: runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: of a transfer each way, if one model is counted.
+        payload_bits: bits of a transfer in either direction, if one model is counted.
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
         device_tests: test data of each device; None if all are tested on the labels' test data.
-        device_validation: the same for the validation samples; None without them, or if devices share them.
+        device_validation: validation samples of each device; None without any, or if devices share them.
     """
 
     settings: LearningSettings
@@ -126,8 +126,8 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: True, all devices train on data after the drift; False, before it; by default, each device trains
-                on the concept that it has at the moment.
+            concept: True: all devices train on data after the drift; False: on data before the drift; None: each
+                device trains on the concept that it has at the moment.
             foretell: called before training with the round, without scalars, and its number; not called if training
                 may change more than scalars, such as which updates are finite.
 
@@ -309,8 +309,8 @@ class Trainer:
         """Return the indices of each device's training samples at a moment of the run.
 
         Args:
-            concept: True, all devices hold samples after the drift; False, before it; by default, those of the
-                concept that each device has at the moment.
+            concept: True: all devices hold samples after the drift; False: samples before the drift; None: samples of
+                the concept that each device has at the moment.
         """
         self.device_data.bring(ids)
         held = [self.device_data.samples(id_) for id_ in ids]

@@ -24,7 +24,7 @@ class TrainingData:
     """The data set on the torch device, and the devices that hold its samples.
 
     Args:
-        devices, ids: of the run, as in `RunDevices`.
+        devices, ids: number and ids of the run's devices, as in `RunDevices`.
         threads: number of threads for local training and tests on a CPU; results do not depend on it.
         load: reads the data set, by default its own `load`.
     """

@@ -30,7 +30,7 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
         - if it has convolutions;
         - if fewer than 10 would be stacked, because fewer take part in the round or fit a chunk (each with its
           batch and what autograd keeps of it).
-    Otherwise they are stacked.
+    Otherwise devices are stacked.
 
     Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): time of a step one by one over
     that of a stacked step, for rounds of 10 and of 100 devices; above 1, stacking is faster. The mlp2 rows are for
@@ -53,8 +53,8 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
     svhn_cnn, journal                        32             1   1.0     -
     ====================================  =====  ============  ====  ====
 
-    Rounds of 4 devices: 0.6 to 1.0. On two threads the ratios are the same within their noise, except for the 1.6 of
-    cnn2, which is 0.8 there. Stacked LSTMs and GPUs were not measured.
+    In rounds of 4 devices the ratios are 0.6 to 1.0. On two threads the ratios are the same within their noise,
+    except for the 1.6 of cnn2, which is 0.8 there. Stacked LSTMs and GPUs were not measured.
 
     Args:
         module: the model.

@@ -49,7 +49,7 @@ class _WithoutNormals(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        if getattr(func, "__name__", "").endswith("normal_"):  # of tensors and of torch.nn.init
+        if getattr(func, "__name__", "").endswith("normal_"):  # `normal_` of tensors and of torch.nn.init
             return args[0] if args else given["tensor"]
         return func(*args, **given)
 
@@ -77,7 +77,7 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     module.eval()  # batch norm refuses to train on a single sample; the products are the same
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
         _without_compiler(counter)
-        warnings.filterwarnings("ignore", "TF32 acceleration")  # of Intel GPUs, which these flags affect too
+        warnings.filterwarnings("ignore", "TF32 acceleration")  # a warning on Intel GPUs
         # oneDNN would run an LSTM as one operation, unknown to the counter; otherwise it is products
         with torch.backends.mkldnn.flags(enabled=False):
             logits = tried(module, x)

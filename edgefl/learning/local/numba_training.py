@@ -15,7 +15,7 @@ _five, _five_steps, _four_steps, _five_dots = product(5), descent(5), descent(4)
 BYTES = 4  # size of a number
 ROW = BYTES * LANES  # size of a panel's row
 AT_ONCE = 16  # number of panels in a product, so that weights stay in the first-level cache
-AHEAD, CACHE_LINE = 3, 64  # samples by which fetching is ahead of reading; bytes fetched at a time
+AHEAD, CACHE_LINE = 3, 64  # number of samples that are fetched ahead; bytes per fetch
 
 # The cache follows this file only: after editing `numba_tiles`, remove this file's entries from __pycache__.
 compiled = njit(nogil=True, cache=True, error_model="numpy")
@@ -224,7 +224,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
 
     Args:
         positions: [k] of the devices among the round's K.
-        rows: [K, M] local models; those of `positions` are written.
+        rows: [K, M] local models; the rows of `positions` are written.
         start: [1, M] or [K, M] what the devices received.
         x: [n, D] raw inputs. y: labels.
         samples, weights: [K, steps, B]. sizes: [K, steps]. steps: [K]. As in `Batches`.

@@ -25,7 +25,7 @@ class LrSchedule(Component):
         le=10**9,
         description="length in rounds of the global model over all sessions; if left out, that of a session",
     )
-    warm_up: ClassVar[int] = 0  # rounds with t / (warm_up + 1) of the rate in round t; the papers have none
+    warm_up: ClassVar[int] = 0  # rounds with t / (warm_up + 1) of the rate in round t; papers use no warm-up
 
     @abstractmethod
     def shape(self, round_: int, progress: float) -> float:

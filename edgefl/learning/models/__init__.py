@@ -131,7 +131,7 @@ class Model(Component):
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         """Build and initialise the model's module, for inputs [batch, *input_shape] and logits [batch, classes].
 
-        Training and evaluation mode differ at most in batch norm and `nn.Dropout`.
+        Only batch norm and `nn.Dropout` may behave differently in training and in evaluation mode.
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
@@ -157,8 +157,8 @@ class Model(Component):
     ) -> Tensor:
         """Compute the gradients [k, M] of each device's weighted loss, by automatic differentiation.
 
-        A model without statistics and dropout may override this with written-out gradients, which local training then
-        uses for a whole chunk of devices at once.
+        A model without statistics and dropout may override this method with written-out gradients, which local
+        training then uses for a whole chunk of devices at once.
 
         Args:
             rows: local models [k, M].
@@ -184,8 +184,8 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Return a function that computes a chunk's written-out gradients step by step, with all terms of the loss.
 
-        This is for models so small that the overhead around the products matters; other models write out `gradients`,
-        or nothing.
+        The method is for models so small that the overhead around the products matters; other models write out
+        `gradients`, or nothing.
 
         Returns:
             (step, active, read) -> gradients [active, M] of the first `active` devices, whose number never rises; the

@@ -92,8 +92,8 @@ class _Block:
     """A block of a chunk's devices, reused in every step.
 
     Buffers and views are made once for all steps: next to two products of 0.03 ms a device, every further call to
-    PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices, where
-    x ends; delta is 0 there.
+    PyTorch would be noticeable. Both products leave out padding behind the last sample of the block's devices: x ends
+    there, and delta is 0 in padding.
     """
 
     def __init__(self, chunk: LogisticSteps, begin: int, end: int) -> None:
@@ -109,7 +109,7 @@ class _Block:
         self._by_weights, self._by_bias = chunk.by_weights[own], chunk.by_bias[own]
         self._logits, self._delta = chunk.logits[own], chunk.delta[own]
         self._offset, self._by_offset = chunk.offset[own].unsqueeze(2), self._by_bias.unsqueeze(2)
-        self._parts = self._logits.split(self._classes, 1)  # of the local model and each reference
+        self._parts = self._logits.split(self._classes, 1)  # parts of the local model and of each reference
         self._weight, self._cold = chunk.weight[:, own].unbind(), chunk.cold[:, own].unbind()
         self._x = self._flat = self._turned = self._logits
 

@@ -21,7 +21,7 @@ class Factory(Model):
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function is
     called with `num_classes` too. With `in_chans` or `in_channels` among its arguments, grey images [height, width]
-    get a channel. It is foreign code, so such a scenario needs --allow-code.
+    get a channel. The function is foreign code, so such a scenario needs --allow-code.
     """
 
     typical_input: ClassVar = (3, 32, 32)

@@ -1,6 +1,6 @@
 """Read and write models as safetensors files, with all that is needed to use the models.
 
-A file has the whole `state_dict` of the module, including frozen parts. Its header has one entry, JSON under
+A file has the whole `state_dict` of the module, including frozen parts. The header has one entry, JSON under
 `edgefl`: inputs and their scaling, names of the labels, and the model's place in the run.
 """
 

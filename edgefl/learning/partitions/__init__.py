@@ -80,13 +80,13 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        With another key devices hold other data, and forget what they remember of the earlier data.
+        If the key changes, devices hold other data, and forget what they remember of the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
         """Return the group of samples that each device holds [devices], or None if devices do not hold whole groups.
 
-        If samples are generated group by group on demand, this is called instead of `assign`.
+        If samples are generated group by group on demand, this method is called instead of `assign`.
 
         Args:
             sizes: number of training samples of each group, [groups].

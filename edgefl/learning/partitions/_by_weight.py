@@ -16,8 +16,8 @@ class ByWeight(RecurringLabels):
     """Give each device a number of samples in proportion to its weight, optionally of a few labels only.
 
     Every sample of the session's labels goes to exactly one device, and every device has at least one. Without
-    `labels_per_device`, samples are dealt at random. With it, the devices that have a label share its samples by
-    their weights, so that sizes follow the weights as far as the labels allow: a device can have no more than all
+    `labels_per_device`, samples are dealt at random. With `labels_per_device`, devices that have a label share its
+    samples by weight, so that sizes follow the weights as far as the labels allow: a device can have no more than all
     samples of its labels. Devices choose labels in descending order of weight: each takes the labels with the most
     samples relative to the total weight of the devices that already have them; ties are broken at random.
     """

@@ -31,16 +31,16 @@ class RecurringLabels(Partition):
     Without either, samples are dealt once and follow their device through all sessions; the labels of a session
     then depend on the devices that are present.
 
-    Two equally large sets of C labels in all can only share an even number of labels if C is even, and an odd number
-    if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such a case: 3.2
-    labels. It is read as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the only other
-    feasible number is zero (with four the labels would never change, but the paper's Previous falls to 52 %), the
-    paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to three.
+    Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
+    odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
+    a case: 3.2 labels. This is read as two shared labels (overlap 0.5) and sets of three, for three reasons: the only
+    other feasible number is zero (with four the labels would never change, but the paper's Previous falls to 52 %),
+    the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
     in order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these
-    are labels 0 to 4 and 4 to 8, and label 9 is never used. If the sets would share no label, they are the two halves
-    of all labels.
+    are labels 0 to 4 and 4 to 8, and label 9 is never used. If rounding leaves no shared label, the sets are the two
+    halves of all labels.
 
     Source: the journal paper, section VI, Label Distribution.
     """
@@ -178,7 +178,7 @@ def deal_evenly(
 ) -> None:
     """Deal samples to devices at random by writing their owners; devices' counts differ by at most one.
 
-    The devices that get one more are drawn at random, so that totals over many labels stay close.
+    The devices that get one sample more are drawn at random, so that totals over many labels stay close.
 
     Args:
         owner: owners of all samples [n], modified at `samples`.

@@ -50,7 +50,7 @@ class Dirichlet(RecurringLabels):
     def _top_up(self, owner: np.ndarray, devices: int, rng: np.random.Generator) -> None:
         """Move samples between owners, in place, until each device has `min_samples`.
 
-        This ends, because the largest device has more than the minimum as long as another device has less.
+        The loop ends, because the largest device has more than the minimum as long as another device has less.
         """
         counts = np.bincount(owner, minlength=devices)
         for device in np.flatnonzero(counts < self.min_samples):

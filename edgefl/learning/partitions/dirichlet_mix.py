@@ -15,9 +15,9 @@ class DirichletMix(RecurringLabels):
     labels are not equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
-    Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is this one times the number of
-    labels. FLASH uses alpha 0.1 and 0.6 for CIFAR, 500 devices of 100 samples, after Reddi et al., ICLR 2021, whose
-    alpha is per label.
+    Classification, 2019, who write Dir(alpha p) with p summing to 1: their alpha is the alpha here times the number
+    of labels. FLASH uses alpha 0.1 and 0.6 for CIFAR, 500 devices of 100 samples, after Reddi et al., ICLR 2021,
+    whose alpha is per label.
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")

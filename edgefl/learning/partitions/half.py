@@ -15,9 +15,9 @@ class Half(Staying):
     """Give half of the labels to the first half of the devices, and the other labels to the second half.
 
     The devices that have a label share its samples; counts differ by at most one. With an odd number of devices the
-    first half is larger; with an odd number of labels its half of the labels is smaller. Every sample goes to exactly
-    one device. If devices 0 to 4 and 5 to 9 take turns (the early version's pattern), sessions alternate between the
-    two halves of the labels.
+    first half is larger; with an odd number of labels the first half of the devices has one label fewer. Every sample
+    goes to exactly one device. If devices 0 to 4 and 5 to 9 take turns (the early version's pattern), sessions
+    alternate between the two halves of the labels.
 
     Source: the journal paper, appendix E; the early version, section 6.
     """

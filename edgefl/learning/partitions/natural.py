@@ -14,7 +14,7 @@ class Natural(Staying):
     """Give each device all training samples of one group of the data set.
 
     With fewer devices than groups, random groups or the largest ones are used; the samples of other groups are not.
-    For data sets that know the origin of a sample: Shakespeare (roles), FEMNIST (writers), synthetic (devices).
+    The data set must state the origin of its samples: Shakespeare (roles), FEMNIST (writers), synthetic (devices).
     Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
     """
 

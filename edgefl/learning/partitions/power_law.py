@@ -13,8 +13,8 @@ class PowerLaw(ByWeight):
     sizes. With an exponent of 2 or less the largest device holds a large part of all samples.
 
     Source: FedProx (Li et al., MLSys 2020), which describes the sizes in its MNIST task this way, with two digits per
-    device (`labels_per_device: 2`). It gives no exponent, and its code draws from a log-normal law (`log_normal`).
-    The default is Zipf's law; definition and estimate of the exponent: Clauset, Shalizi and Newman, SIAM Review 2009.
+    device (`labels_per_device: 2`). The paper gives no exponent, and its code draws from a log-normal law
+    (`log_normal`). The default is Zipf's law; see Clauset, Shalizi and Newman, SIAM Review 2009, on the exponent.
     """
 
     exponent: float = Field(

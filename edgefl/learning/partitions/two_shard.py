@@ -19,10 +19,10 @@ class TwoShard(Staying):
     Devices get random shards. Every sample goes to exactly one device. Bundles differ in size by at most one label.
 
     Source: the journal paper, appendix E, and the early version, section 6, for 10 devices; McMahan et al., AISTATS
-    2017, for more, who cut shards from the samples sorted by label, so that a device may get two of the same label.
+    2017, for more, who cut shards from the samples sorted by label, so a device may get two shards of one label.
     """
 
-    bundles: ClassVar[int] = 10  # at most the number of labels
+    bundles: ClassVar[int] = 10  # number of bundles, at most the number of labels
 
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
@@ -50,8 +50,8 @@ def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Deal 2N shards, given by bundle, to N devices at random [N, 2]; a device never gets the same bundle twice.
 
     A device with bundle a twice swaps a shard with a random device without a. Such a device exists as long as no
-    bundle has more than N shards: if one device has two shards of a, the other N - 1 have at most N - 2. Each swap
-    leaves one device fewer that has a bundle twice, so this ends.
+    bundle has more than N shards: if one device has two shards of a, the other N - 1 devices have at most N - 2. Each
+    swap leaves one device fewer that has a bundle twice, so the swapping ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

@@ -25,7 +25,7 @@ class ModelTester:
     """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
 
     Args:
-        model: builds the module; it may write its logits out.
+        model: builds the module, and may compute logits by its own code.
         module: on the torch device, in evaluation mode.
         pool: threads that test blocks at the same time; a single one on a GPU.
     """

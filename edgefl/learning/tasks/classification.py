@@ -9,7 +9,7 @@ from edgefl.learning.datasets import Data
 from edgefl.learning.tasks import Reduction, Task
 from edgefl.learning.tensors import Tensor
 
-VECTOR = 16  # float32 numbers in the widest processors' vectors
+VECTOR = 16  # number of float32 values in the widest processors' vectors
 
 
 class Classification(Task):

@@ -55,4 +55,4 @@ class EveryToken(Task):
         return in_double(outputs.argmax(-1) == y).mean(1)
 
     def further(self, loss: float) -> Mapping[str, float]:
-        return {"perplexity": math.exp(min(loss, 700.0))}  # exp of more overflows
+        return {"perplexity": math.exp(min(loss, 700.0))}  # exp of a larger loss overflows

@@ -19,4 +19,4 @@ class NextToken(Classification):
     columns: ClassVar = ("perplexity",)
 
     def further(self, loss: float) -> Mapping[str, float]:
-        return {"perplexity": math.exp(min(loss, 700.0))}  # exp of more overflows
+        return {"perplexity": math.exp(min(loss, 700.0))}  # exp of a larger loss overflows

@@ -16,9 +16,9 @@ class Regression(Task):
     """Learn a number for each sample by squared error; the score R2 is the explained share of the targets' variance.
 
     Targets are [n] float32; a model has one output, which stands for (target - mean) / deviation of the training
-    targets, so that learning rates do not depend on units and the loss is in units of their variance. R2 is 1 - mean
-    squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part of the
-    test data, such as a device's own, the error is still divided by the variance of all test targets.
+    targets, so that learning rates do not depend on units and the loss is in units of the targets' variance. R2 is
+    1 - mean squared error / variance of all test targets: 0 for their mean, and negative for a bad model. On a part
+    of the test data, such as a device's own, the error is still divided by the variance of all test targets.
 
     Partitions deal samples by `kinds`: a kind has samples with neighbouring targets, and all kinds are equally large.
     """
@@ -28,7 +28,7 @@ class Regression(Task):
     parts: ClassVar[int] = 10  # number of kinds, dealt like labels
     _mean: float = PrivateAttr(0.0)
     _std: float = PrivateAttr(1.0)
-    _variance: float = PrivateAttr(1.0)  # of the test targets, relative to the training targets' variance
+    _variance: float = PrivateAttr(1.0)  # variance of test targets over that of training targets
     _edges: tuple[float, ...] = PrivateAttr(())
 
     def check(self, data: Data) -> None:

@@ -212,7 +212,7 @@ class DeviceSide:
     def trained_personal(self, round_: TrainedRound) -> Tensor:
         """Return each device's own model [K, M + Q] after a round's training, before aggregation.
 
-        These are personal models if the algorithm has them, otherwise local models.
+        The models are personal models if the algorithm has them, otherwise local models.
         """
         algorithm, layout, models = self._algorithm, self._training.layout, round_.models
         if not algorithm.has_personal():

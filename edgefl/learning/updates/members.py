@@ -17,7 +17,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 class SessionMembers:
     """The devices of a session (id -> number of samples), weighted by their numbers of samples.
 
-    A vector that is not in the algorithm's `device_vectors` is an error: it is never stored, so it would always be 0.
+    A vector that is not in `device_vectors` is an error: such a vector is never stored, so it would always be 0.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ class Release:
         changes_upload: whether `limited` changes uploads.
 
     Raises:
-        EdgeflError: the model has statistics, which have no noise.
+        EdgeflError: the model has statistics, to which no noise is added.
     """
 
     def __init__(self, settings: PrivacySettings | None, layout: ModelLayout, devices: DeviceStates) -> None:

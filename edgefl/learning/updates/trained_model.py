@@ -104,7 +104,7 @@ class TrainedModel:
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
         """Admit newcomers to the session; `samples` maps all its devices, newcomers included, to numbers of samples.
 
-        A repeated call changes nothing, not a bit.
+        A repeated call changes nothing.
         """
         joining = self._members({id_: samples[id_] for id_ in newcomers})
         self.state = self._algorithm.join(self.state, self._members(samples), joining)
@@ -187,8 +187,8 @@ class TrainedModel:
     ) -> None:
         """Aggregate the waiting updates of these devices, except devices without data.
 
-        Updates of one round that started from the current model with weight 1 are used unchanged; others are joined,
-        rebased on the current model and weighted for the server. If coding changed the models that devices
+        Updates of one round that started from the current model with weight 1 are used unchanged; other updates are
+        joined, rebased on the current model and weighted for the server. If coding changed the models that devices
         received, the server uses each device's change only. Devices keep the models that they actually trained.
 
         Args:
@@ -196,7 +196,7 @@ class TrainedModel:
             samples: id -> number of samples, of all devices of the session.
             staleness: weights of stale updates.
             at: the aggregation's place in the run, for random streams.
-            reweighed: id -> weight on its share of the data of all participants of its round.
+            reweighed: id -> factor on the device's share of the data of its round's participants.
 
         Raises:
             Diverged: the new model is not finite.
@@ -303,8 +303,8 @@ class TrainedModel:
     def tensors(self) -> dict[str, Tensor]:
         """Return the model, the algorithm's state, and updates that cannot be trained again, for `restore`.
 
-        Updates of the latest round can be trained again as long as the model that it started from is the current one;
-        those of a restored round cannot, since it has no batches.
+        Updates of the latest round can be trained again as long as the round's start model is still the current
+        model; updates of a restored round cannot, since the round has no batches.
         """
         tensors = {"model": self.model, "starting": torch.tensor(sorted(self.starting), dtype=torch.int64)}
         tensors |= {f"state/{name}": vector for name, vector in self.state.items()}

@@ -35,7 +35,7 @@ class Transfers:
         changes_upload: whether the server decodes something different from what devices send.
 
     Raises:
-        EdgeflError: a codec with error feedback states no bound on its error, or no damping bounds it.
+        EdgeflError: a codec with error feedback states no bound on its error, or no damping factor can bound it.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Transfers:
             start[some], bits[some] = _decoded(coded.rows, last, whole[some]), coded.bits
         meant = received.start
         if meant.dim() == 1 and torch.equal(start, whole):
-            start = meant  # one model for all
+            start = meant  # all devices receive one model
         vectors = self._algorithm.vectors_down if received.vectors is None else received.vectors
         return replace(received, start=start, bits=bits + self._others(vectors)), meant
 

@@ -185,7 +185,7 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
 def joined(updates: Sequence[Update]) -> TrainedRound:
     """Join updates of several rounds into one round, in which each device has the model that it received.
 
-    The round's version is the earliest one that an update started from.
+    The round's version is the earliest version that an update started from.
     """
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]

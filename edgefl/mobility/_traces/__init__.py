@@ -71,7 +71,7 @@ def _forms() -> dict[str, ModuleType]:
 def _names(files: list[Path]) -> Iterator[str]:
     """Yield the name of each file's device: the path below the common folder, without file extensions.
 
-    GeoLife's users have a folder each, with their tracks in its folder Trajectory.
+    GeoLife has a folder for each user, with the user's tracks in a subfolder Trajectory.
     """
     top = os.path.commonpath([file.parent for file in files])
     for file in files:

@@ -12,8 +12,8 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # more than twice around the Earth
-# usual intervals between samples beyond which a gap is an absence. Listed: a time step has all devices there are.
-# Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: none is lost
+# usual intervals between samples beyond which a gap is an absence. Listed: a time step lists all devices that are
+# present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: no losses
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
@@ -21,9 +21,9 @@ LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 class Wanted:
     """The part of a trace to read, and how to read it.
 
-    keep: number of ids whose samples are kept, the first ones; None: all. degrees: whether x and y are longitude and
-    latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds: elements of SUMO's
-    files that are devices. columns: names or numbers of a table's columns. skip: whether bad rows are skipped.
+    keep: number of ids, from the first on, whose samples are kept; None: all ids. degrees: whether x and y are
+    longitude and latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds:
+    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: skip bad rows.
     """
 
     keep: int | None = None
@@ -64,7 +64,7 @@ class Samples:
         self._dated: bool | None = None
 
     def begin(self, path: Path, name: str) -> None:
-        """Begin a file; name: name of its device."""
+        """Begin a file; name: name of the file's device."""
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
@@ -91,7 +91,7 @@ class Samples:
         lost: float = LOGGED,
         type_: str = "",
     ) -> None:
-        """Add a device's sample, later than its earlier samples; the same id in two kinds names two devices.
+        """Add a device's sample, later than its earlier ones; devices of different kinds may share an id.
 
         Raises:
             BadRow: the time does not rise, or no place on Earth has these coordinates.
@@ -158,7 +158,7 @@ class Samples:
         """Return the time in a cell: a number, or the seconds since 1970 of a date and time.
 
         Raises:
-            BadRow: the cell holds neither, or other rows hold the other of the two.
+            BadRow: the cell holds neither, or earlier rows hold dates and this one a number, or vice versa.
         """
         try:
             value, dated = float(text), False
@@ -193,7 +193,7 @@ class Samples:
         """Skip a bad row of the trace.
 
         Raises:
-            BadRow: the trace keeps no bad rows; the message adds how to skip them.
+            BadRow: the trace does not allow bad rows; the message adds how to skip them.
         """
         if not self.wanted.skip:
             raise EdgeflError(f"{bad}; or skip such rows with bad_rows: skip") from bad

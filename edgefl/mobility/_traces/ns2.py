@@ -1,6 +1,6 @@
 """Read movements of ns-2, as written by setdest, BonnMotion and SUMO's traceExporter.
 
-A node moves to the place of its last `setdest` at the speed given there, and stands there until the next command.
+A node moves to the place of its last `setdest` at the speed given there, and then waits for the next command.
 Source: The ns Manual, chapter 16.1, "Mobile nodes: creating node movements"; speed 0 stops a node, as in ns-3's
 Ns2MobilityHelper.
 """
@@ -21,7 +21,7 @@ _SET = re.compile(
 _SETDEST = re.compile(
     rf'^\$ns_?\s+at\s+(?P<t>\S+)\s+"{_NODE}\s+setdest\s+(?P<x>\S+)\s+(?P<y>\S+)\s+(?P<speed>[^\s"]+)"?'
 )
-SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed holds for the node at once
+SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed moves the node there at once
 
 
 def begins(head: Head) -> bool:
@@ -83,7 +83,7 @@ def _way(id_: str, commands: "array[float]", samples: Samples) -> list[Waypoint]
         line = int(number)
         _move(way, line, t, to, speed)
         _, now, x, y = way[-1]
-        if math.isnan(new_speed):  # set X_ or Y_: there at once
+        if math.isnan(new_speed):  # set X_ or Y_: the node is there at once
             to, speed = (x if math.isnan(x_to) else x_to, y if math.isnan(y_to) else y_to), 0.0
             if to != (x, y):
                 before = (line, math.nextafter(now, -1.0), x, y)

@@ -1,4 +1,4 @@
-"""Read tables of separated text: plain columns, those of SUMO, or T-Drive's without a header."""
+"""Read tables of separated text: plain columns, SUMO's columns, or T-Drive's without a header."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -93,8 +93,8 @@ class Columns:
     """The columns of a table, and the conversion of its rows to samples.
 
     names: names of all columns. t: number of the column of times. devices: the cells of each kind of device. alone:
-    id of the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: those of every kind
-    in every row, filled for one; a row without any id is a time step without devices.
+    id of the only device, '' if a column has ids. of_sumo: whether the table has SUMO's columns: every row has the
+    columns of every kind, filled for one kind; a row without any id is a time step without devices.
     """
 
     names: Sequence[str]
@@ -111,7 +111,7 @@ class Columns:
         """Find the columns of a table.
 
         Args:
-            columns: by role, a name or a number from 1; None: those that the scenario names.
+            columns: by role, a name, or a number counted from 1; None: the columns that the scenario names.
 
         Raises:
             EdgeflError: a column is missing, or cannot be distinguished from others.
@@ -151,7 +151,7 @@ class Columns:
 
     @property
     def read(self) -> list[int]:
-        """The numbers of the cells of a row to read, in order."""
+        """The numbers of the columns to read in a row, in order."""
         return sorted({self.t, *(at for device in self.devices for at in device[1:] if at >= 0)})
 
     def add(self, line: int, cells: Sequence[Any]) -> None:

@@ -28,7 +28,7 @@ class Steps:
     """Measured rates of one device; each rate holds until the next time.
 
     times_s: [rows] rising. bit_s: direction -> [rows]. moved: direction -> [rows] bits from the first time on.
-    cells: [rows] number of its cell.
+    cells: [rows] number of the device's cell.
     """
 
     times_s: FloatArray
@@ -49,7 +49,7 @@ class Steps:
         """Return the time at which a transfer that starts at from_s has moved a number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
-        # this row's rate is above 0: with rate 0 the next row has moved as many bits, and the search finds that row
+        # this row's rate is above 0: after a rate of 0 the next row has the same bits, and the search finds that row
         missing = reached - self.moved[direction][row]
         return float(self.times_s[row] + missing / self.bit_s[direction][row])
 
@@ -64,7 +64,7 @@ class MeasuredRates:
 
     @property
     def ends_s(self) -> float:
-        """Earliest time at which a device with several rows has its last row, s; inf if no device has several."""
+        """Earliest time at which a device with several rows has its last row, s; inf without such devices."""
         return min((one.times_s[-1] for one in self.steps if len(one.times_s) > 1), default=math.inf)
 
     def bit_s(self, direction: Direction, devices: Sequence[int], time_s: float) -> FloatArray:

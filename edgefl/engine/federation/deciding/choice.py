@@ -18,7 +18,7 @@ from edgefl.engine.sessions import SessionPolicy
 from edgefl.errors import EdgeflError
 
 REPORT_BITS = 32  # per number that a participant reports
-TOLERANCE = 1e-9  # absolute for the sum of shares, relative for clocks
+TOLERANCE = 1e-9  # tolerance: absolute for the sum of shares, relative for clocks
 
 
 class Reports(NamedTuple):

@@ -43,9 +43,9 @@ class Excess:
     def _excess_j(self, made: Made) -> float | None:
         """Return the joules of a round's completed participants above the minimum, or None.
 
-        The minimum is that of computing and sending by `least_energy`, with optimal shares, powers and clocks, for
-        the round's own downloads, samples and bits, until its last update. The minimum uses the links' mean rates, so
-        a round with good fading may be below it.
+        `least_energy` computes the minimum for computing and sending, with optimal shares, powers and clocks, for the
+        round's own downloads, samples and bits, until its last update. The minimum uses the links' mean rates, so a
+        round with good fading may take fewer joules.
 
         Returns:
             Joules; None if no participant completed, or if fading was too good for mean rates to reach that time.
@@ -60,7 +60,7 @@ class Excess:
         state = made.jobs[0].dispatch.large_scale.of([local.ids[row] for row in rows])
         candidates = outlook.candidates(state, past, 1, len(rows))
         begun_s = min(part.downlink.start_s for part in some)
-        # an upload's access delays it as a longer download would
+        # access delays an upload as a longer download would
         received_s = np.array([part.downlink.end_s - begun_s + _access(part).time_s for part in some])
         end_s = max(part.uplink.end_s for part in some if part.uplink) - begun_s
         sends = candidates.up_bits > 0
