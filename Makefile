@@ -1,4 +1,4 @@
-# make demo   install edgefl, get Fashion-MNIST, ask what half the band costs, then run a moving network and write its report
+# make demo   install edgefl, get Fashion-MNIST, ask what half the bandwidth costs, then run a moving network and write its report
 # make test   install the dev extras, then lint, type-check and test, all but the expensive tests, in less than five minutes
 # make nightly the same with all tests (a quarter of an hour)
 # make paths  golden runs and training once more, with the instructions of other processors; part of `make test`
@@ -42,7 +42,7 @@ MOVING := scenarios/handover_hexagonal.yaml
 
 demo: $(VENV)/installed $(FASHION)
 	@rm -rf runs/demo
-	@echo "What does half the band cost, on the street? (6 runs)"
+	@echo "How much longer does training take with half the bandwidth? (6 runs)"
 	@$(BIN)/edgefl study scenarios/studies/half_band.yaml --out runs/half_band
 	@echo
 	@echo "Two minutes in a town: 140 devices move among 21 cells"

@@ -1,6 +1,6 @@
 """Draw docs/compress_and_choose.png from the runs of scenarios/studies/compress_and_choose.yaml.
 
-`python docs/compress_and_choose.py STUDY_DIR` (the study takes five minutes of one core).
+`python docs/compress_and_choose.py STUDY_DIR` (the study takes five minutes on one core).
 """
 
 import sys
@@ -12,13 +12,13 @@ import pandas as pd
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 TARGET = 0.8
-# part of the setting's folder -> words, colour
+# part of the name of a setting's folder -> label, colour
 CODECS = {"None": ("whole", "C0"), "top_k": ("top_k, a tenth", "C1"), "qsgd": ("qsgd, 4 bits", "C2")}
 MARKS = {"uniform": "o", "fedcs": "s", "oort": "^", "least_energy": "D"}
 
 
 def cost(rounds: pd.DataFrame) -> tuple[float, float] | None:
-    """Return seconds and joules of a run to the target; None: it was missed."""
+    """Return the seconds and joules that a run needs to reach the target, or None if the run misses it."""
     reached = np.flatnonzero(rounds["accuracy"].to_numpy() >= TARGET)
     if not len(reached):
         return None
@@ -27,7 +27,7 @@ def cost(rounds: pd.DataFrame) -> tuple[float, float] | None:
 
 
 def main(study: Path) -> None:
-    """Draw the picture: small marks are seeds, large ones their geometric means."""
+    """Draw the picture: small marks are single seeds, large marks are geometric means over seeds."""
     points: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for file in sorted(study.glob("*/*/seed-*/rounds.csv")):
         setting, variant = file.parts[-4], file.parts[-3]

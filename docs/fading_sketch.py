@@ -46,13 +46,13 @@ def jakes(rng: np.random.Generator) -> FloatArray:
 
 
 def slots_of(rates: FloatArray, need: float) -> FloatArray:
-    """Return [links] the slots after which a transfer is complete; nan if none of those drawn."""
+    """Return the number of slots after which each transfer is complete [links], nan if it never is."""
     done = np.cumsum(rates, axis=1) >= need
     return np.where(done.any(axis=1), done.argmax(axis=1) + 1.0, np.nan)
 
 
 def main() -> None:
-    """Print the quantiles of transfers of several sizes, by process."""
+    """Print quantiles of the slots that transfers of several sizes take, by fading process."""
     steps, snr = Steps(2.0, None, layers=2), 10.0 ** (SNR_DB / 10.0)
     mean = float(steps.mean_efficiency(snr))
 
@@ -77,7 +77,7 @@ def main() -> None:
         return rates
 
     def together(rng: np.random.Generator) -> FloatArray:
-        """Return the rates at the parts' mean power."""
+        """Return the rates at the mean power of all parts of the band."""
         power = sum((gauss_markov(rng) for _ in range(PARTS)), np.zeros((LINKS, SLOTS))) / PARTS
         return replace(steps, parts=PARTS).efficiency(snr * power)
 

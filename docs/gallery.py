@@ -20,7 +20,7 @@ from edgefl.scenario.scenario import Scenario, load
 
 HERE = Path(__file__).parent
 SCENARIOS = HERE.parent / "scenarios"
-FACTS = HERE / "gallery" / "facts.json"  # the figures of each, so that one can be drawn alone
+FACTS = HERE / "gallery" / "facts.json"  # figures of all scenarios, for runs that draw only one
 DPI = 84
 HEAD = """\
 # Gallery
@@ -89,7 +89,7 @@ def main(names: list[str]) -> None:
 
 
 def drawn(scenario: Scenario) -> Preview:
-    """The preview of a scenario, with rounds computed in full, so that no figure depends on the machine."""
+    """Preview a scenario and compute its rounds in full, so that no figure depends on the machine."""
     return make_preview(scenario, most_s=math.inf)
 
 
@@ -150,7 +150,7 @@ def sentences(text: str) -> list[str]:
 def measured(preview: Preview) -> str:
     """A sentence with the figures of a preview."""
     moves = ""
-    whole = preview.walked_s >= preview.times_s[-1]  # else handovers are counted only while there is time
+    whole = preview.walked_s >= preview.times_s[-1]  # otherwise the count of handovers is partial
     if preview.world.scenario.layout.several and len(preview.handovers_m) and whole:
         rate = preview.handovers_per_hour / preview.forecast.devices
         moves = f", and each device hands over {rate:,.{0 if rate >= 10 else 1}f} times an hour"
@@ -166,7 +166,7 @@ def measured(preview: Preview) -> str:
 
 
 def without_data(scenario: Scenario) -> Scenario:
-    """The same world, without learning."""
+    """Return a scenario of the same world without learning."""
     task = WorkloadSettings(payload_bits=1_000_000, flops_per_sample=1e6)
     own = {
         name: one.model_copy(update={"learning": None, "workload": task})

@@ -9,7 +9,7 @@ DRAWS, SEED = 20_000, 0
 PARTS = {
     "umi": (9.0, 11),
     "inh": (7.0, 5),
-}  # K in dB (TR 38.901, Table 7.5-6), and independent parts of 100 MHz
+}  # K in dB (TR 38.901, Table 7.5-6), and number of parts of 100 MHz that fade independently
 STEPS = Steps(2.0)
 
 
@@ -20,7 +20,7 @@ def powers(rng: np.random.Generator, k: float, *shape: int) -> FloatArray:
 
 
 def direct_path(name: str, snr_db: float) -> tuple[float, float]:
-    """Return mean and deviation of a slot's rate with a direct path, each over that without."""
+    """Return the mean and the deviation of a slot's rate with a direct path, relative to those without one."""
     k_db, parts = PARTS[name]
     both = []
     for k in (10 ** (k_db / 10), 0.0):
@@ -32,7 +32,7 @@ def direct_path(name: str, snr_db: float) -> tuple[float, float]:
 
 
 def together(devices: int, snr_db: float, antennas: int = 8) -> float:
-    """Return the rate of uplinks on the same blocks over that of uplinks with a part of the blocks each.
+    """Return the rate of uplinks that share all blocks, relative to uplinks that each have a part of the blocks.
 
     The site separates them by MMSE with perfect knowledge; all antennas fade independently. A device on a part of
     the blocks has its full power there.

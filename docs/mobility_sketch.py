@@ -1,9 +1,9 @@
-"""Count handovers in a mobility setting of 3GPP, programmed apart: NumPy alone, nothing of edgefl or channel.
+"""Count handovers in a mobility setting of 3GPP, programmed in NumPy without any code of edgefl.
 
 Macro cells of TR 36.814 (Table A.2.1.1-1 and -2, case 1, 2 GHz) as TR 36.839 lays them out for mobility: hexagons of
-500 m, three sectors tilted down by 15 degrees, 128.1 + 37.6 log10(km), shadowing of 8 dB that forgets in 25 m, of
-correlation 0.5 between sites and 1 between sectors, no line of sight; event A3 of 3 dB on samples of 200 ms through
-a layer-3 filter of k = 4. Left out: fading, errors of measurements, handovers that fail.
+500 m, three sectors tilted down by 15 degrees, 128.1 + 37.6 log10(km), shadowing of 8 dB that decorrelates over 25 m,
+with correlation 0.5 between sites and 1 between sectors, no line of sight; event A3 of 3 dB on samples of 200 ms
+through a layer-3 filter of k = 4. Fading, measurement errors and failed handovers are left out.
 """
 
 import math
@@ -20,7 +20,7 @@ WALK_M, SOON_S = 1000.0, 5.0  # from within 433 m of the centre; the lattice rea
 
 
 class Counted(NamedTuple):
-    """Handovers a minute of a user and their standard error, those for each border crossed, share back in 5 s."""
+    """A user's handovers per minute with their standard error, handovers per border, and share of early returns."""
 
     a_minute: float
     error: float
@@ -29,7 +29,7 @@ class Counted(NamedTuple):
 
 
 def count(speed_m_s: float, trigger_s: float, users: int = 600, seed: int = 0) -> Counted:
-    """Walk users straight on from the centre cell, each in its own direction, and count."""
+    """Move users straight on from the centre cell, each in its own direction, and count their handovers."""
     rng = np.random.default_rng(seed)
     axial = np.array([(q, r) for q in range(-RINGS, RINGS + 1) for r in range(-RINGS, RINGS + 1)])
     axial = axial[np.abs(axial.sum(axis=1)) <= RINGS]
@@ -51,7 +51,7 @@ def count(speed_m_s: float, trigger_s: float, users: int = 600, seed: int = 0) -
         filtered += weight * (power_db(place, sites, shared, own) - filtered)
         ahead = filtered > filtered[all_users, serving][:, None] + A3_DB
         entered_s = np.where(ahead, np.minimum(entered_s, now_s), math.inf)
-        # it falls between this sample and the next
+        # the event falls between this sample and the next
         due = entered_s + trigger_s < now_s + SAMPLE_S * (1 - 1e-9)
         goes = np.flatnonzero(due.any(axis=1))
         target = np.where(due[goes], filtered[goes], -math.inf).argmax(axis=1)
@@ -67,7 +67,7 @@ def count(speed_m_s: float, trigger_s: float, users: int = 600, seed: int = 0) -
 
 
 def power_db(place: np.ndarray, sites: np.ndarray, shared: np.ndarray, own: np.ndarray) -> np.ndarray:
-    """[users, cells] received power over a constant, dB; the sectors of a site side by side."""
+    """Return the received power up to a constant, dB [users, cells], with a site's sectors in adjacent columns."""
     way = place[:, None] - sites
     distance_m = np.maximum(np.abs(way), 35.0)
     bearing_deg = np.degrees(np.angle(way))

@@ -32,7 +32,7 @@ SEEDS = (100, 101, 102)
 ROUNDS = (1, 5, 10, 20)
 
 Data = dict[str, Any]
-# does jobs: a function, and the arguments of each
+# calls a function with the arguments of each job, and returns the results
 Do = Callable[..., Iterable[Any]]
 
 
@@ -52,10 +52,10 @@ LAWS_HEAD = """\
 They exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
 reestablished, so that devices can finish their part. Each row is the preset without one law; "instead" says what
 replaces the law. The last two columns divide the time and energy of the whole preset by those of the row, for the
-same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; energy is
-that of the cell's devices. A round ends with its slowest device. Two rows cover a different set of devices.
-Without reestablishment, a link failure ends the device's part of the round. Without transmission on a part of the
-share, fewer devices have coverage, and the round does not wait for the others.
+same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; the energy
+is that of the cell's devices. A round ends when its slowest device has finished. Two rows cover a different set of
+devices. Without reestablishment, a link failure ends the device's part of the round. Without transmission on a part
+of the share, fewer devices have coverage, and the round does not wait for devices without coverage.
 `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
 """
 QUICKSTART_HEAD = """\
@@ -71,14 +71,14 @@ CITY_HEAD = """\
 
 This is `city_day.yaml` with its deadline of 120 s, without training. Its sessions depend on which devices are
 present, not on accuracy, and its payload is that of its model, so training would change nothing about the radio. Of
-the scenario's own radio settings, we kept only band, carrier, load and those that several cells require. Time and
-energy are per round and cell, over rounds with at least one participant; devices that miss the deadline are cut
-off. Standard errors are over rounds.
+the scenario's own radio settings, we kept only band, carrier, load and the settings that a network of several cells
+requires. Time and energy are per round and cell, over rounds with at least one participant; devices that miss the
+deadline are cut off. Standard errors are over rounds.
 """
 
 
 def seven_cells(preset: str = "nr") -> Data:
-    """70 devices that walk and drive through seven cells and send a model of SVHN (21 Mbit)."""
+    """Return a scenario of seven cells, in which 70 devices walk and drive and send a model for SVHN (21 Mbit)."""
     walk = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 1, "speed_max_m_s": 1.8}
     drive = {**walk, "speed_min_m_s": 5, "speed_max_m_s": 14}
     classes = {"walking": {"share": 0.5}, "driving": {"mobility": drive}}
@@ -101,12 +101,12 @@ def seven_cells(preset: str = "nr") -> Data:
 
 
 def changed(data: Mapping[str, Any], by: Mapping[str, Mapping[str, Any]]) -> Data:
-    """Return the same with keys of some sections replaced."""
+    """Return a copy of a scenario with keys of some sections replaced."""
     return within(data, by)
 
 
 def shipped(name: str, preset: str) -> Data:
-    """A scenario that comes with edgefl, with no radio but the preset, its band, carrier and load."""
+    """Return a shipped scenario whose radio keeps only the preset, and the scenario's band, carrier and load."""
     data = yaml.safe_load((SCENARIOS / f"{name}.yaml").read_text())
     own = data.get("radio", {})
     kept = {key: own[key] for key in ("bandwidth_hz", "neighbour_load", "carrier_hz") if key in own}
@@ -116,27 +116,27 @@ def shipped(name: str, preset: str) -> Data:
 
 
 def untrained(data: Data) -> Data:
-    """The same without training, with a logistic model's payload."""
+    """Return a copy of a scenario that trains nothing and sends the payload of a logistic model."""
     kept = {key: value for key, value in data.items() if key not in ("learning", "record")}
     return {**kept, "workload": LOGISTIC, "record": {"devices": "none"}}
 
 
 def rounds_of(data: Data, seed: int) -> pd.DataFrame:
-    """Run whole; return its rounds."""
+    """Run a scenario to its end and return its rounds."""
     with tempfile.TemporaryDirectory() as folder:
         scenario = Scenario.model_validate({**data, "seed": seed})
         return edgefl.simulate(scenario, out=Path(folder) / "run", threads=1).rounds
 
 
 def measured(data: Data, seed: int) -> tuple[float, float, float]:
-    """Run; return the mean time of a round, s, its joules at devices, and the share that took part to the end."""
+    """Return the mean seconds of a round, the devices' joules in a round, and the share of parts that completed."""
     rounds = rounds_of(data, seed)
     rounds = rounds[rounds.participants > 0]
     return rounds.latency_s.mean(), rounds.energy_j.mean(), rounds.completed.sum() / rounds.participants.sum()
 
 
 def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int] = SEEDS) -> str:
-    """Measure the preset without each of its laws."""
+    """Measure the preset with one of its laws left out at a time."""
     variants = [data("nr"), *(changed(data("nr"), law.without) for law in LAWS), data("journal")]
     jobs = [(variant, seed) for variant in variants for seed in seeds]
     found = np.array(list(do(measured, *zip(*jobs, strict=True)))).reshape(len(variants), len(seeds), 3)
@@ -165,7 +165,7 @@ def laws(do: Do, data: Callable[[str], Data] = seven_cells, seeds: Sequence[int]
 
 
 def first_session(data: Data, seed: int) -> pd.DataFrame:
-    """Run; return seconds and joules since the beginning of the first session, and accuracy, of each round."""
+    """Return the seconds and joules since the first session began, and the accuracy, after each of its rounds."""
     rounds = rounds_of(data, seed)
     first = rounds[rounds.session == rounds.session.iloc[0]]
     columns = {
@@ -238,7 +238,7 @@ def _keys(law: Law) -> str:
 
 
 def _with_error(values: Iterable[float]) -> str:
-    """Return the mean and its standard error; of one value none."""
+    """Return the mean with its standard error, which is left out for a single value."""
     each = np.asarray(list(values), dtype=float)
     if len(each) == 1 or each.std() == 0:
         return f"{each.mean():.3g}"
@@ -247,7 +247,7 @@ def _with_error(values: Iterable[float]) -> str:
 
 
 def main(names: Sequence[str] = ()) -> None:
-    """Measure sections and write them into the page; what is not named, or written by hand, stays as it is."""
+    """Measure the named sections and write them into the page; other sections stay as they are."""
     old = PAGE.read_text().split("\n## ")[1:] if PAGE.exists() else []
     known = {text.splitlines()[0]: "## " + text.rstrip() + "\n" for text in old}
     heads = {"laws": LAWS_HEAD, "quickstart": QUICKSTART_HEAD, "city_day": CITY_HEAD}

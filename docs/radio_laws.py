@@ -1,10 +1,10 @@
-"""The laws of `nr` that docs/radio.md counts, each with the keys, the source, and the sections that leave it out."""
+"""The laws of `nr` that docs/radio.md measures, each with its keys, its source, and sections without the law."""
 
 from typing import Any, NamedTuple
 
 
 class Law(NamedTuple):
-    """A law of the preset, the keys that switch it on, where it is from, and the keys without it."""
+    """A law of the preset: the keys that switch it on, its source, and the sections that leave the law out."""
 
     name: str
     keys: tuple[str, ...]

@@ -1,7 +1,7 @@
 """Generate the reference pages from the code when the site is built: keys, components, commands, the Python package.
 
 A hook of MkDocs: it replaces `<!-- KIND: made from the code -->` in a page with text generated from the code, so that
-the page cannot become outdated. `python docs/reference.py keys` prints one.
+the page cannot become outdated. `python docs/reference.py keys` prints the text for one KIND.
 """
 
 import inspect
@@ -19,7 +19,7 @@ KIND = re.compile(r"edgefl list ([\w\\]+)")
 
 
 def on_page_markdown(markdown: str, **about: Any) -> str:
-    """Fill the marks of a page."""
+    """Replace the marks in a page with generated text."""
     return MARK.sub(lambda mark: "\n".join(PAGES[mark[1]]()), markdown)
 
 
@@ -37,10 +37,10 @@ def _anchor(section: str) -> str:
 
 
 def _linked(row: str) -> str:
-    """Link to a section or a kind where a terminal would name a command."""
+    """Replace the command in a table's cell, which suits a terminal, with a link to the section or kind."""
 
     def section(found: re.Match[str]) -> str:
-        name = found[1].replace("\\", "").removeprefix("federations.")  # a federation's are the scenario's
+        name = found[1].replace("\\", "").removeprefix("federations.")  # the same section
         return f"section [{name}](#{_anchor(name)})"
 
     def kind(found: re.Match[str]) -> str:
@@ -154,7 +154,7 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Keep text from being read as HTML or Markdown where it is neither."""
+    """Escape text outside code so that it is not read as HTML or Markdown."""
     parts = re.split(r"(`[^`]*`)", text)  # code stays as it is
     for place in range(0, len(parts), 2):
         parts[place] = re.sub(r"([<*_\[\]{}])", lambda found: f"\\{found[1]}", parts[place]).replace(

@@ -1,7 +1,7 @@
 """Write docs/trust.md: each law of the radio beside its reference, and simulated quantities beside measured ones.
 
 python docs/trust.py           `make trust`; some minutes, all numbers are functions of the code
-python docs/trust.py faults    the last section alone, of what `make faults` and `make mutants` have kept
+python docs/trust.py faults    only the last section, from the results that `make faults` and `make mutants` saved
 """
 
 import csv
@@ -43,8 +43,9 @@ class Row(NamedTuple):
     """A line of a table: what is compared, the two values, and by how much they differ.
 
     Args:
-        allowed: the largest deviation; None: they differ for a reason, and `here` is held to what the page says.
-        fault: id of a fault of tests/faults with which the deviation is larger.
+        allowed: the largest deviation, or None where the values differ for a reason; a test then compares `here` with
+            the page.
+        fault: id of a fault of tests/faults that makes the deviation larger than allowed.
     """
 
     what: str
@@ -56,12 +57,12 @@ class Row(NamedTuple):
 
     @property
     def off(self) -> float:
-        """The deviation: in the unit for dB and for shares, otherwise relative."""
+        """Return the deviation, in the row's unit for dB and for shares, otherwise relative to the reference."""
         off = self.here - self.reference
         return off if self.unit in ("dB", "") else off / self.reference
 
     def cells(self) -> list[str]:
-        """The line as text."""
+        """Return the row's cells as text."""
         off = self.off if abs(self.off) >= 1e-5 else 0.0
         if self.unit in ("dB", ""):
             told, allowed = f"{off:+.2g}", f"{self.allowed:.2g}" if self.allowed is not None else "page"
@@ -85,7 +86,7 @@ class Section(NamedTuple):
 
 
 def path_loss() -> Section:
-    """Path loss and probability of line of sight beside values of two other simulators."""
+    """Compare path loss and the probability of line of sight with values of two other simulators."""
     with GOLDEN.open() as file:
         golden = list(csv.DictReader(line for line in file if not line.startswith("#")))
     rows = []
@@ -115,12 +116,12 @@ def path_loss() -> Section:
     )
 
 
-ERRORS = 4  # standard errors that a sampled figure may be off
+ERRORS = 4  # allowed deviation of a sampled figure, in standard errors
 FIELDS = 200  # independent sites, over which correlations are averaged
 
 
 def shadowing() -> Section:
-    """Correlation of shadowing over distance beside the exponential law."""
+    """Compare the correlation of shadowing over distance with the exponential law."""
     rng = np.random.default_rng(0)
     here = np.array([(x, y) for x in (-40, 0, 40) for y in (-40, 0, 40)]) + rng.uniform(-3, 3, (9, 2))
     angle = rng.uniform(0, 2 * math.pi, 9)
@@ -150,11 +151,11 @@ def shadowing() -> Section:
 
 
 SPEED_M_S, SLOT_S, CARRIER_HZ = 10.0, 0.5e-3, 3.5e9
-TRANSFER = 1000  # slots
+TRANSFER = 1000  # slots of a transfer
 
 
 def fading() -> Section:
-    """Correlation of fading over time beside Jakes's law."""
+    """Compare the correlation of fading over time with Jakes's law."""
     rho = slot_correlation(SPEED_M_S, carrier_hz=CARRIER_HZ, slot_s=SLOT_S)
     sample = LinkFading(7, rho).gain(0, 400_000)
     power = float((np.abs(sample) ** 2).mean())
@@ -188,14 +189,14 @@ def fading() -> Section:
 
 
 def _bartlett(rho: float, lag: int, count: int) -> float:
-    """Standard error of a correlation that a Gauss-Markov process of this length shows: Bartlett's formula."""
+    """Return the standard error of a correlation sampled from a Gauss-Markov process (Bartlett's formula)."""
     square = rho**2
     once = (1 + square) * (1 - square**lag) / (1 - square) - 2 * lag * square**lag
     return math.sqrt(once / count)
 
 
 def rates() -> Section:
-    """Mean rates of the CQI table beside capped Shannon."""
+    """Compare mean rates of the CQI table with Shannon's rates up to the table's highest."""
     rows = []
     for snr_db in (-5.0, 0.0, 5.0, 10.0, 20.0, 30.0):
         snr = float(db_to_linear(snr_db))
@@ -219,7 +220,7 @@ def rates() -> Section:
 
 
 def walls() -> Section:
-    """Quantiles of what walls take beside those of the law's own distribution."""
+    """Compare quantiles of the loss through walls with those of the law's own distribution."""
     rng = np.random.default_rng(1)
     count = 200_000
     inside_m = 25.0 * rng.random((2, count)).min(axis=0)
@@ -244,7 +245,7 @@ def walls() -> Section:
 
 
 def _quantile(share: float, wall_db: float, std_db: float) -> float:
-    """Quantile of the loss, by summing over the way inside, whose density is 2 (1 - m / 25) / 25."""
+    """Return a quantile of the loss by summing over the distance inside, m, with density 2 (1 - m / 25) / 25."""
     inside_m = (np.arange(2500) + 0.5) / 100
     weight = 2 * (1 - inside_m / 25) / 2500
     low, high = wall_db - 50.0, wall_db + 60.0
@@ -262,7 +263,7 @@ LAWS = (path_loss, shadowing, fading, rates, walls)
 
 
 def section_text(section: Section) -> str:
-    """A section as Markdown."""
+    """Return a section as Markdown."""
     head = f"## {section.title}\n\nReference: {section.reference}. Here: {section.here}.\n\n"
     lines = [
         "| what | reference | here | unit | deviation | allowed | fault |",
@@ -273,7 +274,7 @@ def section_text(section: Section) -> str:
 
 
 def sections() -> Iterator[Section]:
-    """All sections of the page, in order."""
+    """Yield all sections of the page, in order."""
     for law in LAWS:
         yield law()
     import trust_calibration
@@ -288,7 +289,7 @@ def sections() -> Iterator[Section]:
 
 
 def main() -> None:
-    """Write the page, or its last section alone."""
+    """Write the page, or only its last section."""
     import trust_faults
 
     page = HERE / "trust.md"

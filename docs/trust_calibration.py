@@ -53,11 +53,11 @@ MISSED = [
 ]
 SETTINGS = {"uma": Setting(500.0, 35.0, 49.0), "umi": Setting(200.0, 10.0, 44.0)}
 NAMES = {"uma": "UMa", "umi": "UMi"}
-ELEMENTS, TILT_DEG = 10, 12.0  # of the calibration's antenna: a column of elements, half a wavelength apart
+ELEMENTS, TILT_DEG = 10, 12.0  # the calibration's antenna is a column of elements, half a wavelength apart
 # bit/s/Hz: TR 37.910, Table 5.4.1.2.1-1(a), 11 companies; single-user: HelloSYQ/NR_DL_SLS ed6c2a2,
 # docs/benchmark-tr37910.md, eType-II, whose ideal multi-user mode has 11.02
 SEVERAL, ALONE = (11.04, 0.37), (4.75, 0.204)
-USERS = 10  # of a cell
+USERS = 10  # users per cell
 EFFICIENCY = (
     0.3  # set before the first run: precoders differ by 6 %, schedulers by 10 to 20 %, layers by as much
 )
@@ -70,7 +70,7 @@ class Column(Panel):
     """
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
-        """Return the element's gain and the array's."""
+        """Return the gain of an element plus that of the array, dBi."""
         away_m = np.hypot(displacement_m[..., 0], displacement_m[..., 1])
         below = height_m / np.hypot(away_m, height_m) - math.sin(math.radians(TILT_DEG))
         phases = math.pi * below[..., None] * np.arange(ELEMENTS)
@@ -81,7 +81,7 @@ class Column(Panel):
 
 
 def floors(highest_m: float) -> dict[str, dict[str, float]]:
-    """Return classes of devices on the floors of buildings with four to eight of them (TR 36.873, Table 6-1)."""
+    """Return classes of devices on the floors of buildings with four to eight floors (TR 36.873, Table 6-1)."""
     shares = [sum(1 / top for top in range(max(floor, 4), 9)) / 5 for floor in range(1, 9)]
     return {
         f"floor_{floor}": {
@@ -96,7 +96,7 @@ def floors(highest_m: float) -> dict[str, dict[str, float]]:
 def network(
     path_loss: str, isd_m: float, nearest_m: float, devices: dict[str, Any], **radio: Any
 ) -> Scenario:
-    """Return nineteen sites of three sectors that repeat, all sending, with 38.901's independent sites."""
+    """Return nineteen repeating sites of three sectors, all sending, whose shadowing is independent as in 38.901."""
     of_sites = {"line_of_sight": "probabilistic", "los_site_correlation": 0.0, "site_correlation": 0.0}
     return scenario(
         devices={"count": DEVICES, "mobility": "static", **devices},
@@ -131,7 +131,7 @@ def received(one: Scenario, column: bool) -> tuple[FloatArray, FloatArray]:
     """Return the gains [devices, cells] in dB, and the SINR [devices] towards the strongest cell.
 
     Args:
-        column: whether sites have the calibration's antenna in place of nr's panels.
+        column: whether sites have the calibration's antenna instead of nr's panels.
     """
     world = World(one, Streams(one.seed))
     with mock.patch("edgefl.engine.air.propagation.Panel", Column if column else Panel):
@@ -210,7 +210,8 @@ def _efficiency(row: Any, section: Any) -> Any:
         "Spectral efficiency of a dense city",
         "TR 37.910, Table 5.4.1.2.1-1(a), the mean of eleven companies, who serve several users at once, and a"
         " simulator of one author, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS), `docs/benchmark-tr37910.md`,"
-        " which also serves one at a time (with several it has 8.99 to 11.02); both in Dense Urban eMBB,"
+        " which also serves one user at a time (with several users it has 8.99 to 11.02); both in Dense "
+        "Urban eMBB,"
         " configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz, 32 transceivers, downlink",
         f"preset nr, {DEVICES:,} devices among 19 UMa sites of three sectors 200 m apart with 41 dBm, all sending;"
         f" 80 % on floors 1 to 8, a fifth of the houses coated, 20 % in cars; {USERS} users share a cell equally",
@@ -230,7 +231,8 @@ CALIBRATION_WHY = (
     " that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so this is not due to"
     " the program: the companies used the tables of August 2016, which have changed since. edgefl leaves out parts"
     " of today's tables: in UMa no device is higher than 13 m, where 23 % of them should be, and shadowing indoors"
-    " is that of the street; in the Monte Carlo each of the two moves the medians by 1 dB at most. **Panels of nr,"
+    " is that of the street; in the Monte Carlo each of these two omissions moves the medians by 1 dB at "
+    "most. **Panels of nr,"
     " one element with a beam of 65 degrees in both planes,** send more to the neighbours' devices and less to their"
     " own: the median SINR without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less."
     " In UMi far devices on upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
@@ -249,6 +251,6 @@ EFFICIENCY_WHY = (
 
 
 def measured(row: Any, section: Any) -> Iterator[Any]:
-    """The sections about calibrations, made of these classes."""
+    """Yield the sections about calibrations, made with the given row and section classes."""
     for part in (_calibration, _efficiency):
         yield part(row, section)

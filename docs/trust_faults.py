@@ -1,4 +1,4 @@
-"""The last section of docs/trust.md: faults that tests must notice, and mutants, as their last runs left them."""
+"""The last section of docs/trust.md: faults and mutants, with the results of their last runs."""
 
 import csv
 import sys
@@ -13,11 +13,11 @@ from tests.tools.mutants import EACH, SEED
 HEAD = "## Fault injection\n"
 WORDS = """
 A test that cannot fail proves nothing. Each row below is a fault that `make faults` injects into the code, with the
-test that must then fail. The faults were written before their tests were tried: {first}; of the others, twelve got
-a better test, and five now name another existing test. More faults were added later, along with new laws. In
-their last runs **{now}** were caught. *Tolerance* is the largest deviation that the test accepts, and *s* is the
-CPU time that it takes to notice the fault. A fault whose test does not end would be listed as *slow*, which does
-not count as caught.
+test that must then fail. The faults were written before their tests were tried: {first}; of the faults that were
+missed, twelve got a better test, and five now name another existing test. More faults were added later, along with
+new laws. In their last runs **{now}** were caught. *Tolerance* is the largest deviation that the test accepts, and
+*s* is the CPU time that it takes to notice the fault. A fault whose test does not end would be listed as *slow*,
+which does not count as caught.
 """
 MUTATED = """\
 ### Mutants
@@ -41,7 +41,7 @@ Because these tests were written for the drawn mutants, we then tried another {d
 
 
 def text() -> str:
-    """Make the section from the tables of both runs."""
+    """Make the section from the results of the last runs of faults and mutants."""
     results = {row["id"]: row for row in _rows(RESULTS)}
     caught = sum(row["verdict"] == "caught" for row in results.values())
     now = f"{caught} of {len(FAULTS)}"
@@ -140,7 +140,7 @@ def _line(cells: Iterable[str]) -> str:
 
 
 def _score(rows: Sequence[Mapping[str, str]], when: str = "verdict") -> float:
-    """Return the share that was killed of those that are not equivalent."""
+    """Return the share of killed mutants among those that are not equivalent."""
     count = [row[when] in KILLED for row in rows if row["verdict"] != "equivalent"]
     return sum(count) / max(1, len(count))
 

@@ -1,4 +1,4 @@
-"""Two networks that one might set up first, and switches that show what makes their handovers, for docs/trust.md."""
+"""Two networks that one might set up first, and switches that show what causes their handovers, for docs/trust.md."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from edgefl.testing.cell import within
 TRACE = Path(__file__).parents[1] / "scenarios" / "traces" / "manhattan.fcd.csv"
 WALK = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 0.8, "speed_max_m_s": 1.8}
 
-# name -> sections, and how long the network runs, s
+# name -> sections, and the network's simulated time, s
 NETWORKS: dict[str, tuple[dict[str, Any], float]] = {
     "cars": (
         {
@@ -46,24 +46,26 @@ SWITCHES: dict[str, dict[str, Any]] = {
     "UMa": {"radio": {"path_loss": "uma"}},
     "UMa, three sectors": {"radio": {"path_loss": "uma"}, **SECTORS},
 }
-RETURNS = ("preset nr", "three sectors", "UMa, three sectors")  # with their share of returns
-SOON_S = 5.0  # a handover back to the last cell within it is a return
+RETURNS = ("preset nr", "three sectors", "UMa, three sectors")  # settings with a row of returns
+SOON_S = 5.0  # a handover back to the previous cell within this time is a return
 WHY = (
-    "Shadowing that differs between sites makes most of these handovers. Shadowing decides which site is stronger"
+    "Shadowing that differs between sites causes most of these handovers. It decides which site is stronger"
     " where two sites are about equally far away. The length of that stretch is proportional to the distance between"
     " the sites, and in UMi shadowing decorrelates over 13 m. So the handovers per border grow with the distance"
-    " between sites (`tests/theory/test_handovers_on_foot.py`). On foot, filter and time to trigger cover a metre or"
-    " two and hardly matter. TR 38.901 has UMi for sites 200 m apart and UMa for 500 m (Table 7.2-1): at 400 m"
-    " `radio.path_loss: uma` fits, and with it and three sectors both networks hand over as measured ones do, as"
-    " `walk_among_sites` does. All cars see one draw of the shadowing: three seeds together give 2.7 handovers"
-    " per border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. How roads run"
-    " and when borders are counted makes little difference: with the three sites turned by 10, 20 or 30 degrees the"
+    " between sites (`tests/theory/test_handovers_on_foot.py`). At walking speed, filter and time to trigger "
+    "cover a metre or two and hardly matter. TR 38.901 has UMi for sites 200 m apart and UMa for 500 m "
+    "(Table 7.2-1): at 400 m `radio.path_loss: uma` fits. With UMa and three sectors both networks hand over "
+    "as often as measured networks do, and so does `walk_among_sites`. All cars of a run see a single draw "
+    "of the shadowing, so we also ran other seeds: three seeds together give 2.7 handovers"
+    " per border without sectors, of which 28 % return, and 1.7 with sectors, of which 15 % return. The "
+    "direction of the roads and the interval at which borders are counted make little difference: with the "
+    "three sites turned by 10, 20 or 30 degrees the"
     " same seeds give 2.4 to 3, and 2.7 to 2.8 if borders are counted every 0.2 s or 5 s instead of every second."
 )
 
 
 def first_networks(row: Any, section: Any) -> Any:
-    """Handovers of two networks that one might set up first, and what causes them."""
+    """Return the section about handovers of two networks that one might set up first, and about their causes."""
     rows = []
     for name, (sections, span_s) in NETWORKS.items():
         for switch, keys in SWITCHES.items():
@@ -94,7 +96,7 @@ def untrained(sections: dict[str, Any]) -> Scenario:
 
 
 def hand_over(one: Scenario, span_s: float) -> tuple[int, int, int]:
-    """Return the handovers of a network without rounds, those that go back soon, and the borders crossed."""
+    """Return three counts in a network without rounds: handovers, early returns, and borders crossed."""
     world, rows = World(one, Streams(one.seed)), Rows()
     env = simpy.Environment()
     network = world.network(env, rows)

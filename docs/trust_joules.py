@@ -1,4 +1,4 @@
-"""Joules per bit beside what others have measured with phones, for docs/trust.md."""
+"""Joules per bit next to those that others have measured with phones, for docs/trust.md."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ PHONE = "36 nJ/bit at an RSRP above -75 dBm, 63 below -95"
 
 
 def joules(row: Any, section: Any) -> Any:
-    """Return the section about joules per bit, made of these classes."""
+    """Return the section about joules per bit, made with the given row and section classes."""
     draws = Phone5G().draws(Equipment(0.2, 1.0, 0.1, 0.0))
     rows = [
         row(f"{stage}, the law at {mbit_s:.0f} Mbit/s", value, 1e3 * power_w / mbit_s + 1e9 * j_bit, "nJ/bit")
@@ -46,7 +46,7 @@ def joules(row: Any, section: Any) -> Any:
 
 
 def joules_per_bit(parts: list[DeviceRound], stage: str) -> list[tuple[float, float]]:
-    """Mbit/s and nJ/bit of each part, by rate."""
+    """Return the Mbit/s and nJ/bit of each part, sorted by rate."""
     energy = "energy_tx_j" if stage == "uplink" else "energy_rx_j"
     return sorted(
         (

@@ -16,14 +16,14 @@ from edgefl.rng import Streams
 from edgefl.scenario.world import World
 
 PLACES, CARS = 2000, 400
-FADES = 100  # equally probable powers of a slot
+FADES = 100  # number of equally probable fading powers of a slot
 QUANTILES = (0.1, 0.5, 0.9)
 TEN_MB_BITS, ALONE = 80_000_000, 40
 MBIT = 1e6
 OUTDOORS, FULL_LOAD_DB = (
     0.15,
     4.0,
-)  # what the page concludes: so near are rates, and SINR, to what was measured
+)  # the page's conclusions: how close rates and SINR are to the measured ones
 Range = tuple[float, float]
 
 # Mbit/s at 10, 50 and 90 % of the seconds: least and most of the operators. SIGCOMM24-5GinMidBands/artifacts 2e0034b
@@ -52,7 +52,7 @@ class Alone(NamedTuple):
 
 
 def alone(indoor_share: float) -> Alone:
-    """Rates at places all over a cell of 250 m, the mean over fading."""
+    """Return rates at places all over a cell of 250 m, averaged over fading."""
     one = trust_runs.scenario(devices={"count": PLACES, "indoor_share": indoor_share}, radio={"preset": "nr"})
     world, env = World(one, Streams(one.seed)), simpy.Environment()
     radio, ids = world.radio(env), np.arange(PLACES)
@@ -80,7 +80,7 @@ def in_blocks(carrier: Carrier, snr: FloatArray, control: FloatArray) -> FloatAr
 
     Args:
         snr: [n] with full power on the whole band.
-        control: [n] power that power control allows there, as a multiple of the device's.
+        control: [n] power that power control allows on the whole band, as a multiple of the device's power.
     """
     assert carrier.blocks is not None
     assert carrier.steps is not None
@@ -107,7 +107,7 @@ def sinr_db(load: float) -> FloatArray:
 
 
 def ten_megabytes(indoor_share: float) -> dict[str, list[float]]:
-    """Seconds that 10 MB take in each direction, of devices one after the other alone in a cell of 250 m."""
+    """Return the seconds that 10 MB take in each direction for devices that use a cell of 250 m one at a time."""
     parts = trust_runs.rounds("nr", ALONE, alone=True, bits=TEN_MB_BITS, indoor_share=indoor_share)
     return {stage: [trust_runs.took_s(part, stage) for part in parts] for stage in ("downlink", "uplink")}
 
@@ -119,7 +119,7 @@ def _rows(row: Any, what: str, ranges: Sequence[Range], found: Sequence[float], 
 
 
 def rates(row: Any, section: Any) -> Any:
-    """Rates of a device alone, quantiles beside measured ones."""
+    """Compare quantiles of the rate of a device alone in the band with measured quantiles."""
     outdoors, everywhere = alone(0.0), alone(0.8)
     rows = []
     for name, found, down, up in (
@@ -144,7 +144,7 @@ def rates(row: Any, section: Any) -> Any:
 
 
 def times(row: Any, section: Any) -> Any:
-    """Time to move 10 MB, quantiles beside those that measured rates give."""
+    """Compare quantiles of the time to move 10 MB with those that measured rates imply."""
     rows = []
     for name, indoor_share, down, up in (
         ("outdoors", 0.0, GOOD_DOWN, GOOD_UP),
@@ -165,7 +165,7 @@ def times(row: Any, section: Any) -> Any:
 
 
 def sinr(row: Any, section: Any) -> Any:
-    """SINR under load, quantiles beside those that phones report."""
+    """Compare quantiles of the SINR under load with those that phones report."""
     rows = []
     for load in (0.0, 0.5, 1.0):
         found = np.quantile(sinr_db(load), QUANTILES)
@@ -212,6 +212,6 @@ SINR_WHY = (
 
 
 def measured(row: Any, section: Any) -> Iterator[Any]:
-    """The sections about rates, times and SINR, made of these classes."""
+    """Yield the sections about rates, times and SINR, made with the given row and section classes."""
     for part in (rates, times, sinr):
         yield part(row, section)

@@ -1,4 +1,4 @@
-"""Simulated quantities beside what others have measured in networks, for docs/trust.md."""
+"""Simulated quantities next to those that others have measured in networks, for docs/trust.md."""
 
 import math
 from collections.abc import Iterator
@@ -21,8 +21,11 @@ from edgefl.testing import Rows
 
 SVHN_BITS, SVHN_FLOPS = 21_349_696, 667_178 * 91.04  # journal paper, Table I
 CARS, DRIVE_S, CAR_M_S = 60, 200.0, (8.0, 14.0)  # 30 to 50 km/h
-BORDER, BACK = 0.2, 0.07  # what the page concludes: so near are sectors' handovers to what was measured
-READINGS = 4  # of a rate, in each second
+BORDER, BACK = (
+    0.2,
+    0.07,
+)  # the page's conclusions: how close the handovers with sectors are to the measured ones
+READINGS = 4  # readings of a rate in each second
 # a city of small cells, one whose sites stand as a mid-band network's do, and a low-band network of large cells
 CITIES: dict[str, dict[str, Any]] = {
     "UMi, 3.5 GHz, sites 200 m apart": {"path_loss": "umi", "isd_m": 200.0},
@@ -30,8 +33,8 @@ CITIES: dict[str, dict[str, Any]] = {
     "UMa, 0.7 GHz, sites 1,732 m apart": {"path_loss": "uma", "isd_m": 1732.0, "carrier_hz": 0.7e9},
 }
 FASTER_RULES = {"a3_offset_db": 0.0, "hysteresis_db": 3.0, "time_to_trigger_s": 0.256}
-ALONE = 24  # devices, each alone in its cell in turn
-# where handover is the subject: a macro network's rules, of which those of the scenarios are
+ALONE = 24  # number of devices, each of which in turn is alone in its cell
+# where handover is the subject: a macro network's rules, from which the scenarios take theirs
 STEADY_RULES = {"a3_offset_db": 3.0, "hysteresis_db": 2.0, "time_to_trigger_s": 0.48, "l3_filter_k": 8}
 MACRO = {"path_loss": "uma", "isd_m": 500.0, "sectors": 3}
 SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigger, s
@@ -50,7 +53,8 @@ HANDOVERS_WHY = (
     " between sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects around a"
     " device obstruct all sites. This is our choice and comes from no standard. Without sectors, far sites"
     " reach everywhere, and between large cells there are more such islands than borders. Repeating seven"
-    " sites also hides far sites: with `layout.rings: 2` there are a twelfth more handovers. To study"
+    " sites also hides far sites: with `layout.rings: 2` the number of handovers is a twelfth higher. To "
+    "study"
     " handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
     " `handover.time_to_trigger_s`."
 )
@@ -66,7 +70,7 @@ SKETCH_WHY = (
 
 
 def scenario(**sections: Any) -> Scenario:
-    """A scenario without learning."""
+    """Return a scenario without learning."""
     return Scenario.model_validate(
         {
             "name": "trust",
@@ -88,7 +92,7 @@ def drive(
     speeds_m_s: tuple[float, float] = CAR_M_S,
     **radio: Any,
 ) -> Scenario:
-    """Cars, or who has these speeds, on their way through a city of seven sites that repeats, with the preset nr."""
+    """Move cars, or pedestrians, through a city of seven repeating sites with the preset nr."""
     mobility = {"name": "random_direction", "speed_min_m_s": speeds_m_s[0], "speed_max_m_s": speeds_m_s[1]}
     return scenario(
         devices={"count": count, "mobility": mobility, "indoor_share": 0.0},
@@ -99,7 +103,7 @@ def drive(
 
 
 class Handovers(NamedTuple):
-    """What one does in a city: handovers a minute, over borders crossed, and the share that goes back soon."""
+    """A device's handovers per minute, handovers per border crossed, and the share that soon return."""
 
     a_minute: float
     a_border: float
@@ -115,7 +119,7 @@ def handovers(**city: Any) -> Handovers:
 
 
 def rate_correlation(lags_s: tuple[int, ...], **city: Any) -> list[float]:
-    """Correlation over time of a car's downlink rate, a mean over each second, alone in a band of 100 MHz."""
+    """Return the correlation over time of a car's downlink rate per second, alone in a band of 100 MHz."""
     one = drive(**city)
     world = World(one, Streams(one.seed))
     assert isinstance(world.gains, SpatialGains)
@@ -128,7 +132,7 @@ def rate_correlation(lags_s: tuple[int, ...], **city: Any) -> list[float]:
         state = LargeScaleState(ids.tolist(), gains_db, np.zeros(CARS), np.zeros(CARS))
         rates.append(carrier.mean_efficiency(budget.snr(state, 0)["downlink"]))
     series = np.array(rates).reshape(-1, READINGS, CARS).mean(axis=1)
-    # of each car around its own mean, as a file of measurements is one drive
+    # deviations of each car from its own mean, because a file of measurements covers one drive
     series -= series.mean(axis=0)
     found = []
     for lag_s in lags_s:
@@ -140,7 +144,7 @@ def rate_correlation(lags_s: tuple[int, ...], **city: Any) -> list[float]:
 def rounds(
     preset: str, count: int = 10, alone: bool = False, bits: int = SVHN_BITS, **keys: Any
 ) -> list[DeviceRound]:
-    """Parts of rounds in a cell of 250 m with a payload: six of all devices, or one of each alone."""
+    """Return the parts of rounds in a cell of 250 m: six rounds of all devices, or one of each device alone."""
     one = scenario(
         devices={"count": count, **keys},
         radio={"preset": preset, "propagation": {"shadowing": "spatial"}},
@@ -157,19 +161,19 @@ def rounds(
 
 
 def took_s(part: DeviceRound, stage: str) -> float:
-    """How long a stage of a part lasted; 0: never reached."""
+    """Return the seconds that a stage of a part lasted, 0 if the part never reached this stage."""
     start_s, end_s = getattr(part, f"{stage}_start_s"), getattr(part, f"{stage}_end_s")
     return 0.0 if start_s is None else float(end_s - start_s)
 
 
 def uplink_share(parts: list[DeviceRound]) -> float:
-    """Share of the devices' time in rounds in which they send."""
+    """Return the share of the devices' time in rounds that they spend sending."""
     sums = [sum(took_s(part, stage) for part in parts) for stage in ("downlink", "compute", "uplink")]
     return sums[2] / sum(sums)
 
 
 def measured(row: Any, section: Any) -> Iterator[Any]:
-    """The sections about measurements, made of these classes."""
+    """Yield the sections about measurements, made with the given row and section classes."""
     for part in (_handovers, first_networks, _mobility, _signalling, _rates_over_time, _uplink):
         yield part(row, section)
 
@@ -223,7 +227,7 @@ def _handovers(row: Any, section: Any) -> Any:
 
 
 def _mobility(row: Any, section: Any) -> Any:
-    """Handovers of a macro network beside a sketch of 3GPP's setting, and of people who walk beside geometry."""
+    """Compare handovers of a macro network with a sketch of 3GPP's setting, and those on foot with geometry."""
     import mobility_sketch
 
     rows = []
@@ -255,11 +259,11 @@ def _mobility(row: Any, section: Any) -> Any:
         rows.append(row(f"on foot, {WALK_M_S} m/s, {name}", crossed, 60 * found.a_minute, "1/h"))
     return section(
         "Handovers of a macro network",
-        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed"
-        " separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of"
-        " downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300"
-        " users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is"
-        " geometry",
+        "a sketch of one of 3GPP's settings for mobility, TR 36.814 case 1 and TR 36.839, programmed "
+        "separately in `docs/mobility_sketch.py`: macro cells, 500 m, three sectors with 15 degrees of "
+        "downtilt, shadowing of 8 dB over 25 m, correlation 0.5 between sites, A3 with 3 dB and k = 4; 300 "
+        "users give a standard error of 2 %. For speeds that the sketch does not cover, the reference is "
+        "computed from the cells' geometry",
         f"UMa, 3.5 GHz, sites 500 m apart with three sectors, preset nr, the same event; {CARS} cars or {WALKERS}"
         f" pedestrians for {DRIVE_S:g} s",
         rows,
@@ -268,7 +272,7 @@ def _mobility(row: Any, section: Any) -> Any:
 
 
 def _geometry(one: Scenario) -> float:
-    """Borders that a straight walk at the mean speed crosses a minute.
+    """Return the number of borders per minute that a straight walk at the mean speed crosses.
 
     Buffon: 2 v B / pi through borders of length B per area. Between hexagons, half of a perimeter, 3 isd / sqrt(3),
     over the area isd^2 sqrt(3) / 2: B = 2 / isd. Between three sectors, which meet at the site and reach to corners

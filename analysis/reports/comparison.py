@@ -78,8 +78,8 @@ def compare(
 
     The further files are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over
     seeds), the curves over simulated time and energy, comparison_curves.png and .pdf, and, with several variants,
-    their time against energy, comparison_pareto.png and .pdf. The first target is the headline's.
-    Without `out`, files of other targets than the default go into a folder of their own, such as target-0.8.
+    their time against energy, comparison_pareto.png and .pdf. The headline table shows the first target.
+    Without `out`, files for targets other than the default go into a folder of their own, such as target-0.8.
 
     Of the comparison that is returned, `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws,
     `.figure` is a PNG file, and `.out` is the folder with all files. A notebook shows verdicts, table and figure.

@@ -63,11 +63,11 @@ def compare_drift(
     ] = "devices",
     window: Annotated[int, typer.Option(help="Rounds to average over for the dip.")] = 1,
     first: Annotated[
-        int, typer.Option("--from", help="First round in which to look for the dip; 1 is the drift's.")
+        int, typer.Option("--from", help="First round to search for the dip; 1 is the drift's round.")
     ] = 1,
     last: Annotated[
         int | None,
-        typer.Option("--to", help="Last round in which to look for the dip. Default: up to the next change."),
+        typer.Option("--to", help="Last round to search for the dip. Default: up to the next change."),
     ] = None,
     recovery: Annotated[
         Recovery,

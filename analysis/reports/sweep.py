@@ -61,7 +61,7 @@ def sweep(
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
 
-    Without `out`, files of another target than the default go into a folder of their own, such as target-0.8.
+    Without `out`, files for a target other than the default go into a folder of their own, such as target-0.8.
 
     Args:
         runs: folders of studies or runs, or runs that have been read.

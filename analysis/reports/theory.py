@@ -157,7 +157,7 @@ EXPLANATIONS = (
     " lower bound of the constant. ζ₂: the largest difference seen. Noise: variance of single gradients, from"
     " 32 samples of each device (relative error about a quarter for one device).",
     (
-        "(b) and (c) use the measured variance instead of its bound by the data's spread, so they are at most J's."
+        "(b) and (c) use the measured variance instead of its bound by the data's spread, so they never exceed J's."
     ),
     "Figure: means over seeds; ticks mark rounds whose learning rate is beyond (14) for at least one seed.",
     "The limit by (65) is negative for four or more local steps: J's condition then admits no learning rate.",

@@ -94,7 +94,7 @@ class EveryDevice(_DeviceNumber):
     circuit_power_w: float = Field(0.1, ge=0, le=100, description="circuit power while receiving")
     file: DeviceFile | None = Field(
         None,
-        description="table of phones, from which each device takes a row (see classes_by); null: all are alike",
+        description="table of phones, from which each device takes a row (see classes_by); null: equal devices",
     )
     clock_hz: float = Field(1.0e9, ge=1e6, le=1e11, description="CPU clock f")
     flops_per_cycle: float = Field(
@@ -138,8 +138,8 @@ class EveryDevice(_DeviceNumber):
         0.0,
         ge=0,
         le=1,
-        description="share of buildings with coated glass, as in high_loss, drawn for each stay; the others have"
-        " the walls of penetration",
+        description="share of buildings with coated glass, as in high_loss, drawn for each stay; other "
+        "buildings have the walls of penetration",
     )
     vehicle_above_m_s: float | None = Field(
         None,
@@ -202,7 +202,7 @@ class ClassSettings(_ClassSettings):
     def _null_is_none(self) -> Self:
         for name in self.none_of:
             if EveryDevice.model_fields[name].default is not None:
-                raise ValueError(f"{name}: needs a value, not null: leave it out to take the one in devices")
+                raise ValueError(f"{name}: must not be null; leave the key out to use the value in devices")
         return self
 
     @model_validator(mode="after")
@@ -268,7 +268,7 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
         assert devices is not None
         given = sum(counts)
         if given > devices or (given == devices) == bool(open_):
-            rest = f", which leaves none for {open_[0]}" if open_ else ""
+            rest = f", which leaves no device for {open_[0]}" if open_ else ""
             way = ("raise", "lower") if given >= devices else ("lower", "raise")
             raise ValueError(
                 f"the classes' counts sum to {given}, but devices.count is {devices}{rest}: {way[0]} devices.count,"
@@ -277,13 +277,13 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
         return
     given = math.fsum(shares)
     if given > 1 + SHARE_TOLERANCE or (given > 1 - SHARE_TOLERANCE) == bool(open_):
-        rest = ": make it 1, or leave one class's share out"
+        rest = ": make the sum 1, or leave out the share of one class"
         if open_:
-            rest = f", which leaves none for {open_[0]}: lower one"
+            rest = f", which leaves no device for {open_[0]}: lower one of them"
         raise ValueError(f"the classes' shares sum to {given:g}{rest}")
     if devices is not None:
         empty = [name for name, size in zip(classes, class_sizes(classes, devices), strict=True) if not size]
         if empty:
             raise ValueError(
-                f"{devices} devices leave none for class {empty[0]}: raise its share, or give a count"
+                f"{devices} devices leave no device for class {empty[0]}: raise its share, or give a count"
             )

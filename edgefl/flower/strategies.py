@@ -215,7 +215,7 @@ class _Proxy(ClientProxy):  # type: ignore[misc]
 
     def _nobody(self, *_: Any, **__: Any) -> Any:
         raise EdgeflError(
-            "inside edgefl a strategy may use devices in configure_fit and configure_evaluate only"
+            "inside edgefl a strategy can use devices only in configure_fit and configure_evaluate"
         )
 
     get_properties = get_parameters = fit = evaluate = reconnect = _nobody

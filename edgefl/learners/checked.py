@@ -74,7 +74,7 @@ class CheckedStage:
             )
         if self._start.norms and self.facts.evaluates and REPORTED_NORM not in local.scalars:
             raise self._where.wrong(
-                "the scenario's selector asks for the lengths of updates: put them into "
+                "the scenario's selector needs the norms of updates: put them into "
                 f"LocalRound.scalars[{REPORTED_NORM!r}]"
             )
         return local
@@ -83,8 +83,8 @@ class CheckedStage:
         expected = getattr(self._stage, "expected", None)
         if expected is None:
             raise self._where.wrong(
-                "the scenario's selector asks what devices would do in a round: give the stage"
-                " expected(ids) (edgefl.contract.ForetellingStage), or take a selector that does not ask"
+                "the scenario's selector needs a prediction of what devices would do in a round: give the "
+                "stage expected(ids) (edgefl.contract.ForetellingStage), or take a selector that needs none"
             )
         told = expected(tuple(ids))
         if not isinstance(told, Expected) or tuple(told.ids) != tuple(ids):
@@ -114,8 +114,8 @@ class CheckedStage:
             return
         if len(inspect.signature(self._stage.aggregate).parameters) < 2:
             raise self._where.wrong(
-                "aggregate(ids) takes no weights of updates, which rounds.server: {unbiased: true} sets: leave it"
-                " out, or write aggregate(ids, weights) (edgefl.contract.WeighingStage)"
+                "aggregate(ids) takes no weights of updates, which rounds.server: {unbiased: true} sets: "
+                "leave unbiased out, or write aggregate(ids, weights) (edgefl.contract.WeighingStage)"
             )
         cast(WeighingStage, self._stage).aggregate(tuple(ids), tuple(weights))
 

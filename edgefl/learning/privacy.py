@@ -41,8 +41,8 @@ class PrivacySettings(Section):
     )
     where: Literal["device", "server"] = Field(
         "server",
-        description="server: the server sees updates without noise and adds it to their mean; device: each device"
-        " adds it to its update",
+        description="server: the server sees updates without noise and adds noise to their mean; device: "
+        "each device adds noise to its update",
     )
     delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may not hold")
 

@@ -60,8 +60,9 @@ class LocalSettings(Section):
     )
     one_pass: bool = Field(
         False,
-        description="end a round's steps after one pass over a device's samples, in training and in probe rounds:"
-        " with 300 samples in batches of 128 it does 3 steps, the last of 44 samples, even if steps is 5",
+        description="end a round's steps after one pass over a device's samples, in training and in probe "
+        "rounds: with 300 samples in batches of 128 that is 3 steps, the last of 44 samples, even if steps "
+        "is 5",
     )
     lr: float = Field(
         0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
@@ -162,8 +163,8 @@ class EvaluationSettings(Section):
         gt=0,
         lt=1,
         description="share of the training samples that no device holds, for accuracy_validation and "
-        "loss_validation: these choose settings, best models and targets, which test data then "
-        "report; null: no validation",
+        "loss_validation: these scores choose settings, best models and targets, and test data serve only "
+        "for the report; null: no validation",
     )
     tested_on: Literal["labels", "devices"] = Field(
         "labels",
@@ -260,7 +261,7 @@ class LearningSettings(Section):
     )
     privacy: PrivacySettings | None = Field(
         None,
-        description="clip devices' updates and add noise, with an account (epsilon) per device; null: off",
+        description="clip updates, add noise, and keep a privacy account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
         None, description="file of the model with which the run begins; null: drawn from the seed"

@@ -113,8 +113,8 @@ def cut_off(
         lost, apart_m = streets.cut_off(spots)
         if 2 * lost.sum() > lost.size:
             yield (
-                f"mobility itinerary: no way leads along streets from {name} to other places: {lost.sum():,} of its"
-                f" {lost.size:,} spots lie at streets that do not meet the rest of the map, and people walk up to"
-                f" {apart_m[lost].max():,.0f} m straight to streets that do; join the streets where they share a"
-                " point, or take a larger map"
+                f"mobility itinerary: no route along streets leads from {name} to other places: "
+                f"{lost.sum():,} of its {lost.size:,} spots lie at streets that are not connected to the "
+                f"rest of the map, and people walk up to {apart_m[lost].max():,.0f} m straight to streets "
+                "that are; join the streets where they share a point, or take a larger map"
             )

@@ -21,8 +21,8 @@ class Static(Mobility):
 
     placement: Literal["area", "distance"] = Field(
         "area",
-        description="area: equally many devices on equal areas (J); distance: equally many at any distance from the"
-        " middle, thus denser near it",
+        description="area: equally many devices on equal areas (J); distance: equally many at any distance "
+        "from the middle, so that they are denser near the middle",
     )
 
     def area_radius_m(self, cell_radius_m: float) -> float:

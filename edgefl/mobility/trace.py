@@ -82,8 +82,9 @@ class Trace(Mobility):
         None,
         gt=0,
         le=1e9,
-        description="simulated time between samples beyond which a device is absent; null: 10 times the device's"
-        " median interval, at least 60; in SUMO's files a missing time step, between waypoints never",
+        description="simulated time between samples beyond which a device is absent; null: 10 times the "
+        "device's median interval, at least 60; in SUMO's files any time step without the "
+        "device; between waypoints never",
     )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
         ("vehicle", "person"), description="elements of SUMO's file that are devices"

@@ -53,8 +53,8 @@ class GeoJson(Strict):
     path: Path = Field(description="the file, relative to the scenario's file")
     feature: str | dict[str, str] | None = Field(
         None,
-        description="features with this `id` or `name`, or else this value of any other property; {GEN: Mitte}:"
-        " features with this value of this property, a nested one with dots; null: all features",
+        description="features with this `id` or `name`, or otherwise with this value of any other property; "
+        "{GEN: Mitte}: features whose property GEN is Mitte (dots for nested properties); null: all features",
     )
 
     @field_validator("feature", mode="before")

@@ -55,7 +55,7 @@ class SitesFile(Strict):
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(
         {},
-        description="only rows with this value, or one of these, by column or property: {radio: [LTE, NR], net: 1}",
+        description="rows to read: values by column or property, such as {radio: [LTE, NR], net: 1}",
     )
 
     @model_validator(mode="after")
@@ -259,7 +259,7 @@ class _Rows:
             remedy = (
                 "write degrees"
                 if value not in (None, "")
-                else "write degrees, or choose rows that have it (where)"
+                else "write degrees, or choose rows with a value here (where)"
             )
             raise EdgeflError(
                 f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", self._file.place

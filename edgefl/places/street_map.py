@@ -160,7 +160,7 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
     end = np.concatenate([line[1:] for line in lines])
     if len(begin) > MOST_PIECES:
         raise ValueError(
-            f"{len(begin):,} street segments are given here, but at most {MOST_PIECES:,} can be: put them into a file"
+            f"{len(begin):,} street segments are given; at most {MOST_PIECES:,} are allowed: use a file"
         )
     way = end - begin
     length = np.hypot(*way.T)

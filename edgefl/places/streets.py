@@ -81,7 +81,7 @@ class _StreetLines:
         if closed:
             self._notes.append(
                 f"{self._name}: {closed.total():,} of {len(self.streets):,} lines of the map are left out, because"
-                f" mode {mode} may not use them: {kinds}{', ...' if len(closed) > MOST_KINDS else ''}"
+                f" mode {mode} is not allowed on them: {kinds}{', ...' if len(closed) > MOST_KINDS else ''}"
             )
         made = StreetMap.of([one.line_m for one in self.streets if mode in one.open_to])
         if made.lost is not None:
@@ -89,7 +89,7 @@ class _StreetLines:
             share = lost_m / (lost_m + made.lengths_m.sum())
             streets = f"streets for mode {mode}" if closed else "streets"
             self._notes.append(
-                f"{self._name}: {share:.2%} of the length of the {streets} does not meet the rest and is left out"
+                f"{self._name}: {share:.2%} of the length of the {streets} is cut off from the rest and left out"
             )
         return made
 

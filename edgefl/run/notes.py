@@ -271,9 +271,9 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
             f", and {waited} ended with a timer (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
         )
         yield (
-            f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round began, at "
-            f"most {max(out):,}; they were neither selected nor waited for{ended}; closer sites (layout.isd_m, "
-            f"cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
+            f"out of coverage: on average {number} device{'s' * (number != '1')} of a cell when a round "
+            f"began, at most {max(out):,}; no round selects or waits for them{ended}; closer sites "
+            f"(layout.isd_m, cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
         )
     elif counts.timers:
         yield (
@@ -297,7 +297,7 @@ def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator
             dbm_to_watt(kind.transmit_power_dbm) for kind, one in zip(kinds, radiated, strict=True) if one
         ]
         yield (
-            f"devices.power journal books radiated power only: {max(watts):.2g} W while sending, where a "
+            f"devices.power journal counts only radiated power: {max(watts):.2g} W while sending, where a "
             "phone draws some 4 W; power: tr38840 or phone_5g counts what a phone draws"
         )
 

@@ -143,7 +143,7 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
     # `previous` needs no note: pilot sessions begin that way anyway
     if sessions is not None and learning.pilot_sessions >= sessions and name != "previous":
         yield (
-            f"learning.warm_start {name} never acts: sessions 1 to {learning.pilot_sessions} are pilot "
+            f"learning.warm_start {name} has no effect: sessions 1 to {learning.pilot_sessions} are pilot "
             f"sessions (learning.pilot_sessions), but the run has only {sessions}"
         )
 
@@ -153,8 +153,8 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
-            f"learning.algorithm {name}: accuracy is the global model's, and no table has that of personal "
-            "models; to test them, set learning.evaluation.tested_on: devices (accuracy_personal in "
+            f"learning.algorithm {name}: accuracy is the global model's, and no table has the accuracy of "
+            "personal models; to test them, set learning.evaluation.tested_on: devices (accuracy_personal in "
             "rounds.csv and devices.csv)"
         )
 
@@ -176,12 +176,12 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
     """Yield the parts of a transfer that the costs leave out: everything besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
-        yield "all models but one on the way down"
+        yield "all but one of the models in the downlink"
     for many, way in ((algorithm.vectors_down, "down"), (algorithm.vectors_up, "up")):
         if many > 1:
-            yield f"{many - 1} of {many} vectors on the way {way}"
+            yield f"{many - 1} of {many} vectors in the {way}link"
     if algorithm.vectors_at_start:
-        yield "a further vector on the way down until a device's first update of a session"
+        yield "a further vector in the downlink until a device's first update of a session"
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
@@ -194,9 +194,9 @@ def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
     if learning.local.early_stopping is not None or algorithm.keeps_apart():
         yield "the passes that decide when devices stop"
     if algorithm.whole_gradients:
-        yield "the passes over all samples for its gradients"
+        yield "the passes over all samples for the algorithm's gradients"
     if type(algorithm).term is not Algorithm.term:
-        yield "the passes of the models that its loss compares with the trained one"
+        yield "the passes of the models that the algorithm's loss compares with the trained one"
     if type(start).anchor is not WarmStart.anchor:
         yield (
             f"the passes of the model that warm start {registry.name_of('warm_starts', start)} compares with"

@@ -106,7 +106,7 @@ def in_range(world: World) -> Iterator[str]:
     partly = np.count_nonzero(here > reached)
     if partly:
         yield (
-            f"layout: {partly:,} of {world.count:,} devices are {farther} on part of their way"
+            f"layout: {partly:,} of {world.count:,} devices are {farther} on part of their path"
             f" ({1 - reached.sum() / here.sum():.1%} of all devices' time), and absent there; more sites reach them"
         )
 

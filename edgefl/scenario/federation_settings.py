@@ -35,7 +35,7 @@ class FederationSettings(Section):
         description="share of all devices that belong to the federation, drawn for each device; or give classes",
     )
     classes: tuple[ClassName, ...] | None = Field(
-        None, min_length=1, description="classes of devices (devices.classes) that belong to it"
+        None, min_length=1, description="classes of devices (devices.classes) that belong to the federation"
     )
     weight: float = Field(
         1.0,
@@ -44,17 +44,17 @@ class FederationSettings(Section):
         description="weight by which the band is shared while several federations have something to send",
     )
     learning: LearningSettings | None = Field(
-        None, description="its learning, instead of the scenario's whole learning or workload"
+        None, description="the federation's learning, instead of the scenario's whole learning or workload"
     )
     workload: WorkloadSettings | None = Field(
         None, description="radio and compute only, instead of the scenario's learning or workload"
     )
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
-        None, description="its session policy, instead of the scenario's"
+        None, description="the federation's session policy, instead of the scenario's"
     )
     rounds: RoundSettings | None = Field(None, description="keys of rounds that differ from the scenario's")
     stop: StopSettings | None = Field(
-        None, description="scores that end its run, instead of the scenario's stop"
+        None, description="scores that end the federation's run, instead of the scenario's stop"
     )
 
     @property

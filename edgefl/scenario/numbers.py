@@ -88,8 +88,8 @@ class Numbers:
         if factor > 1 and selector.wanted(devices) >= devices:
             name = registry.name_of("selectors", selector)
             raise EdgeflError(
-                f"{factor:g} adds no devices: {name} already takes {selector.wanted(devices)} of {devices}; use a"
-                " selector with a smaller count, or 1",
+                f"{factor:g} adds no devices: {name} already takes {selector.wanted(devices)} of {devices}; "
+                "use a selector with a smaller count, or set over_selection to 1",
                 ("rounds", "over_selection"),
             )
 

@@ -61,8 +61,8 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     radio = given_keys(data.get("radio")) or {}
     if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
         raise EdgeflError(
-            f"above 7.125 GHz, nr has no beams, site power or device power of its own: give {', '.join(missing)};"
-            " it has no blockage either",
+            "above 7.125 GHz, nr has no beams, site power or device power of its own: give "
+            f"{', '.join(missing)}; nr has no blockage either",
             ("radio", "carrier_hz"),
         )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})

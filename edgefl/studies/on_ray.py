@@ -28,7 +28,7 @@ MOST_LOSSES = (
     3  # lost processes of a run: more are no accident, since the run may need more memory than a node has
 )
 REPORT_S = 0.5  # seconds between two messages of a run
-GOES_ON = "what is written is kept; the same command continues the study"
+GOES_ON = "results written so far are kept; the same command continues the study"
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class _Cluster:
         self._ray, self._scheduler, self._gpus, self._jobs = ray, scheduler, gpus, jobs
         if gpus and not ray.cluster_resources().get("GPU"):
             raise EdgeflError(
-                f"--gpus {gpus:g}: the cluster has no GPU; leave it out, or start nodes with some"
+                f"--gpus {gpus:g}: the cluster has no GPU; leave --gpus out, or start nodes with GPUs"
             )
         here = ray.get_runtime_context().get_node_id()
         stay = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)

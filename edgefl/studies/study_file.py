@@ -57,7 +57,7 @@ class QuestionSettings(Section):
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="maximum number of seeds per setting: the study's own, then those after the largest one",
+        description="limit on seeds per setting: the study's own, then the numbers after the largest of them",
     )
     error: float = Field(
         0.05,
@@ -112,7 +112,7 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, with whose peak the others are compared; null: no variant is proposed",
+        description="the proposed variant, to whose peak accuracy others are compared; null: none is proposed",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,

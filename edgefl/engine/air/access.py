@@ -39,10 +39,10 @@ class AccessSettings(Section):
         0.0,
         ge=0,
         le=3600,
-        description="time before a download that does not involve the radio: serialisation, or a wait"
-        " until a device polls again",
+        description="time before a download during which the radio is not used: serialisation, or a wait "
+        "until a device polls again",
     )
-    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="time without radio before an upload")
+    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="time before an upload without radio use")
 
 
 class Lead(NamedTuple):

@@ -141,7 +141,7 @@ class Extent:
         if self.min_distance_m >= self.radius_m:
             raise EdgeflError(
                 f"{self.radius_m:g} m leaves no room for devices, which keep min_distance_m "
-                f"{self.min_distance_m:g} m away, so no device could take part: make it larger",
+                f"{self.min_distance_m:g} m away, so no device could take part: make the radius larger",
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")

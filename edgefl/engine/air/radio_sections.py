@@ -80,8 +80,9 @@ class BudgetSettings(Section):
         0.0,
         ge=0,
         le=40,
-        description="beamforming gain of a site's antenna array towards its own devices in line of sight, in both"
-        " directions, in addition to a panel's; interference has none, as beams point elsewhere",
+        description="beamforming gain of a site's antenna array towards its own devices in line of sight, in "
+        "both directions, in addition to a panel's gain; interference does not have this gain, as beams "
+        "point elsewhere",
     )
     nlos_array_gain_db: float | None = Field(
         None,
@@ -186,10 +187,10 @@ class LinkSettings(Section):
                 "uplink_layers": self.uplink_layers > 1,
             }
             for key in filter(chosen.get, chosen):
-                raise ValueError(f"{key} chooses among rates of NR's table: set rates: cqi, or leave it out")
+                raise ValueError(f"{key} chooses among NR's rates: set rates: cqi, or leave {key} out")
         if None not in (self.uplink_waterfall_db, self.uplink_threshold_db):
             raise ValueError(
-                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: leave one out"
+                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: set only one"
             )
         return self
 
@@ -248,8 +249,8 @@ class MonitoringSettings(Section):
         None,
         ge=0,
         le=30,
-        description="a device is out of coverage, and thus absent, while its mean SINR in either direction exceeds"
-        " that of the lowest CQI by less than this; null: all are present (J)",
+        description="a device is out of coverage, and thus absent, while its mean SINR in either direction "
+        "exceeds that of the lowest CQI by less than this; null: all devices are present (J)",
     )
 
     @field_validator("coverage_margin_db", mode="before")

@@ -63,7 +63,7 @@ class RadioSettings(Section):
     )
     access: AccessSettings | None = Field(
         None,
-        description="time before a transfer in which none of its bits move, and connected-mode DRX; null: none",
+        description="time before the first bit of a transfer, and connected-mode DRX; null: neither of them",
     )
     neighbour_load: float = Field(
         0.0,

@@ -72,14 +72,14 @@ class AvailabilityTrace(Churn):
         1.0, ge=1e-6, le=1e6, description="simulated seconds per unit of time of the file"
     )
     begin: float = Field(
-        0.0, ge=0, le=1e12, description="time of the file, in its unit, at which the simulation begins"
+        0.0, ge=0, le=1e12, description="time in the file, in the file's unit, at which the simulation begins"
     )
     period: float | None = Field(
         None,
         gt=0,
         le=1e12,
-        description="time, in the file's unit, with which a list or a table repeats: 86400 for a day; null: no"
-        " repetition. FedScale's format has its own period",
+        description="period, in the file's unit, after which a list or a table repeats: 86400 for a day; "
+        "null: no repetition. FedScale's format has its own period",
     )
     reuse: bool = Field(
         False,

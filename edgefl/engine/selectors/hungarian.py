@@ -26,7 +26,7 @@ class Hungarian(CountedDecider):
     widths: tuple[Annotated[float, Field(gt=0, le=1)], ...] | None = Field(
         None,
         min_length=1,
-        description="widths of the blocks, shares of the band; if left out, equal for all participants",
+        description="widths of the blocks, as shares of the band; if left out, equal for all participants",
     )
     energy_j: float | None = Field(
         None,
@@ -42,7 +42,7 @@ class Hungarian(CountedDecider):
 
         of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
         if errors is None or uplink is None:
-            reason = "hungarian weighs losses of uploads, but all arrive: set radio.link.uplink_waterfall_db"
+            reason = "hungarian weighs lost uploads, but here all arrive: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
         # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are evaluated once
         blocks = np.array(self.widths or [1 / number] * number)[:number]

@@ -18,7 +18,7 @@ class PowerOfChoice(CountedDecider):
     """
 
     asks_loss: ClassVar[bool] = True
-    d: int = Field(ge=1, le=1_000_000, description="devices to draw, at least count")
+    d: int = Field(ge=1, le=1_000_000, description="number of candidates to draw, at least count")
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

@@ -22,7 +22,7 @@ class FedBuff(WeighingServer):
     devices, and no device lost, this is `synchronous`.
     """
 
-    buffer: int = Field(10, ge=1, le=1_000_000, description="K: updates that make a model")
+    buffer: int = Field(10, ge=1, le=1_000_000, description="K: number of updates from which a model is made")
     divisor: Literal["buffer", "weights", "none"] = Field(
         "buffer",
         description="divisor of the weighted sum of changes: the buffer's size, as in the paper; the sum of the"

@@ -221,8 +221,8 @@ class _FedBack:
                 bounded = 0 <= distortion.omega < math.inf
             if not bounded:
                 raise EdgeflError(
-                    f"no damping bounds an error of {distortion}: state an omega from 0 on, or a delta above 0 and at"
-                    f" most 1, or {self.otherwise}"
+                    f"no damping factor can bound an error of {distortion}: state an omega of at least 0, or "
+                    f"a delta above 0 and at most 1, or {self.otherwise}"
                 )
 
 

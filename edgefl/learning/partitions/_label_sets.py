@@ -65,8 +65,8 @@ class RecurringLabels(Partition):
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: labels, by number, of session 1, 2, ...; after the last set they"
-        " start again with the first",
+        description="instead of `overlap`: labels, by number, of session 1, 2, ...; after the last set, "
+        "sessions start again with the first",
     )
 
     @model_validator(mode="after")

@@ -196,7 +196,7 @@ def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> N
 
 
 class Boundless(Qsgd):
-    """States what no damping bounds."""
+    """States what no damping factor can bound."""
 
     def distortion(self, sizes: Sizes) -> Unbiased:
         return Unbiased(math.inf)
@@ -212,7 +212,9 @@ class Boundless(Qsgd):
         ("downlink_codec", False, "fedavg", "or leave it out"),
     ],
 )
-@pytest.mark.parametrize(("cls", "words"), [(Silent, "states no bound"), (Boundless, "no damping bounds")])
+@pytest.mark.parametrize(
+    ("cls", "words"), [(Silent, "states no bound"), (Boundless, "no damping factor can bound")]
+)
 def test_what_states_no_bound_is_refused_where_its_errors_are_fed_back(
     way: str, feedback: bool, algorithm: str, remedy: str | None, cls: type[Qsgd], words: str
 ) -> None:

@@ -266,7 +266,9 @@ def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> 
         way_m, notes = ways_m(tmp_path / mode, name, content, mode)
         assert way_m == pytest.approx(expected_m, rel=1e-3)
         (note,) = notes
-        assert f"{number} of 5 lines of the map are left out, because mode {mode} may not use them" in note
+        assert (
+            f"{number} of 5 lines of the map are left out, because mode {mode} is not allowed on them" in note
+        )
         assert f"1 {closed}" in note
         assert what in note
 

@@ -268,7 +268,7 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
     [
         ("average", 2, 3, "no session began with saved models; the first that can is session 4"),
         ("average", 1, 2, "no session began with saved models; the first that can is session 3"),
-        ("average", 100, 3, "never acts: sessions 1 to 100 are pilot sessions"),
+        ("average", 100, 3, "has no effect: sessions 1 to 100 are pilot sessions"),
         ("average", 1, 3, None),
         ("previous", 1, 1, None),
     ],
@@ -356,8 +356,8 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
         devices={"count": 20},
     )
     assert re.fullmatch(
-        r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; they were neither"
-        r" selected nor waited for; closer sites .*",
+        r"out of coverage: on average [\d.]+ devices of a cell when a round began, at most \d+; no round"
+        r" selects or waits for them; closer sites .*",
         note,
     )
     notes = notes_of(tmp_path / "b", radio=weak, cell=cell, devices={"count": 20})
@@ -393,7 +393,7 @@ def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"devices": {"power": "journal"}}, "books radiated power only: 0.2 W while sending"),
+        ({"devices": {"power": "journal"}}, "counts only radiated power: 0.2 W while sending"),
         ({"radio": {"tdd": None}}, "100 MHz in both directions at once"),
     ],
 )

@@ -114,7 +114,7 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
 def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
     loaded = scenario.load(digits, ["learning.pilot_sessions=2"])
     (note,) = prepare(loaded, device="cpu").notes
-    assert "learning.warm_start similarity never acts" in note
+    assert "learning.warm_start similarity has no effect" in note
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
@@ -131,9 +131,9 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
     assert notes("learning.evaluation.tested_on=devices", "record.devices=none") == []
 
 
-BOTH_WAYS = "1 of 2 vectors on the way down and 1 of 2 vectors on the way up"
-AS_IT_BEGINS = "a further vector on the way down until a device's first update of a session"
-CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models but one on the way down"
+BOTH_WAYS = "1 of 2 vectors in the downlink and 1 of 2 vectors in the uplink"
+AS_IT_BEGINS = "a further vector in the downlink until a device's first update of a session"
+CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one of the models in the downlink"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all models bu
         (
             ["learning.algorithm=moon"],
             "",
-            "the passes of the models that its loss compares with the trained one",
+            "the passes of the models that the algorithm's loss compares with the trained one",
         ),
         (
             ["learning.algorithm=flash", "learning.local.epochs=2"],

@@ -68,7 +68,7 @@ def test_what_devices_receive_as_a_session_begins_is_in_the_note_of_costs(
 ) -> None:
     sets = [f"learning.algorithm={algorithm}", "learning.cost.payload=model"]
     (note,) = [one for one in check(digits, overrides=sets)[0].notes if "leave out" in one]
-    assert "a further vector on the way down until a device's first update of a session" in note
+    assert "a further vector in the downlink until a device's first update of a session" in note
 
 
 def printed(folder: Path, *words: str) -> str:
