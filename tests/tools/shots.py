@@ -35,7 +35,7 @@ COMMANDS = (
     ["describe", "radio.bandwidth_hz"],
 )
 SITE = ("index.html", "first-hour/index.html", "energy/index.html", "reference-python/index.html")
-WIDTHS, LONGEST = (1280, 390), 2600  # px
+WIDTHS, LONGEST = (1280, 390), 9000  # px
 READY = "<body data-ready='true' style='font-family: system-ui, sans-serif; margin: 1rem'>"
 HEAD = (
     "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"

@@ -82,7 +82,9 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
         with torch.backends.mkldnn.flags(enabled=False):
             logits = tried(module, x)
             each = logits.flatten(0, -2)  # of every position, if each has a target
-            CLASSIFICATION.loss(each, torch.zeros(len(each), dtype=torch.long, device=where), "mean").backward()
+            CLASSIFICATION.loss(
+                each, torch.zeros(len(each), dtype=torch.long, device=where), "mean"
+            ).backward()
     module.train(training)
     module.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())
