@@ -13,7 +13,7 @@ from edgefl.analysis.runs.load import Paths, load_runs, load_settings
 
 
 def answers(runs: Paths, *, out: str | Path | None = None, write: bool = True) -> list[Found]:
-    """Measure what answers a study: the main answer first, and with a swept key also its settings.
+    """Measure what answers a study: the main answer first, and along a swept key also the settings.
 
     Args:
         write: whether to write the files of each answer.
@@ -28,6 +28,8 @@ def answers(runs: Paths, *, out: str | Path | None = None, write: bool = True) -
     by_setting = load_settings(runs)
     if not any(by_setting):
         return [measured(compare, load_runs(runs))]
-    found = [measured(compare_settings, by_setting)]
     key = grid_key(by_setting)
-    return [measured(sweep, by_setting, keys=[key]), *found] if key else found
+    swept = [measured(sweep, by_setting, keys=[key])] if key else []
+    if swept and by_setting.info["variant"].nunique() == 1:
+        return swept  # no variants to compare in a setting
+    return [*swept, measured(compare_settings, by_setting)]

@@ -64,6 +64,7 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
         f"bandwidth-{mhz}-MHz/radio/seed-{seed}" for seed in (2, 1) for mhz in (1, 2)
     ]
     assert {run.member.variants for run in found.runs} == {("radio",)}
+    assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # a screen has no use for the only variant's name
     named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
     with refused_at("", "varies nothing: give variants, a grid, or both"):
