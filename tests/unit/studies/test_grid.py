@@ -73,6 +73,14 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
         load_scenario(tmp_path / "study.yaml")
 
 
+def test_keys_of_other_tools_name_keys_that_a_study_has(tmp_path: Path) -> None:
+    """`stop.accuracy`, which a scenario has for a target, would be refused as well."""
+    with refused_at("sweep", "here it is grid"):
+        planned(tmp_path, "{}", f"{PLAIN}sweep: {{radio.bandwidth_hz: [1.0e+6]}}\n")
+    with refused_at("target", "unknown key here; write question.target"):
+        planned(tmp_path, "{}", f"{PLAIN}target: 0.8\n")
+
+
 def test_two_labels_need_two_folders(tmp_path: Path) -> None:
     with refused_at("", "'a b' and 'a-b' would have the same folder, a-b"):
         planned(tmp_path, "{}", f"{PLAIN}variants: {{a b: {{}}, a-b: {{}}}}\n")
