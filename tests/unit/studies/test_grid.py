@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from edgefl import analysis, load_scenario
-from edgefl.studies import StudyOptions, StudyPlan, plan, run
+from edgefl.studies import Failed, IncompleteStudy, StudyOptions, StudyPlan, plan, run
 from tests.refusals import refused_at
 
 SCENARIO = """\
@@ -104,3 +106,21 @@ def test_folders_of_an_earlier_version_are_read_and_renamed_to_continue(tmp_path
     before = {path: path.stat().st_mtime_ns for path in out.rglob("run.json")}
     run(found, out, StudyOptions(executor="inline"))
     assert {path: path.stat().st_mtime_ns for path in out.rglob("run.json")} == before
+
+
+def test_a_traceback_is_given_once_for_runs_that_fail_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object, **__: object) -> None:
+        raise KeyError("bug")
+
+    monkeypatch.setattr("edgefl.studies.one_run._begin", wrong)
+    failures: list[Failed] = []
+    with pytest.raises(IncompleteStudy):
+        run(
+            planned(tmp_path, "{}"),
+            tmp_path / "out",
+            StudyOptions(executor="inline", failed=failures.append),
+        )
+    assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants, two seeds
+    assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]
