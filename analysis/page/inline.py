@@ -23,8 +23,8 @@ STYLE = """<style>
   border: 0; border-bottom: 1px solid rgba(127, 127, 127, .35)}
 .edgefl th:first-child {text-align: left; font-weight: inherit; white-space: normal; padding-left: 0}
 .edgefl th[scope=col] {white-space: normal; vertical-align: bottom; min-width: 4em}
-@media (max-width: 500px) {.edgefl table {font-size: .82em} .edgefl th, .edgefl td {padding: .2em .3em}
-  .edgefl th[scope=col] {min-width: 0; overflow-wrap: break-word; word-break: normal}}
+@media (max-width: 500px) {.edgefl table {font-size: .76em}
+  .edgefl th, .edgefl td, .edgefl th[scope=col] {padding: .2em .25em; min-width: 0; white-space: normal}}
 .edgefl img {max-width: 100%; height: auto; background: white; border-radius: 4px; margin: .4em 0}
 </style>"""
 
