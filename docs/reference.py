@@ -37,7 +37,7 @@ def on_page_content(html: str, page: Any, **about: Any) -> str:
         if get_origin(found) is Annotated:
             plain = inspect.formatannotation(get_args(found)[0])
             said[name] = escape(re.sub(r"\b(\w+\.)+(?=\w)", "", plain))
-    return re.sub(r">(\w+)(?=</(?:span|code)>)", lambda word: f">{said.get(word[1], word[1])}", html)
+    return re.sub(r">(\w+)(?=</(?:span|code|autoref)>)", lambda word: f">{said.get(word[1], word[1])}", html)
 
 
 def keys() -> Iterator[str]:

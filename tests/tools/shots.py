@@ -50,7 +50,7 @@ def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
     seen = _answers(out)
     pages = {
         "terminal": _terminal(out, 80),
-        "terminal-narrow": _terminal(out, 46),
+        "terminal-narrow": _terminal(out, 44),
         "notebook": _notebook(seen),
         "report": seen[0].report(),
     }
