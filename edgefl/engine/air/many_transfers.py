@@ -27,7 +27,7 @@ def time_transfers(
     first_slots = air.next_slots(from_s)
     start_s = first_slots * np.float64(slot_s)
     end_s = (first_slots + _slots(air, links, direction, payload_bits, first_slots)) * np.float64(slot_s)
-    # the clock reaches a time by a wait from its current time, which may round
+    # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
     begun_s = from_s + np.maximum(0.0, start_s - from_s)
     clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
     airtime_s = end_s - start_s
@@ -42,7 +42,7 @@ def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int
     """Return whether transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
-        power: [links] power of the fading that nearly all slots exceed.
+        power: [links] fading power that nearly all slots exceed.
     """
     carrier, share = air.carriers[direction], links.share[direction]
     snr = carrier.share_snr(share, links.snr[direction])
@@ -62,7 +62,7 @@ def _slots(
     payload_bits: Sequence[int],
     first_slots: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Return the number of slots [links] of each transfer."""
+    """Return the number of slots [links] that each transfer takes."""
     carrier, bits, fidelity = air.carriers[direction], np.asarray(payload_bits), air.settings.fidelity
     busy = np.flatnonzero(bits)  # a link with no bits may have no share
     share = links.share[direction][busy]
