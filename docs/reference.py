@@ -8,8 +8,9 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
+from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 ROOT = Path(__file__).parents[1]
 MARK = re.compile(r"<!-- (\w+): made from the code -->")
@@ -21,6 +22,22 @@ KIND = re.compile(r"edgefl list ([\w\\]+)")
 def on_page_markdown(markdown: str, **about: Any) -> str:
     """Replace the marks in a page with generated text."""
     return MARK.sub(lambda mark: "\n".join(PAGES[mark[1]]()), markdown)
+
+
+def on_page_content(html: str, page: Any, **about: Any) -> str:
+    """Write functions by their public names, and types that carry options of the command line as plain types."""
+    if page.file.src_uri != "reference-python.md":
+        return html
+    import edgefl
+    from edgefl.analysis.runs import choices
+
+    functions = [found for name in edgefl.__all__ if inspect.isfunction(found := getattr(edgefl, name))]
+    said = {found.__qualname__: found.__name__ for found in functions}
+    for name, found in vars(choices).items():
+        if get_origin(found) is Annotated:
+            plain = inspect.formatannotation(get_args(found)[0])
+            said[name] = escape(re.sub(r"\b(\w+\.)+(?=\w)", "", plain))
+    return re.sub(r">(\w+)(?=</(?:span|code|autoref)>)", lambda word: f">{said.get(word[1], word[1])}", html)
 
 
 def keys() -> Iterator[str]:

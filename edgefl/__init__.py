@@ -68,7 +68,7 @@ def __getattr__(name: str) -> Any:
     for module, names in _LAZY.items():
         if name in names:
             found = getattr(import_module(f"edgefl.{module}"), name.replace("load_scenario", "load"))
-            globals()[name] = in_python(found) if isinstance(found, FunctionType) else found
+            globals()[name] = in_python(found, name) if isinstance(found, FunctionType) else found
             return globals()[name]
     raise AttributeError(f"module 'edgefl' has no attribute '{name}'")
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 __all__ = ["Divergence", "EdgeflError"]
 
@@ -97,10 +97,11 @@ def refused(*place: str) -> Iterator[None]:
         raise EdgeflError(str(error), place) from error
 
 
-def in_python(function: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
+def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:
     """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
 
-    A ValueError from `analysis` becomes an EdgeflError.
+    A ValueError from `analysis` becomes an EdgeflError. With a public name the function shows that, and a signature
+    without what its annotations say to the command line.
     """
 
     @wraps(function)
@@ -113,8 +114,25 @@ def in_python(function: Callable[Asked, Answer]) -> Callable[Asked, Answer]:
         except ValueError as error:
             raise EdgeflError(_with_arguments(str(error), function)) from error
 
+    if name:
+        call.__name__ = name
+        setattr(call, "__signature__", _plain_signature(function))  # noqa: B010
     call.__doc__ = (function.__doc__ or "").replace("        ValueError: ", "        EdgeflError: ")
     return call
+
+
+def _plain_signature(function: Callable[..., Any]) -> Any:
+    """Return a function's signature with each type that is annotated for the command line by itself."""
+    from inspect import signature  # slow to import
+
+    found = signature(function)
+    plain = [
+        one.replace(annotation=get_args(one.annotation)[0])
+        if get_origin(one.annotation) is Annotated
+        else one
+        for one in found.parameters.values()
+    ]
+    return found.replace(parameters=plain)
 
 
 def _with_arguments(message: str, function: Callable[..., Any]) -> str:

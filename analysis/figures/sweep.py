@@ -31,7 +31,7 @@ def words_of(cost: str, target: Target | None) -> str:
     plain = {
         "latency_s": "round latency",
         "round_energy_j": "energy per round",
-        "accuracy_first": f"accuracy of the first {FIRST_ROUNDS} rounds",
+        "accuracy_first": f"accuracy of the first rounds, at most {FIRST_ROUNDS}",
     }
     if cost in plain or target is None:
         return plain[cost]

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from edgefl.analysis.page.formatting import percent_of
 
@@ -94,25 +94,18 @@ def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str
     )
 
 
-def usable(
-    targets: Sequence[Target], variants: Sequence[str], reference: str | None, notes: list[str]
-) -> list[Target]:
-    """Drop targets relative to a reference that the runs lack; add a note on each dropped target.
+def with_peaks(
+    targets: Sequence[Target], variants: Sequence[str], reference: str | None
+) -> tuple[Target, ...]:
+    """Name the peak of each relative target: without a reference it is that of the first variant.
 
     Raises:
         ValueError: a target names an unknown variant.
     """
-    kept = []
     for target in targets:
         if target.relative and target.peak not in (None, BEST, *variants):
             raise ValueError(
                 f"target '{target.key}': no variant '{target.peak}'; known: {', '.join(variants)}, {BEST}"
             )
-        if target.relative and target.peak is None and reference is None and len(variants) > 1:
-            notes.append(
-                f"target {target.key} is left out, since no variant is the reference: name one (--reference"
-                f" NAME, --target '{target.key} of {BEST}'), or give an accuracy (--target 0.8)"
-            )
-            continue
-        kept.append(target)
-    return kept
+    first = variants[0] if reference is None and len(variants) > 1 else None
+    return tuple(replace(one, peak=one.peak or first) if one.relative else one for one in targets)

@@ -18,7 +18,6 @@ from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
 NO_INTERVAL = "one seed, so no interval"
-OVER_FIRST = f"over the first {FIRST_ROUNDS} rounds of a session"
 ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` in which seeds differ
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
@@ -119,6 +118,12 @@ def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
     return {f"{cost}_{ending}": value for ending, value in zip(RATIO, (*ratio, pairs), strict=True)}
 
 
+def first_of(rounds: pd.DataFrame) -> str:
+    """Name the rounds over which accuracies are averaged: `first 10 rounds`, or fewer if no session has ten."""
+    count = min(FIRST_ROUNDS, int(training_rounds(rounds)["round"].max()))
+    return f"first {count} rounds" if count > 1 else "first round"
+
+
 def verdicts(
     detail: pd.DataFrame,
     found: pd.DataFrame,
@@ -126,6 +131,7 @@ def verdicts(
     target: Target | None,
     *,
     by_rounds: bool = True,
+    first: str,
 ) -> tuple[str, ...]:
     """Compare each variant's costs with those of `base`.
 
@@ -136,22 +142,24 @@ def verdicts(
         detail: a row per session with its costs; sessions in scope are marked.
         found: from `ratios`.
         by_rounds: whether a round means the same in all variants; if not, only a target compares them.
+        first: from `first_of`.
     """
+    over = f"over the {first} of a session"
     scope = detail[detail["in_scope"]]
     others = [name for name in found.index if name != base]
-    first = Costs.of(scope, ["accuracy_first"])
-    more = {name: first.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others}
+    early = Costs.of(scope, ["accuracy_first"])
+    more = {name: early.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others}
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
         most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any mean is NaN
         by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
-        alike = [f"Accuracies {OVER_FIRST} differ by {by} points."]
+        alike = [f"Accuracies {over} differ by {by} points."]
         sentences = (_to_target(found, name, base, target) for name in others)
         return alone, *sentences, *alike * bool(others and most < ALIKE and by_rounds)
     if not by_rounds:
         return ()
     if detail["accuracy_start"].notna().any() or detail["accuracy_first"].notna().any():
-        return tuple(_accuracy(difference, name, base) for name, difference in more.items())
+        return tuple(_accuracy(difference, name, base, over) for name, difference in more.items())
     said = []
     for name in others:
         time, energy = (ratio_of(found.loc[name], cost) for cost in OF_ROUND)
@@ -220,10 +228,9 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     return f"{said}; it needs {ratios}."
 
 
-def _accuracy(found: Paired, name: str, base: str) -> str:
-    """Compare two variants' accuracies over the first rounds."""
+def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
+    """Compare two variants' accuracies; `what` says over which rounds."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
-    what = OVER_FIRST
     near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end that would read 0, or even -0
     low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))
     within = f"95 % interval {low_text} to {high_text}"

@@ -22,6 +22,9 @@ STYLE = """<style>
 .edgefl th, .edgefl td {padding: .2em .7em; text-align: right; white-space: nowrap; color: inherit;
   border: 0; border-bottom: 1px solid rgba(127, 127, 127, .35)}
 .edgefl th:first-child {text-align: left; font-weight: inherit; white-space: normal; padding-left: 0}
+.edgefl th[scope=col] {white-space: normal; vertical-align: bottom; min-width: 4em}
+@media (max-width: 500px) {.edgefl table {font-size: .76em}
+  .edgefl th, .edgefl td, .edgefl th[scope=col] {padding: .2em .25em; min-width: 0; white-space: normal}}
 .edgefl img {max-width: 100%; height: auto; background: white; border-radius: 4px; margin: .4em 0}
 </style>"""
 

@@ -22,8 +22,8 @@ from edgefl.analysis.measures.scope import (
     scope_of,
 )
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.targets import Target, apart, targets_of, usable
-from edgefl.analysis.measures.verdicts import ratios, stops, verdicts
+from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
+from edgefl.analysis.measures.verdicts import first_of, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
@@ -119,7 +119,7 @@ def compare(
     both = SideBySide.of(given, reference, notes)
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
-    targets = usable(targets_of(target), both.variants, reference, notes if trained else [])
+    targets = with_peaks(targets_of(target), both.variants, reference)
     kinds = _kinds(both, recurring, overlap, notes)
     detail = averages.with_metrics(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
@@ -156,7 +156,7 @@ def compare(
         trained=trained,
         clock=clock,
         verdicts=(
-            *verdicts(detail, found, base, goal, by_rounds=not several),
+            *verdicts(detail, found, base, goal, by_rounds=not several, first=first_of(rounds)),
             *stops(both.info[both.info["seed"].isin(both.seeds)], rounds, variants),
         ),
         by_rounds=not several,
@@ -298,16 +298,18 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     else:
         drawn = {"comparison": cost_figure(comparison)}
     if len(comparison.table) > 1:
-        drawn["comparison_pareto"] = _pareto(comparison)
+        points, words = _points(comparison)
+        if points["time_s"].notna().any():  # none if a round means different things
+            drawn["comparison_pareto"] = pareto_figure(points, words)
     return drawn
 
 
-def _pareto(comparison: Comparison) -> Figure:
-    """Draw the variants' time and energy to the target, or of a round."""
+def _points(comparison: Comparison) -> tuple[pd.DataFrame, tuple[str, str]]:
+    """Return the variants' time and energy to the target, or of a round, and what these are called."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)
     missed = table["not_reached"].gt(0) & (target is not None)
     who = {"series": table["variant"], "label": table["variant"]}
     points = who | {"time_s": time, "energy_j": energy, "missed": missed}
-    return pareto_figure(pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target)))
+    return pd.DataFrame(points), (words_of(names[0], target), words_of(names[1], target))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from edgefl.analysis.measures.results import Comparison
-from edgefl.analysis.measures.verdicts import two_digits
+from edgefl.analysis.measures.verdicts import first_of, two_digits
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
@@ -19,14 +19,14 @@ from edgefl.analysis.page.formatting import (
     unit_for,
     with_spread,
 )
-from edgefl.analysis.runs.choices import COLUMNS, FIRST_ROUNDS
+from edgefl.analysis.runs.choices import COLUMNS
 from edgefl.analysis.runs.servers import BY_ROUNDS, METRICS
 
 POINTS = (("points", 0.01),)
 # tested quantity -> heading, units
 QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "accuracy_start": ("Accuracy at start ({unit})", POINTS),
-    "accuracy_first": ("First 10 rounds ({unit})", POINTS),
+    "accuracy_first": ("First rounds ({unit})", POINTS),
     "seconds_to_target": ("Time to the target ({unit})", TIME_UNITS),
     "joules_to_target": ("Energy to the target ({unit})", ENERGY_UNITS),
     "energy_j": ("Energy of a run ({unit})", ENERGY_UNITS),
@@ -167,7 +167,7 @@ Columns = dict[str, Column]  # columns by name
 
 def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
     shares = partial(spreads, table, ending=comparison.layout.spread, decimals=1, scale=100)
-    first = f"first {FIRST_ROUNDS} rounds (%)"
+    first = f"{first_of(comparison.rounds)} (%)"
     columns = {
         "start": Column("Accuracy at start (%)", "at start (%)", shares("accuracy_start")),
         "first": Column(first.capitalize(), f"accuracy, {first}", shares("accuracy_first")),

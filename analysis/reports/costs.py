@@ -59,7 +59,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
     by_class, variants = _by_class(given), variants_of(given.info, None)
     of_runs, stages = breakdown(given, by_class), cost_analysis(given)
     shown = _tables(of_runs, by_class, stages, variants)
-    sentences = [*EXPLANATIONS, *noted(given.said())]
+    sentences = [*EXPLANATIONS, *[ABOVE] * _told(of_runs, "excess_j"), *noted(given.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
     figures = {} if by_class is None else {"costs_energy": energy_figure(by_class, variants)}
@@ -242,13 +242,15 @@ COUNTS = {
     "epochs": "local epochs",
     "iterations": "local iterations",
 }
+ABOVE = (
+    "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
+    "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
+)
 EXPLANATIONS = (
     "Means over seeds, ± standard deviation. Energy: every joule that learning causes in the devices; circuits: the "
     "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
     "aggregated; idle: drawn by devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
-    "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess).",
     "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
     "The slowest device's steps add up to the latency of a synchronous round.",
     "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "

@@ -28,6 +28,8 @@ def answers(runs: Paths, *, out: str | Path | None = None, write: bool = True) -
     by_setting = load_settings(runs)
     if not any(by_setting):
         return [measured(compare, load_runs(runs))]
-    found = [measured(compare_settings, by_setting)]
     key = grid_key(by_setting)
-    return [measured(sweep, by_setting, keys=[key]), *found] if key else found
+    swept = [measured(sweep, by_setting, keys=[key])] if key else []
+    if swept and by_setting.info["variant"].nunique() == 1:
+        return swept  # no variants to compare in a setting
+    return [*swept, measured(compare_settings, by_setting)]

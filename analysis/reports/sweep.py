@@ -13,7 +13,7 @@ from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bo
 from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import reference_of
-from edgefl.analysis.measures.targets import Target, apart, target_of, usable
+from edgefl.analysis.measures.targets import Target, apart, target_of, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import Versus, ratio_of, two_digits
 from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
@@ -90,7 +90,7 @@ def sweep(
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several_servers(info), metric)
     chosen = _chosen(points, keys)
-    goals = usable([goal], list(dict.fromkeys(info["variant"])), reference, notes) if trained else []
+    goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
     measured = numbers.by_seed(by_setting, goals, reference, notes)
     table = numbers.table_of(measured, points, chosen)
     costs = (TO_TARGET if goals else OF_ROUND) if metric is None else (_column(metric, trained, bool(goals)),)

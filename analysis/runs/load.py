@@ -191,10 +191,9 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
         )
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
-        raise ValueError(
-            f"{root} holds {len(settings)} settings of a grid: give the folder of one, such as {first}, or "
-            "compare them all with `edgefl settings` or `edgefl sweep`"
-        )
+        one = f"give the folder of one, such as {first}, or compare them all with `edgefl settings` or `edgefl sweep`"
+        how = one if info["variant"].nunique() > 1 else f"draw their costs with `edgefl sweep {root}`"
+        raise ValueError(f"{root} holds {len(settings)} settings of a grid: {how}")
     return _read(info, root, remarks)
 
 

@@ -14,6 +14,7 @@ from edgefl.analysis.figures.map import MapDrawing
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT, heading, plain, whole
 from edgefl.analysis.page.formatting import count_of
 from edgefl.commands.preview_data import Preview
+from edgefl.mobility.static import Static
 
 SIZE_INCH = (32 / 3, 19 / 3)
 MAP, BAR = (0.012, 0.135, 0.45, 0.758), (0.062, 0.088, 0.35, 0.014)
@@ -49,9 +50,15 @@ def _explained(preview: Preview) -> str:
     ways = (
         f" at the start{several}{grey}; lines: their tracks"
         if _ways(preview)
-        else f", which do not move{several}"
+        else f", which do not move{_so_far(preview)}{several}"
     )
     return f"Dots: devices{ways}{'; crosses: handovers' if len(preview.handovers_m) else ''}."
+
+
+def _so_far(preview: Preview) -> str:
+    """Return the time in which no device moves; '' if none ever does."""
+    kinds = preview.world.scenario.devices.kinds()
+    return "" if all(isinstance(kind.mobility, Static) for kind in kinds) else " in the time shown"
 
 
 def _map(figure: Figure, preview: Preview) -> MapDrawing:

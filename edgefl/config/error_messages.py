@@ -191,11 +191,19 @@ def _unknown(
     if unnamed and not nearest(key, known):
         write = f"{{name: ..., {key}: ...}}"
         return f"unknown key of {unnamed}, the default if no name is given: write {write}"
-    if key in ABROAD and not nearest(key, known):
-        return f"unknown key; here it is {ABROAD[key]}"
+    if (here := _here(key, known, root)) and not nearest(key, known):
+        return f"unknown key; here it is {here}"
     if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
     return f"unknown key{did_you_mean(key, known)}" if known else "this component takes no parameters"
+
+
+def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
+    """Return the key of another tool's key, if this document has it: a study has no `stop`."""
+    here = ABROAD.get(key, "")
+    top, _, below = here.partition(".")
+    there = top in root.model_fields if root else bool(below)  # a part, which does not know its document
+    return here if there or top in known else ""
 
 
 def _place_of(key: str, root: type[BaseModel]) -> str:

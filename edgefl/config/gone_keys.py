@@ -62,6 +62,8 @@ ABROAD = {
     **dict.fromkeys(("batch_size", "minibatch_size"), "learning.local.batch"),
     **dict.fromkeys(("clients_per_round", "fraction_fit", "participation"), "rounds.selector.count"),
     "codec": "learning.uplink_codec or learning.downlink_codec",
+    "file": "path",
+    "sweep": "grid",
     **dict.fromkeys(("clients", "num_clients"), "devices.count"),
     **dict.fromkeys(("learning_rate", "lr"), "learning.local.lr"),
     **dict.fromkeys(("local_epochs", "num_epochs"), "learning.local.epochs"),

@@ -48,7 +48,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     its end; later tails count in the joules of the next step. An episode is the whole run.
 
     Args:
-        scenario: a file, a dict, or a `Scenario`; its selector is replaced by the environment's.
+        scenario: a file, a name from `edgefl scenarios`, a dict, or a `Scenario`; the environment replaces its
+            selector.
         controls: columns of an action, from CONTROLS, beginning with `who`.
         accuracy, seconds, joules: weights of the reward.
         reports: whether devices report losses and lengths of updates, in 32 bits each.
@@ -59,7 +60,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
     def __init__(
         self,
-        scenario: Scenario | str | Path | dict[str, Any],
+        scenario: Scenario | str | Path | dict[str, Any] = "quickstart",
         *,
         controls: tuple[str, ...] = CONTROLS,
         accuracy: float = 1.0,

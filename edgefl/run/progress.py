@@ -180,12 +180,11 @@ class RunProgress:
         count, day = self._scenario.sessions.count, self._scenario.day
         session = f"session {row.session}/{count}" if count else f"session {row.session}"
         time = day.clock(row.end_s) if day else f"{row.end_s:.4g} s simulated"
-        accuracy = [f"{self._score} {row.accuracy:.3f}"] if row.accuracy is not None else []
+        score = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
         if short:
-            accuracy = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
-            return " · ".join([session, time.removesuffix(" simulated"), *accuracy])
+            return " · ".join([session, time.removesuffix(" simulated"), *score])
         rounds = f"{self.rounds} round{'s' * (self.rounds > 1)}"
-        return " · ".join([session, rounds, time, *accuracy])
+        return " · ".join([session, rounds, time, *(f"{self._score} {one}" for one in score)])
 
     def left(self, wall_s: float) -> str:
         """Return the estimated wall time left after `wall_s`, or '' if unknown."""

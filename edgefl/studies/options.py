@@ -16,7 +16,7 @@ class Failed:
     """A failed run of a study.
 
     Attributes:
-        trace: its traceback, unless it is a user's error.
+        trace: its traceback, unless it is a user's error, or that of an earlier run.
         earlier: whether it failed before this call.
     """
 

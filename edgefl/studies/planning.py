@@ -1,7 +1,7 @@
 """Plan the runs of a study, each in its own folder."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -15,9 +15,10 @@ from edgefl.scenario.scenario import Scenario, from_source
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of
 
 
-def _named(setting: Mapping[str, str], variant: str) -> str:
-    """Name a variant in a setting, for messages: `alpha 0.3, algorithm moon, similarity`."""
-    return ", ".join([*(f"{axis} {label}" for axis, label in setting.items()), variant])
+def _named(member: StudyMembership) -> str:
+    """Name a variant in a setting: `alpha 0.3, algorithm moon, similarity`; the only one by its setting alone."""
+    setting = [f"{axis} {label}" for axis, label in member.setting.items()]
+    return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        return f"{_named(self.member.setting, self.member.variant)} seed {self.scenario.seed}"
+        return f"{_named(self.member)} seed {self.scenario.seed}"
 
     @property
     def setting(self) -> tuple[tuple[str, str], ...]:
@@ -125,7 +126,7 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
         scenario = from_source(varied)
         _check_aims(study, scenario)
     except EdgeflError as error:
-        raise EdgeflError(f"{_named(about.setting, about.variant)}: {error}") from error
+        raise EdgeflError(f"{_named(about)}: {error}") from error
     return scenario
 
 

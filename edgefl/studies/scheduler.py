@@ -136,7 +136,9 @@ class RunScheduler:
         # the run may have failed because another process has it
         if not run_locks.held(self._directory, run.path):
             leave_a_trace(task, failure)  # a killed process has left no record of the failure
-        self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
+        told = any(one.error == failure.error for one in self._failures)
+        trace = "" if told else failure.trace
+        self._failures.append(Failed(run.label, task.path, failure.error, trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
             begun = "; the study has ended there, and the same command continues it"

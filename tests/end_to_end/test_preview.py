@@ -17,7 +17,7 @@ import pytest
 from PIL import Image, ImageChops
 
 from edgefl.commands.preview_data import Preview, _sessions, make_preview
-from edgefl.commands.preview_picture import draw
+from edgefl.commands.preview_picture import _explained, draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.api import simulate
@@ -283,3 +283,15 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5.0
+
+
+@pytest.mark.parametrize(("mobility", "said"), [("static", ""), ("random_waypoint", " in the time shown")])
+def test_devices_that_walk_are_not_called_still(mobility: str, said: str) -> None:
+    """A round of milliseconds is over before a pedestrian has gone half a metre."""
+    devices = {"count": 2, "mobility": mobility}
+    sessions = {"name": "schedule", "count": 1, "rounds": 1}
+    workload = {"payload_bits": 1000, "flops_per_sample": 1}
+    preview = make_preview(
+        load({"name": "still", "devices": devices, "sessions": sessions, "workload": workload})
+    )
+    assert _explained(preview) == f"Dots: devices, which do not move{said}."

@@ -35,8 +35,9 @@ COMMANDS = (
     ["describe", "radio.bandwidth_hz"],
 )
 SITE = ("index.html", "first-hour/index.html", "energy/index.html", "reference-python/index.html")
-WIDTHS, LONGEST = (1280, 390), 2600  # px
-READY = "<body data-ready='true' style='font-family: system-ui, sans-serif; margin: 1rem'>"
+WIDTHS, LONGEST = (1280, 390), 9000  # px
+LOADED = "document.readyState === 'complete'"
+BODY = "<body data-ready='true' style='font-family: system-ui, sans-serif; margin: 1rem'>"
 HEAD = (
     "<!doctype html><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
     "<meta name='color-scheme' content='light dark'>"
@@ -47,11 +48,16 @@ def main(out: Path = Path("runs/shots"), site: Path = Path("site")) -> None:
     """Make the pages, and a picture of each."""
     out.mkdir(parents=True, exist_ok=True)
     seen = _answers(out)
-    pages = {"terminal": _terminal(out), "notebook": _notebook(seen), "report": seen[0].report()}
+    pages = {
+        "terminal": _terminal(out, 80),
+        "terminal-narrow": _terminal(out, 44),
+        "notebook": _notebook(seen),
+        "report": seen[0].report(),
+    }
     files = {name: page if isinstance(page, Path) else out / f"{name}.html" for name, page in pages.items()}
     for name, page in pages.items():
         if not isinstance(page, Path):
-            files[name].write_text(f"{HEAD}{READY}{page}", encoding="utf-8")
+            files[name].write_text(f"{HEAD}{BODY}{page}", encoding="utf-8")
     files |= {
         f"site-{Path(page).parent.name or 'index'}": site / page for page in SITE if (site / page).exists()
     }
@@ -73,10 +79,10 @@ def _answers(out: Path) -> tuple[edgefl.Results, edgefl.StudyResults]:
     return edgefl.Results(run), edgefl.study(SCENARIO, variants, seeds=[1, 2, 3], out=study, device="cpu")
 
 
-def _terminal(out: Path) -> str:
-    """Return what commands print on a terminal of 80 columns."""
-    console = Console(record=True, width=80, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
-    told = {**os.environ, "COLUMNS": "80", "FORCE_COLOR": "1"}
+def _terminal(out: Path, columns: int) -> str:
+    """Return what commands print on a terminal of this width."""
+    console = Console(record=True, width=columns, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
+    told = {**os.environ, "COLUMNS": str(columns), "FORCE_COLOR": "1"}
     for command in COMMANDS:
         console.print(f"$ edgefl {' '.join(command)}", style="bold", highlight=False)
         program = "from edgefl.commands.cli import main; main()"
@@ -88,7 +94,7 @@ def _terminal(out: Path) -> str:
             text=True,
             check=True,
         )
-        console.print(Text.from_ansi(done.stdout))
+        console.print(Text.from_ansi(done.stdout), "")
     page = console.export_html(inline_styles=True, code_format="<pre style='overflow-x: auto'>{code}</pre>")
     return page
 
@@ -113,7 +119,7 @@ def _shots(name: str, file: Path, out: Path) -> list[str]:
     with chromium.browser() as page:
         for width in WIDTHS:
             for dark in (False, True):
-                page.open(file, width, dark=dark, ready="document.readyState === 'complete'")
+                page.open(file, width, dark=dark, ready=chromium.REPORT_READY if name == "report" else LOADED)
                 across, down = page.js(
                     "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
                 )

@@ -145,3 +145,12 @@ def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
     assert "models kept at the end | 5 (5.00 MB)" in (report.out / "costs.md").read_text()
     assert r"\toprule" in (report.out / "costs.tex").read_text()
     assert pd.read_csv(report.out / "costs.csv").loc[0, "total_j"] == 30
+
+
+def test_only_rows_that_are_there_are_explained(write_run: Write) -> None:
+    """Without record.energy_excess there is no row above the minimum."""
+    path = a_run(write_run, {"name": "previous"})
+    assert "Above the minimum" not in " ".join(report_costs(path).sentences)
+    rounds = pd.read_csv(path / "rounds.csv").assign(energy_excess_j=1.0)
+    rounds.to_csv(path / "rounds.csv", index=False)
+    assert "Above the minimum" in " ".join(report_costs(path).sentences)

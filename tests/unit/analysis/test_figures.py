@@ -9,6 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from edgefl.analysis.figures.comparison import draw_bars
 from edgefl.analysis.figures.lines import curve_of, draw_lines, pilots_matter, with_elapsed
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.style import Styles, plain, variant_styles, whole
@@ -121,3 +122,15 @@ def test_numbers_as_a_person_says_them() -> None:
         "1.50 h",
         "100 J",
     ]
+
+
+def test_values_above_the_bars_of_a_single_session_do_not_overlap() -> None:
+    """Three bars of similar height, the middle one a lower bound: the longest values that there are."""
+    figure = Figure(figsize=(8.0, 5.6), dpi=200)
+    ax = figure.add_axes((0.06, 0.1, 0.4, 0.2))
+    bars = pd.DataFrame({"variant": ["a", "b", "c"], "group": 0, "mean": [0.948, 0.964, 0.921], "std": 0.1})
+    draw_bars(ax, bars.assign(missed=[0, 1, 0]), ["session 4"], variant_styles(["a", "b", "c"], "a"))
+    FigureCanvasAgg(figure).draw()
+    left, middle, right = (text.get_window_extent() for text in ax.texts)
+    assert left.x1 < middle.x0
+    assert middle.x1 < right.x0

@@ -213,14 +213,23 @@ def test_bad_input_is_one_line_and_exit_code_2(
 
 def test_settings_of_a_grid_are_read_one_by_one(write_run: Write) -> None:
     for setting in ("s", "t"):
-        root = write_run(
-            f"{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting}
-        ).parent.parent
+        for variant in ("a", "b"):
+            root = write_run(
+                f"{setting}/{variant}", ROUNDS, SESSIONS, variant=variant, setting={"axis": setting}
+            ).parent.parent
     by_setting = load_settings(root)
     assert [(setting, len(runs.rounds)) for setting, runs in by_setting.items()] == [
-        ((("axis", "s"),), 1),
-        ((("axis", "t"),), 1),
+        ((("axis", "s"),), 2),
+        ((("axis", "t"),), 2),
     ]
     assert load_runs(root / "s").rounds.equals(by_setting[(("axis", "s"),)].rounds)
-    with pytest.raises(ValueError, match="holds 2 settings of a grid"):
+    with pytest.raises(ValueError, match="holds 2 settings of a grid: give the folder of one"):
+        load_runs(root)
+
+
+def test_a_sweep_without_variants_is_sent_to_sweep(write_run: Write) -> None:
+    """The folder of one setting would be of no use: it has a single variant."""
+    for setting in ("s", "t"):
+        root = write_run(f"{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting}).parents[1]
+    with pytest.raises(ValueError, match=r"settings of a grid: draw their costs with `edgefl sweep [^`]*`$"):
         load_runs(root)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare, load_runs
+from edgefl.analysis.reports.comparison import figures
 from edgefl.analysis.reports.question import Question, answer
 from edgefl.analysis.reports.sweep import sweep
 from edgefl.analysis.runs.servers import several_servers
@@ -55,6 +56,17 @@ def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> N
     said = " ".join(comparison.notes)
     assert "rounds.server: buffers fedbuff, waits synchronous" in said
     assert "buffers needs 2.0 times the time of waits" in " ".join(comparison.verdicts)
+
+
+def test_several_servers_without_training_draw_no_front(write_run: Write) -> None:
+    """Rounds are not compared, and without training nothing remains to compare: no point has a place."""
+    for name in ("waits", "buffers"):
+        run = write_run(name, [{"session": 1, "round": 1}], [{"session": 1, "labels": ""}], variant=name)
+        server = "{name: fedbuff, buffer: 10}" if name == "buffers" else "synchronous"
+        (run / "scenario.yaml").write_text(f"rounds: {{server: {server}}}\n")
+    drawn = figures(compare(run.parent))
+    assert "comparison" in drawn
+    assert "comparison_pareto" not in drawn
 
 
 @pytest.mark.parametrize("column", ["rounds", "gain", "first"])

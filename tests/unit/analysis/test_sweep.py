@@ -164,7 +164,7 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
         ("seconds", "seconds_to_target", "time to 50 % accuracy (s)"),
         ("joules", "joules_to_target", "energy to 50 % accuracy (J)"),
         ("rounds", "rounds_to_target", "rounds to 50 % accuracy"),
-        ("accuracy", "accuracy_first", "accuracy of the first 10 rounds (%)"),
+        ("accuracy", "accuracy_first", "accuracy of the first rounds, at most 10 (%)"),
     ],
 )
 def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, shown: str) -> None:

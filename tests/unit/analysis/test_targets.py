@@ -64,16 +64,18 @@ def test_an_absolute_target_that_is_missed_is_infinite(write_run: Write) -> None
     assert math.isinf(times.rounds_to_target[0])
 
 
-def test_without_a_reference_there_is_no_target_of_its_peak(write_run: Write) -> None:
+def test_without_a_reference_a_share_is_of_the_first_variants_peak(write_run: Write) -> None:
+    """95 % of 0.8 is 0.76: b, at most 0.6, misses it, and ratios are over a, too."""
     write_run("a", rounds(0.8), SESSIONS)
     root = write_run("b", rounds(0.6), SESSIONS).parent
     comparison = compare(root)
-    assert comparison.targets == ()
-    assert any("no variant is the reference" in note for note in comparison.notes)
-    text = (root / "comparison.md").read_text()
-    assert "Accuracy at start" in text
-    assert "of peak" not in text
-    assert compare(root, target=["95%", "95% of best"]).targets == (Target(0.95, peak="best"),)
+    assert comparison.targets == (Target(0.95, peak="a"),)
+    assert comparison.detail["target_accuracy"].tolist() == pytest.approx([0.76, 0.76])
+    assert not any("target" in note for note in comparison.notes)
+    assert comparison.verdicts[0].startswith("a reaches 95 % of peak (of its own best accuracy")
+    assert comparison.verdicts[1].startswith("b misses 95 % of peak")
+    both = compare(root, target=["95%", "95% of best"]).targets
+    assert both == (Target(0.95, peak="a"), Target(0.95, peak="best"))
     assert compare(root, reference="a").targets == (Target(0.95),)
     assert compare(root, target=0.5).targets == (Target(0.5, relative=False),)
 

@@ -68,6 +68,7 @@ absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3
 absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
 absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3
 too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
+a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; here it is path
 a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; here it is rounds.selector.count
 a target |   count: 4\n |   count: 4\ntarget: 0.9\n | 5 | target: unknown key; here it is stop.accuracy
 two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | give either learning

@@ -39,6 +39,13 @@ def test_gymnasium_makes_it_by_name(name: str) -> None:
     check_env(made.unwrapped, skip_render_check=True)
 
 
+def test_made_by_its_name_alone_it_is_the_quickstart() -> None:
+    """As other environments, it needs no argument; the shipped scenario has 40 devices."""
+    made = gymnasium.make("edgefl/Round-v0")
+    assert made.action_space.shape == (40, 4)
+    made.close()
+
+
 def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
     """As with any decider that sets shares, they hold for a round, unless the scenario says otherwise."""
     usual = {key: value for key, value in SMALL.items() if key != "radio"}

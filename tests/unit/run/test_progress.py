@@ -52,7 +52,7 @@ def test_a_day_by_its_duration() -> None:
         scenario(duration_s=39_000.0, sessions={"name": "daily", "at_hours": [8], "begin_hour": 7})
     )
     progress.follow(ROW)
-    assert progress.text(ROW) == "session 2 · 1 round · day 1 08:05 · accuracy 0.500"
+    assert progress.text(ROW) == "session 2 · 1 round · day 1 08:05 · accuracy 50.0 %"
     assert progress.share == pytest.approx(0.1)
     assert progress.left(60.0) == "9 min left"
     assert progress.left(1.0) == "", "too early to tell"

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import pytest
+
 from edgefl import analysis, load_scenario
-from edgefl.studies import StudyOptions, StudyPlan, plan, run
+from edgefl.studies import Failed, IncompleteStudy, StudyOptions, StudyPlan, plan, run
 from tests.refusals import refused_at
 
 SCENARIO = """\
@@ -64,12 +66,21 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
         f"bandwidth-{mhz}-MHz/radio/seed-{seed}" for seed in (2, 1) for mhz in (1, 2)
     ]
     assert {run.member.variants for run in found.runs} == {("radio",)}
+    assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # a screen has no use for the only variant's name
     named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
     with refused_at("", "varies nothing: give variants, a grid, or both"):
         planned(tmp_path, "{}", PLAIN)
     with refused_at("", "is a study; `edgefl study"):
         load_scenario(tmp_path / "study.yaml")
+
+
+def test_keys_of_other_tools_name_keys_that_a_study_has(tmp_path: Path) -> None:
+    """`stop.accuracy`, which a scenario has for a target, would be refused as well."""
+    with refused_at("sweep", "here it is grid"):
+        planned(tmp_path, "{}", f"{PLAIN}sweep: {{radio.bandwidth_hz: [1.0e+6]}}\n")
+    with refused_at("target", "unknown key here; write question.target"):
+        planned(tmp_path, "{}", f"{PLAIN}target: 0.8\n")
 
 
 def test_two_labels_need_two_folders(tmp_path: Path) -> None:
@@ -95,3 +106,21 @@ def test_folders_of_an_earlier_version_are_read_and_renamed_to_continue(tmp_path
     before = {path: path.stat().st_mtime_ns for path in out.rglob("run.json")}
     run(found, out, StudyOptions(executor="inline"))
     assert {path: path.stat().st_mtime_ns for path in out.rglob("run.json")} == before
+
+
+def test_a_traceback_is_given_once_for_runs_that_fail_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(*_: object, **__: object) -> None:
+        raise KeyError("bug")
+
+    monkeypatch.setattr("edgefl.studies.one_run._begin", wrong)
+    failures: list[Failed] = []
+    with pytest.raises(IncompleteStudy):
+        run(
+            planned(tmp_path, "{}"),
+            tmp_path / "out",
+            StudyOptions(executor="inline", failed=failures.append),
+        )
+    assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants, two seeds
+    assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]
