@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlows
+from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
@@ -76,6 +76,9 @@ class BlockRules(BandRules):
     from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the
     control channel's limit on the devices in a slot, outdated reports.
     """
+
+    def expect(self, flow: BandFlow, slot: int) -> None:
+        self._expected.setdefault(slot // MOST_AT_ONCE, []).append(flow)
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
@@ -152,6 +155,11 @@ class BlockRules(BandRules):
         return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
 
     @cached_property
+    def _expected(self) -> dict[int, list[BandFlow]]:
+        """Block of slots -> flows that join in it, until their results there are computed."""
+        return {}
+
+    @cached_property
     def _tables(self) -> "dict[int, _Table]":
         return {}
 
@@ -185,7 +193,11 @@ class BlockRules(BandRules):
         rows = flows.rows.setdefault(block, np.full(len(flows), -1))
         new = np.flatnonzero(rows < 0)
         if len(new):
-            rows[new] = self._draw(BandFlows(flows[place] for place in new.tolist()), block)
+            joining = self._expected.pop(block, [])
+            drawn = self._draw(BandFlows([*(flows[place] for place in new.tolist()), *joining]), block)
+            rows[new] = drawn[: len(new)]
+            for flow, row in zip(joining, drawn[len(new) :].tolist(), strict=True):
+                flow.rows[block] = row
             # plans look a block ahead, and may be discarded
             for kept in (flows.rows, self._tables):
                 for past in [at for at in kept if at < block - 1]:

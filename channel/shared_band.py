@@ -109,8 +109,9 @@ class SharedBand:
         widest: float = 1.0,
         neighbours: float = 0.0,
         background: bool = False,
-    ) -> None:
-        """Add a flow from `slot` on.
+        expected: bool = False,
+    ) -> BandFlow:
+        """Add a flow from `slot` on; return it.
 
         Args:
             id_: name of the flow, unique in the band.
@@ -121,6 +122,7 @@ class SharedBand:
             neighbours: power over noise of one share of the other transmitters, >= 0, with power `full`; with
                 `per_resource_block` it is constant and belongs in the snr.
             background: True for background traffic, for schedulers that distinguish it.
+            expected: announce the flow, so that its fading is drawn together with that of others; `join` adds it.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, a flow that ends before it has not been
@@ -133,7 +135,6 @@ class SharedBand:
         check_neighbours(neighbours, carrier)
         need = carrier.need(payload_bits)
         carrier.refuse_endless(need, snr_whole_band)
-        self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
         flow = BandFlow(
             id_,
@@ -147,8 +148,17 @@ class SharedBand:
             most_snr,
             widest,
         )
-        self._ids.add(id_)
-        if need == 0:
+        if expected:
+            self._band.expect(flow, slot)
+        else:
+            self.join(flow, slot)
+        return flow
+
+    def join(self, flow: BandFlow, slot: int) -> None:
+        """Add an expected flow at its slot; the arguments and errors are those of `add`."""
+        self._advance(slot)
+        self._ids.add(flow.id)
+        if flow.need == 0:
             self._done.append(flow)
             return
         self._flows = self._flows.joined_by(flow)
