@@ -11,6 +11,7 @@ from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
+from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -82,6 +83,8 @@ class BlockRules(BandRules):
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
+            if self.groups is None and type(self.scheduler) is EqualShare:  # needs no view of the flows
+                return state, np.full(len(flows), 1.0 / len(flows))
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
             )
@@ -190,9 +193,11 @@ class BlockRules(BandRules):
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and how many blocks each can use."""
         block = slot // MOST_AT_ONCE
-        rows = flows.rows.setdefault(block, np.full(len(flows), -1))
-        new = np.flatnonzero(rows < 0)
-        if len(new):
+        rows = flows.rows.get(block)
+        if rows is None:
+            rows = flows.rows[block] = np.full(len(flows), -1)
+        if rows.min() < 0:
+            new = np.flatnonzero(rows < 0)
             joining = self._expected.pop(block, [])
             drawn = self._draw(BandFlows([*(flows[place] for place in new.tolist()), *joining]), block)
             rows[new] = drawn[: len(new)]
