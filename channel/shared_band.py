@@ -16,6 +16,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.units import FloatArray
 
+NEVER = 2**62  # a slot that no run reaches
 # Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
 # Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
@@ -67,6 +68,7 @@ class SharedBand:
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
+        self.joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
         self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
@@ -222,7 +224,7 @@ class SharedBand:
         if not self._band.carrier.blocks:
             return self.slot + HORIZON_SLOTS
         stride = self._glance(self._plan)
-        return self.slot + stride - self.slot % stride
+        return min(self.slot + stride - self.slot % stride, max(self.joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
         """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
@@ -334,6 +336,7 @@ class SharedBand:
             stride = self._stride(plan)
             # up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
+            stop = min(stop, max(self.joins, state.slot + 1))
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
             plan.looks += 1
             plan.states.append(state)

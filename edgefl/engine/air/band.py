@@ -8,7 +8,7 @@ from typing import Any
 import simpy
 
 from edgefl.channel.fading import Fading
-from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.shared_band import NEVER, SharedBand
 from edgefl.errors import refused
 
 
@@ -84,8 +84,12 @@ class BandInUse:
             (begin_s, slot, self._band.add(**flow, slot=slot, expected=True))
             for begin_s, slot, flow in begins
         ]
-        for next_s, slot, flow in (*flows, (math.inf, 0, None)):
-            while next_s > now_s and (due := self._band.next_end(self._band.horizon)) is not None:
+        for next_s, slot, flow in (*flows, (math.inf, NEVER, None)):
+            self._band.joins = slot
+            while next_s > now_s and self._band.slot < slot:
+                due = self._band.next_end(self._band.horizon)
+                if due is None:
+                    break
                 wake_s = now_s + max(0.0, due[0] * self._slot_s - now_s)
                 if wake_s > next_s:
                     break
