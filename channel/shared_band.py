@@ -221,10 +221,11 @@ class SharedBand:
     @property
     def horizon(self) -> int:
         """Slot up to which to look for the next end now, since a flow that joins or leaves voids the plan."""
-        if not self._band.carrier.blocks:
-            return self.slot + HORIZON_SLOTS
-        stride = self._glance(self._plan)
-        return min(self.slot + stride - self.slot % stride, max(self.joins, self.slot))
+        far = self.slot + HORIZON_SLOTS
+        if self._band.carrier.blocks:
+            stride = self._glance(self._plan)
+            far = self.slot + stride - self.slot % stride
+        return min(far, max(self.joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
         """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
