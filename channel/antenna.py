@@ -32,7 +32,7 @@ class Panel:
     attenuation_db: float = 30.0
 
     def gain_dbi(self, displacement_m: FloatArray, height_m: float) -> FloatArray:
-        """Return the gain towards places.
+        """Return the panel's gain towards places.
 
         Args:
             displacement_m: [..., 2] horizontal vector from the antenna to each place.
@@ -66,7 +66,7 @@ class Sectors:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: that of the sites' layout, or None if the world has an edge.
+        wraparound: wrap-around of the sites' layout, or None if the world has an edge.
     """
 
     sites_m: FloatArray
@@ -76,12 +76,12 @@ class Sectors:
 
     @cached_property
     def sites(self) -> npt.NDArray[np.intp]:
-        """Site of each cell, [cells]."""
+        """Index of each cell's site, [cells]."""
         return np.repeat(np.arange(len(self.sites_m)), [len(of) for of in self.panels])
 
     @cached_property
     def _alike(self) -> list[tuple[Panel, npt.NDArray[np.intp]]]:
-        """Each distinct panel, and the cells that have it."""
+        """Each distinct panel of the sites, and the cells that have this panel."""
         of_cells = [panel for of in self.panels for panel in of]
         return [
             (panel, np.array([cell for cell, one in enumerate(of_cells) if one == panel]))

@@ -1,4 +1,4 @@
-"""The flows of a shared band: what each transfer is, and the numbers of all of them."""
+"""The flows of a shared band: each transfer's properties, and the numbers of all flows as columns."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -35,7 +35,7 @@ class BandFlow:
     rows: dict[int, int] = field(default_factory=dict)  # as in BandFlows, of blocks computed before it joined
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
-        """Return [count] |h|^2 within one block, divided by 1 + interference over noise if there is any.
+        """Return the fading |h|^2 [count] within one block, over 1 + interference over noise if there is any.
 
         Blocks from `now` on stay cached.
 
@@ -65,21 +65,21 @@ class BandFlows(tuple[BandFlow, ...]):
     """Flows in the order in which they joined, with their numbers as columns; a change makes a new tuple."""
 
     def joined_by(self, flow: BandFlow) -> "BandFlows":
-        """Return these flows and another one."""
+        """Return the flows with another flow added."""
         columns = np.concatenate([self._columns, BandFlows((flow,))._columns], axis=1)
         rows = {block: np.append(of, flow.rows.get(block, -1)) for block, of in self.rows.items()}
         rows = {block: np.array([row]) for block, row in flow.rows.items()} if not self else rows
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":
-        """Return the flows that stay."""
+        """Return the flows that remain once some have gone."""
         stay = np.ones(len(self), dtype=bool)
         stay[gone] = False
         rows = {block: of[stay] for block, of in self.rows.items()}
         return BandFlows(compress(self, stay.tolist()))._known(self._columns[:, stay], rows)
 
     def changed(self, place: int) -> "BandFlows":
-        """Return the same flows after the numbers of one have changed."""
+        """Return the same flows after the numbers of one flow have changed."""
         made = BandFlows(self)
         for block, of in self.rows.items():
             made.rows[block] = np.where(np.arange(len(self)) == place, -1, of)
@@ -91,7 +91,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @cached_property
     def rows(self) -> dict[int, npt.NDArray[np.int64]]:
-        """Block of slots -> row [n] of each flow in the table of its results there; -1 before they are computed."""
+        """Block of slots -> row [n] of each flow in the block's table of results; -1 before results are computed."""
         return {}
 
     @cached_property
@@ -108,37 +108,37 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @property
     def snr(self) -> FloatArray:
-        """[n] mean on the whole band with full power."""
+        """Mean SNR [n] of each flow on the whole band with full power."""
         return self._columns[0]
 
     @property
     def most(self) -> FloatArray:
-        """[n] highest mean SNR on a resource block that power control allows."""
+        """Highest mean SNR [n] on a resource block that power control allows each flow."""
         return self._columns[1]
 
     @property
     def need(self) -> FloatArray:
-        """[n] sum of bits/s/Hz over slots, on the whole band."""
+        """Sum of bits/s/Hz over slots [n] that each flow needs on the whole band."""
         return self._columns[2]
 
     @property
     def widest(self) -> FloatArray:
-        """[n] largest part of the band that each radio can use."""
+        """Largest part of the band [n] that each flow's radio can use."""
         return self._columns[3]
 
     @cached_property
     def background(self) -> npt.NDArray[np.bool_]:
-        """[n] whether a flow is background traffic."""
+        """Whether each flow [n] is background traffic."""
         return self._columns[5] > 0
 
     @cached_property
     def static(self) -> npt.NDArray[np.bool_]:
-        """[n] whether a link does not fade."""
+        """Whether each flow's link [n] is static, without fading."""
         return ~np.isnan(self._columns[6])
 
     @cached_property
     def held_power(self) -> FloatArray:
-        """[n] |h|^2 of a link that does not fade, and 1 of others."""
+        """Power |h|^2 [n] of each link that does not fade, and 1 for links that fade."""
         return np.where(self.static, self._columns[6], 1.0)
 
     def snr_beside(self, in_use: int) -> FloatArray:

@@ -15,7 +15,7 @@ from edgefl.channel.units import FloatArray
 
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
-# Numbers of a flow that has not begun
+# Numbers of a flow that has not started sending
 _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 
 
@@ -30,7 +30,7 @@ class Groups:
     weights: Sequence[float]
 
     def parts(self, of: npt.NDArray[np.intp]) -> list[tuple[npt.NDArray[np.intp], float]]:
-        """Return the rows of each group that has flows, and its part of the band.
+        """Return the rows of each group that has flows, and the group's part of the band.
 
         Args:
             of: [n] group of each flow.
@@ -44,7 +44,7 @@ class Groups:
 class BandState:
     """State of [n] flows at a slot boundary; average and airtime are NaN until a flow begins.
 
-    seen: what the look-ahead that ends here computed about its slots, if the rules keep it.
+    seen: results of the look-ahead that ends here, slot by slot, if the rules keep them.
     """
 
     slot: int
@@ -52,18 +52,18 @@ class BandState:
     got: FloatArray  # part of `need` that has been served
     average: FloatArray  # bits/s/Hz served, for schedulers with memory
     airtime: FloatArray  # slots served, for schedulers that decide in every slot
-    sent_of: FloatArray  # [groups] like `sent`, but each share counts by its power over the full power
-    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and those slots times the power used
+    sent_of: FloatArray  # [groups] as `sent`, but each share counts by its power over the full power
+    on: FloatArray  # [n, 2] of flows on resource blocks: slots with any block, and these slots times the power used
     seen: Any = None
 
     def with_new(self) -> "BandState":
-        """Append a flow that has sent nothing yet."""
+        """Append the state of a flow that has sent nothing yet."""
         got, on = np.concatenate([self.got, _ZERO]), np.concatenate([self.on, _NONE])
         average, airtime = np.concatenate([self.average, _NAN]), np.concatenate([self.airtime, _NAN])
         return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
 
     def without(self, rows: Sequence[int]) -> "BandState":
-        """Remove flows."""
+        """Remove the state of the flows in these rows."""
         stay = np.ones(len(self.got), dtype=bool)
         stay[rows] = False
         got, average, airtime, on = self.got[stay], self.average[stay], self.airtime[stay], self.on[stay]
@@ -104,7 +104,7 @@ class BandRules:
     def run(
         self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, in state.slot's block, or to the first flow's end; return state and ended rows."""
+        """Advance to slot `stop`, in state.slot's block, or to a flow's first end; return state and ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))
@@ -134,7 +134,7 @@ class BandRules:
         stop: int,
         shares: FloatArray | None,
     ) -> BandState:
-        """Advance to slot `stop` within a look-ahead that `run` has returned; no flow may end before it."""
+        """Advance to slot `stop` within a look-ahead that `run` has returned; no flow may end before `stop`."""
         return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:
@@ -168,7 +168,7 @@ class BandRules:
         return self.groups.parts(self._of(flows))
 
     def _shares(self, parts: Sequence[tuple[npt.NDArray[np.intp], float]], view: Flows) -> FloatArray:
-        """Ask the scheduler for shares of the band, or of each group's part of it."""
+        """Ask the scheduler for shares of the band, or of each group's part of the band."""
         if len(parts) < 2:
             return self.scheduler.shares(view)
         shares = np.zeros(len(view))
@@ -179,7 +179,7 @@ class BandRules:
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
     ) -> FloatArray:
-        """Return `sent_of` [groups] after these shares have been in use for another `airtime`."""
+        """Return each group's airtime [groups] after these shares have been in use for another `airtime`."""
         if self.groups is None:
             return sent_of
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
@@ -212,7 +212,7 @@ class BandRules:
             shares = self._shares(parts, view)
             first = shares.argmax()
             if shares[first] == 1.0 and np.count_nonzero(shares) == 1:
-                # one flow has the whole band: the common case, and three times as fast
+                # one flow has the whole band: the common case, which this branch computes three times as fast
                 served, rate = first, efficiency[i, first]
                 sent += weight
             else:
@@ -263,10 +263,10 @@ class BandRules:
 
 
 def check_neighbours(neighbours: float, carrier: Carrier) -> None:
-    """Raise if interference is not a power, or does not grow with the number of shares.
+    """Raise an error if interference is not a power, or does not grow with the number of shares.
 
     Raises:
-        ValueError: it is negative or not finite, or the carrier's power is not `full`.
+        ValueError: interference is negative or not finite, or the carrier's power is not `full`.
     """
     if not 0 <= neighbours < math.inf:
         raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")

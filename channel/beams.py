@@ -18,7 +18,7 @@ HALF_SECTOR_DEG = 60.0
 _DIRECTIONS, _OFFSETS, _REACH = 121, 721, 6.0
 
 
-@lru_cache(maxsize=128)  # called each time a scenario is loaded
+@lru_cache(maxsize=128)  # cached, since loading a scenario calls it
 def beam_gain_db(spread: Spread) -> float:
     """Return the mean gain in dB of a panel's best beam over a single element.
 
@@ -27,10 +27,10 @@ def beam_gain_db(spread: Spread) -> float:
     its direction, and 1 on average over all directions. Its mean over the paths of a link is 1 + 2 sum_k (1 - k / N)
     c_k, with c_k the mean of cos(2 pi d k x): their directions' characteristic function. The paths lie around the
     link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that a wide spread
-    removes the gain, which falls from N to 1. The direct path is in the link's direction; the others have all of the
-    spread, so that it is wider among them by sqrt(K + 1). The beam is the codebook's nearest to the link's direction,
-    at most 1 / (2 O N d) away, with all distances equally likely, and the link's direction is anywhere in the panel's
-    120 degrees. Rows and columns multiply.
+    removes the gain, which falls from N to 1. The direct path is in the link's direction; the other paths have all of
+    the spread, so that their own spread is wider by sqrt(K + 1). The beam is the codebook's beam nearest to the
+    link's direction, at most 1 / (2 O N d) away, with all distances equally likely, and the link's direction is
+    anywhere in the panel's 120 degrees. The gains of rows and columns multiply.
 
     Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, of which a site picks
     the strongest; differences in spread between links of one environment; polarisation; the elements' own
@@ -43,7 +43,7 @@ def beam_gain_db(spread: Spread) -> float:
 
 
 def _columns(azimuth_deg: float) -> float:
-    """Return the gain of the columns, with normal azimuths around directions anywhere in the sector."""
+    """Return the gain of a panel's columns, with normal azimuths around directions anywhere in the sector."""
     towards = np.radians(np.linspace(-HALF_SECTOR_DEG, HALF_SECTOR_DEG, _DIRECTIONS))[:, None]
     offsets = np.linspace(-_REACH, _REACH, _OFFSETS)
     weights = np.exp(-(offsets**2) / 2.0)
@@ -52,7 +52,7 @@ def _columns(azimuth_deg: float) -> float:
 
 
 def _rows(zenith_deg: float) -> float:
-    """Return the gain of the rows, with Laplacian zeniths around the horizon."""
+    """Return the gain of a panel's rows, with Laplacian zeniths around the horizon."""
     offsets = np.linspace(-2.0 * _REACH, 2.0 * _REACH, 2 * _OFFSETS + 1)
     return _gain(
         ROWS,
@@ -63,7 +63,7 @@ def _rows(zenith_deg: float) -> float:
 
 
 def _gain(elements: int, spacing: float, apart: FloatArray, weights: npt.NDArray[np.float64]) -> float:
-    """Return the mean gain of a line of elements towards paths at these distances, in sine, from their links."""
+    """Return the mean gain of a line of elements towards paths at given angles from their links (as sines)."""
     weights = weights / weights.sum()
     total = 1.0
     for k in range(1, elements):

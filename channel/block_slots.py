@@ -19,13 +19,13 @@ IntArray = npt.NDArray[np.int64]
 # the latter are a multiple of every look-ahead. With a scheduler that decides in every slot, the look-ahead goes slot
 # by slot, so one that a new flow voids costs as much as its slots
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
-# Served slots of a look-ahead that are computed first, as most looks end there
+# Served slots of a look-ahead that are computed first, as most look-aheads end there
 FIRST_SERVED = 8
 
 
 @dataclass(frozen=True)
 class _Look:
-    """What flows did in the served slots of one look-ahead.
+    """What flows do in the served slots of one look-ahead.
 
     first: number of slots before it that serve the direction. weights: [s]. totals: [n, s] sums of rates.
     used: [n, s] blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
@@ -38,7 +38,7 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look and the one after it, with shares held through both."""
+        """Return this look-ahead joined with the next one, with shares held through both."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
@@ -52,7 +52,7 @@ class _Table:
     used: int = 0
 
     def add(self, rows: FloatArray) -> IntArray:
-        """Add rows [n, numbers, slots]; return their places [n]."""
+        """Add rows of results [n, numbers, slots]; return their row numbers [n]."""
         begin, self.used = self.used, self.used + len(rows)
         if self.used > len(self.rows):
             grown = np.empty((2 * self.used, *rows.shape[1:]))
@@ -98,7 +98,7 @@ class BlockRules(BandRules):
         turn = np.arange(frame.turn(state.slot), frame.turn(stop))
         if not len(turn):
             return replace(state, slot=stop, seen=None), []
-        # most looks end soon, when a flow ends
+        # most look-aheads end soon, when a flow ends
         soon = len(turn) if shares is None else FIRST_SERVED
         seen = self._looked(flows, state, turn[:soon], shares)
         if len(turn) > soon and (seen.totals[:, -1] < need).all():
@@ -138,7 +138,7 @@ class BlockRules(BandRules):
         return self._after(flows, state, look.seen, stop)
 
     def _after(self, flows: BandFlows, state: BandState, seen: "_Look", stop: int) -> BandState:
-        """Return the state at a slot within a look; at least one slot after the given state serves."""
+        """Return the state at a slot within a look-ahead; at least one slot after the given state is served."""
         turn = self.carrier.frame.turn
         begin, end = turn(state.slot) - seen.first, turn(stop) - seen.first
         used, weights = seen.used[:, begin:end], seen.weights[begin:end]
@@ -182,7 +182,7 @@ class BlockRules(BandRules):
         return self.carrier.steps and self.carrier.steps.whole
 
     def _link(self, snr: FloatArray, most: FloatArray, power: FloatArray) -> BlockLink:
-        """Return the flows' SNR on blocks, from their means [n] and |h|^2 [n, s]."""
+        """Return the flows' SNR on resource blocks, from their mean SNR [n] and fading |h|^2 [n, s]."""
         alone, steps = None, self._steps
         if self.carrier.power == "full":
             alone, snr_on_block = (snr * self._blocks)[:, None] * power, most[:, None] * power
@@ -191,7 +191,7 @@ class BlockRules(BandRules):
         return BlockLink(alone, snr_on_block, None if steps is None else steps.efficiency(snr_on_block))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
-        """Return the flows' SNR in served slots of a block of MOST_AT_ONCE, and how many blocks each can use."""
+        """Return the flows' SNR in a slot block's served slots, and how many resource blocks each flow can use."""
         block = slot // MOST_AT_ONCE
         rows = flows.rows.get(block)
         if rows is None:
@@ -203,7 +203,7 @@ class BlockRules(BandRules):
             rows[new] = drawn[: len(new)]
             for flow, row in zip(joining, drawn[len(new) :].tolist(), strict=True):
                 flow.rows[block] = row
-            # plans look a block ahead, and may be discarded
+            # plans look one block ahead, and a new flow may discard them
             for kept in (flows.rows, self._tables):
                 for past in [at for at in kept if at < block - 1]:
                     del kept[past]
@@ -214,7 +214,7 @@ class BlockRules(BandRules):
         return link, usable_.astype(np.int64)
 
     def _draw(self, flows: BandFlows, block: int) -> IntArray:
-        """Compute flows' results in the served slots of a block of MOST_AT_ONCE; return their rows in its table."""
+        """Compute flows' results in the served slots of a block; return the rows of the results in its table."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
@@ -238,7 +238,7 @@ class BlockRules(BandRules):
         return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)[:, None]
 
     def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
-        """Return each group's rows and its blocks."""
+        """Return each group's rows and its number of resource blocks."""
         if self.groups is None:
             return [(slice(None), self._blocks)]
         parts = self._parts(flows)
@@ -260,7 +260,7 @@ class BlockRules(BandRules):
         return self._all_given(given, most, turn)
 
     def _all_given(self, given: IntArray, most: IntArray, turn: IntArray) -> IntArray:
-        """Return the blocks [n, s] with those that are left over divided among flows that can use more."""
+        """Return the flows' blocks [n, s], with left-over blocks divided among flows that can use more."""
         left = self._blocks - given.sum(axis=0)
         return given + divide(most - given, left, turn) if left.any() else given
 
@@ -273,7 +273,7 @@ class BlockRules(BandRules):
         weights: FloatArray,
         turns: IntArray,
     ) -> tuple[IntArray, FloatArray]:
-        """Return the blocks [n, s] that the scheduler gives slot by slot; airtime and average [s, 2, n] after each.
+        """Return the blocks [n, s] that the scheduler gives, and airtime and average [s, 2, n] after each slot.
 
         After the slot in which a flow ends no blocks are given.
         """
@@ -312,7 +312,7 @@ class BlockRules(BandRules):
     def _to_target(self, flows: BandFlows) -> IntArray:
         """Return [n] the blocks over which each flow's power reaches the target of power control, at least one.
 
-        Without power control, and in the downlink, these are all blocks.
+        Without power control, and in the downlink, the result is all blocks.
         """
         reached = np.full(len(flows), float(self._blocks))
         if self.carrier.power == "full":

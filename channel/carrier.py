@@ -1,4 +1,4 @@
-"""The carrier: bandwidth, slots, frame and rate rules of a transfer, everything but its link."""
+"""The carrier of a transfer: bandwidth, slots, frame and rate rules, everything except the link."""
 
 import math
 from dataclasses import dataclass, replace
@@ -101,7 +101,7 @@ class Carrier:
         return self.steps is None and self.taps == 1
 
     def part(self, share: float) -> "Carrier":
-        """Return the carrier of a share, > 0, of this band; caches the last one, since a round's shares are equal."""
+        """Return the carrier of a share, > 0, of this band; cache the last carrier, as a round's shares are equal."""
         last = self._last_part.get(share)
         if last is None:
             self._last_part.clear()
@@ -123,7 +123,7 @@ class Carrier:
         return payload_bits / self.unit_bits
 
     def needs(self, payload_bits: FloatArray, share: FloatArray) -> FloatArray:
-        """Compute `need` [transfers] of payloads on shares of this band.
+        """Compute the sums of spectral efficiencies [transfers] that payloads need on shares of this band.
 
         Raises:
             ValueError: a payload is negative or not finite, or a share is not positive.
@@ -141,7 +141,7 @@ class Carrier:
         return spectral_efficiency(snr, self.cap)
 
     def mean_efficiency(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
-        """Average `efficiency` over the fading, Rayleigh or with taps; same shape, bits/s/Hz.
+        """Return the spectral efficiency averaged over the fading, Rayleigh or with taps; same shape, bits/s/Hz.
 
         Args:
             static: True for a link that does not fade, whose SNR is constant; broadcasts with snr.
@@ -158,7 +158,7 @@ class Carrier:
         return np.where(static, self.efficiency(snr), rate) if some else rate
 
     def share_snr(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
-        """Compute the SNR on a share of this band from that on the whole band with full power."""
+        """Compute the SNR on a share of this band from the SNR on the whole band with full power."""
         return share_snr(share, snr, self.power)
 
     def share_rate(self, share: npt.ArrayLike, snr: npt.ArrayLike) -> FloatArray:
@@ -174,7 +174,7 @@ class Carrier:
     def mean_share_rate(
         self, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
     ) -> FloatArray:
-        """Average `share_rate` over the fading; snr is the mean SNR on this band with full power.
+        """Return the rate of a share averaged over the fading; snr is the mean SNR on this band with full power.
 
         Args:
             static: as in `mean_efficiency`.
@@ -191,13 +191,13 @@ class Carrier:
     def seconds(
         self, payload_bits: Values, share: npt.ArrayLike, snr: npt.ArrayLike, static: npt.ArrayLike = False
     ) -> FloatArray:
-        """Return how long payloads take at the mean rate; inf if nothing moves. Arguments broadcast."""
+        """Return how long payloads take at the mean rate, s; inf if nothing moves. Arguments broadcast."""
         with np.errstate(divide="ignore", invalid="ignore"):
             taken_s = payload_bits / self.mean_slot_bits(share, snr, static) * self.slot_s
         return np.where(payload_bits > 0, taken_s, 0.0)
 
     def refuse_endless(self, need: float, snr: float) -> None:
-        """Raise, before any slot is read, if a transfer cannot end.
+        """Raise an error, before any slot is read, if a transfer cannot end.
 
         Raises:
             ValueError: at the highest mean rate the transfer would take more than MAX_SLOTS.

@@ -40,10 +40,10 @@ class ChangingFlow:
         self._foreseen: tuple[_Piece, FloatArray, int] | None = None
 
     def end(self, slot: int, snr: float, until: int) -> int | None:
-        """Continue from a slot boundary at a mean SNR; return when the last bit arrives, or None if after `until`.
+        """Continue the transfer from a slot boundary at a mean SNR; return its last slot, or None if after `until`.
 
         Args:
-            slot: not before the last one; the slots up to it carried what the previous SNR allowed.
+            slot: no earlier than in the last call; the slots up to it carried what the previous SNR allowed.
             snr: linear mean on the share, before fading.
             until: slot of the next SNR update.
         """
@@ -78,7 +78,7 @@ class ChangingFlow:
 def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], until: int) -> None:
     """Compute the answers of `end` for many transfers that continue at one slot boundary, in a fraction of the time.
 
-    Call `end` of each afterwards. If its arguments differ from those given here, it computes the answer itself.
+    Call `end` of each flow afterwards. If its arguments differ from those given here, it computes the answer itself.
     Args:
         snrs: [flows], as in `end`.
         until: > slot.

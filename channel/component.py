@@ -30,8 +30,8 @@ def parameter(
 
     Args:
         default: value if left out; without a default the parameter is required.
-        description: its meaning.
-        ge, gt, le, lt: its range: >=, >, <=, <.
+        description: meaning of the parameter.
+        ge, gt, le, lt: range of the parameter: >=, >, <=, <.
     """
     about = {"description": description, "ge": ge, "gt": gt, "le": le, "lt": lt}
     return field(default=default, metadata={key: value for key, value in about.items() if value is not None})
@@ -39,10 +39,10 @@ def parameter(
 
 @dataclass(frozen=True)
 class ChannelComponent:
-    """Frozen parameters plus one or two methods.
+    """Base of components: frozen parameters plus one or two methods.
 
     Each component is one file in the package of its kind, and is named after that file: the class in
-    `channel/schedulers/round_robin.py` is `round_robin`. It is a frozen dataclass with fields declared by
+    `channel/schedulers/round_robin.py` is `round_robin`. A component is a frozen dataclass with fields declared by
     `parameter`; it keeps no state.
     """
 

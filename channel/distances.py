@@ -20,7 +20,7 @@ class Distances:
         range_m: farther places are treated as this far away, and do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
-        wraparound: that of the sites' layout; None without wrap-around.
+        wraparound: wrap-around of the sites' layout, or None.
 
     Attributes:
         range_m: the range, or inf if no place of the area is farther from a site.
@@ -56,19 +56,19 @@ class Distances:
         return self._wraparound.aligned_axes(axes) if self._wraparound else axes
 
     def to_all(self, framed: Float32Array) -> Float32Array:
-        """Return ln d3D^2 [S, n] from all sites to points [2, n] of that frame."""
+        """Return ln d3D^2 [S, n] from all sites to points [2, n] in the frame of `framed`."""
         return self.log_of(self._square(framed[:, None] - self._sites_single[:, :, None]))
 
     def to_one(self, framed: FloatArray, chosen: npt.NDArray[np.intp]) -> Float32Array:
-        """Return ln d3D^2 [n] from one site each to points [2, n], in single precision as `to_all`."""
+        """Return ln d3D^2 [n] from the chosen site of each point [2, n], in single precision as `to_all` does."""
         return self.log_of(self._square(framed.astype(np.float32) - self._sites_single[:, chosen]))
 
     def square_to(self, framed: FloatArray, chosen: npt.NDArray[np.intp]) -> FloatArray:
-        """Return [n] the squared 2D distance from one site each to points [2, n], in double precision."""
+        """Return the squared 2D distance [n] from the chosen site of each point [2, n], in double precision."""
         return self._square(framed - self._sites[:, chosen])
 
     def log_of(self, square: Floats) -> Floats:
-        """Return ln d3D^2 of squared 2D distances, held to the smallest and the largest; overwrites them."""
+        """Return ln d3D^2 of squared 2D distances, clamped to the smallest and the largest; overwrite `square`."""
         np.maximum(square, self._nearest_m**2, out=square)
         if self.range_m < math.inf:
             np.minimum(square, self.range_m**2, out=square)
@@ -76,11 +76,11 @@ class Distances:
         return np.log(square, out=square)
 
     def out_of_range(self, log_square: Float32Array) -> npt.NDArray[np.bool_]:
-        """Return whether sites at these ln d3D^2 are not received."""
+        """Return whether sites at these ln d3D^2 are out of range, so that they are not received."""
         return log_square >= self._range_ends
 
     def _square(self, axes: Floats) -> Floats:
-        """Return squared 2D distances of displacements [2, ...] in the frame; overwrites them."""
+        """Return squared 2D distances of displacements [2, ...] in the frame; overwrite `axes`."""
         if self._wraparound:
             return self._wraparound.square_distance(axes)
         axes *= axes

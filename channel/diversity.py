@@ -14,7 +14,7 @@ from edgefl.channel.fading_grids import NO_CORRELATION
 from edgefl.channel.fading_pages import PagedFading, draw_normals, hold
 from edgefl.channel.units import FloatArray
 
-# below it the series' next term is less than rounding: L = 1 + a^2 / 6
+# below it the next term of the series L = 1 + a^2 / 6 is smaller than rounding
 _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
@@ -51,7 +51,7 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Points of all parts, `points` to a page, and how pages are filled in between points of the next coarser grid.
+    """A grid of points of all parts, `points` to a page, and how pages between coarser points are filled in.
 
     weights, stds: weight of both neighbours, and standard deviation of what is added, for points half way between
         known ones, the widest gap first; none if points are independent.
@@ -68,7 +68,7 @@ class _Grid:
 def _grids(correlation: float) -> tuple[_Grid, ...]:
     """Return the grids from the finest to the coarsest.
 
-    Points of the coarsest are independent; a static link has one point.
+    Points of the coarsest grid are independent; a static link has one point.
     """
     if correlation == 1.0:
         return (_Grid(1),)
@@ -146,14 +146,14 @@ class DiverseFading(PagedFading):
 
 
 def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
-    """Return the mean power of parts [n, slots], between points [n, rows, points].
+    """Return the mean power over parts [n, slots], in slots between grid points [n, rows, points].
 
     The last point is the next page's first, which points that are slots do not need. Rows are added one after the
     other, so that rounding does not depend on the number of links.
     """
     parts = points.shape[1] // 2
     at: FloatArray = np.add.reduce(np.square(points), axis=1).astype(float) / parts
-    if points.shape[2] in (2, PAGE + 1):  # of a static link, or every slot
+    if points.shape[2] in (2, PAGE + 1):  # points of a static link, or of every slot
         return at[:, :-1]
     between = PAGE // (points.shape[2] - 1)
     both = np.add.reduce(points[:, :, :-1] * points[:, :, 1:], axis=1).astype(float) / parts
@@ -165,7 +165,7 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
 
 
 def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
-    """Return a page of a grid of each link, [n, rows, points + 1], the next one's first point last.
+    """Return each link's page of a grid, [n, rows, points + 1], ending with the next page's first point.
 
     That point is 0 if points are independent.
     """

@@ -78,11 +78,11 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
 
 
 class Fading(Protocol):
-    """The power of a link relative to its mean SNR, as a function of the slot."""
+    """Fading of a link: its power relative to the mean SNR, as a function of the slot."""
 
     @property
     def static(self) -> bool:
-        """Whether the power never changes."""
+        """Whether the link's power never changes."""
 
     @property
     def correlation(self) -> float:
@@ -105,7 +105,7 @@ class Fading(Protocol):
         """Return a random generator of this link for a slot and purpose."""
 
     def forget(self) -> None:
-        """Free the memory of what was read; reading it again draws the same numbers."""
+        """Free the memory of fading that was read; reading it again draws the same numbers."""
 
 
 class LinkFading(PagedFading):
@@ -122,7 +122,7 @@ class LinkFading(PagedFading):
 
     which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a
     coarser grid and are filled in the same way, grid above grid, until a step's correlation falls below
-    NO_CORRELATION; there, edges are drawn independently. That is the only approximation: values on
+    NO_CORRELATION; there, edges are drawn independently. This is the only approximation: values on
     opposite sides of such an edge pair lose a correlation of less than 1e-6. Every page draws from its own
     Philox counter.
 
@@ -136,8 +136,8 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots drawn at once. It is part of the definition of the process: another block gives other fading
-                from the same key. A short one suits a link that is read a few hundred slots at a time.
+            block: slots drawn at once, a part of the definition of the process: another block gives other fading from
+                the same key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
             ValueError: key, correlation or block out of range.
@@ -167,7 +167,7 @@ class LinkFading(PagedFading):
         return self.slots, max(1, _POINTS_AT_ONCE // self.slots)
 
     def _kept(self, level: int) -> int:
-        # a whole block is read to its end; short ones are read across their edges
+        # a whole block is read to its end; short blocks are read across their edges
         return 1 if level == 0 and self.slots == BLOCK else KEPT
 
     @staticmethod
@@ -195,7 +195,7 @@ def _bridged(level: int, places: Sequence[tuple[LinkFading, int]], noise: FloatA
     grids_of = [link._grids[level] for link, _ in places]
     correlation = np.array([grid.correlation for grid in grids_of])
     free = filtered(noise, correlation, correlation[:, None, None] * left)
-    # independent points have no bridge: here all links have weights
+    # independent points are not bridged: all links here have bridge weights
     weights = np.stack([grid.weights for grid in grids_of if grid.weights is not None])
     pages = np.empty_like(noise)
     pages[:, :, :1] = left

@@ -33,13 +33,13 @@ class Grid:
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """[block - 1] pull of the right edge on points 1, 2, ..., or None if points are independent."""
+        """Pull [block - 1] of the right edge on points 1, 2, ..., or None if points are independent."""
         return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 
 @lru_cache(maxsize=8192)
 def grids(correlation: float, block: int = BLOCK) -> tuple[Grid, ...]:
-    """Return the grids, from single slots to the coarsest; the last has independent points."""
+    """Return the grids, from single slots to the coarsest; the last grid has independent points."""
     independent = Grid(0.0, math.sqrt(0.5), None, block)
     if correlation == 1.0:
         return (independent,)
@@ -66,8 +66,8 @@ def _bridge_weights(step: float, log_step: float, block: int) -> FloatArray:
 def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> FloatArray:
     """Return y[n] = correlation y[n-1] + noise[n] along the last axis of [links, parts, points].
 
-    Many links are filtered side by side. A few are filtered by SciPy, but the first ones of a run by a Python loop,
-    so that a short run or the check of a scenario need not import it. All ways do the same operations in the same
+    Many links are filtered side by side. A few links are filtered by SciPy, but a run's first links by a Python loop,
+    so that a short run or the check of a scenario need not import SciPy. All ways do the same operations in the same
     order, to the last bit.
 
     Args:

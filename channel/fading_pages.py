@@ -70,7 +70,7 @@ class LinkDraws:
 class PagedFading(LinkDraws):
     """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
 
-    A page depends on the link's key, its level and its index alone; the newest ones are kept. Single draws cost more
+    A page depends on the link's key, its level and its index alone; the newest pages are kept. Single draws cost more
     than the numbers that they draw, so `hold` draws the pages of many links together.
 
     Args:
@@ -99,7 +99,7 @@ class PagedFading(LinkDraws):
 
     @staticmethod
     def powers(numbers: FloatArray) -> FloatArray:
-        """Return the power [links, slots] of the numbers [links, *parts, slots] of pages."""
+        """Return the power [links, slots] from the random numbers [links, *parts, slots] of pages."""
         raise NotImplementedError
 
     @property
@@ -116,12 +116,12 @@ class PagedFading(LinkDraws):
         return np.array(self.powers(self._read(first_slot, count)[None])[0])
 
     def forget(self) -> None:
-        """Drop the pages; reading them draws the same numbers again."""
+        """Drop the cached pages of fading; reading them draws the same numbers again."""
         for pages in self._pages:
             pages.clear()
 
     def _read(self, first_slot: int, count: int) -> FloatArray:
-        """Return the numbers [*parts, count] of slots; a view of a page if they are on one."""
+        """Return the random numbers [*parts, count] of slots; a view if all slots are on one page."""
         if first_slot < 0 or count < 0:
             raise ValueError(f"first_slot and count must be >= 0, got {first_slot} and {count}")
         page, start = divmod(first_slot, self.slots)
@@ -140,13 +140,13 @@ class PagedFading(LinkDraws):
         pages = self._pages[level]
         if len(pages) == self._kept(level):
             del pages[next(iter(pages))]
-        pages[index] = page.copy()  # a page must not keep the others in memory
+        pages[index] = page.copy()  # a view of a page would keep all other pages in memory
 
     def _kept(self, level: int) -> int:
         return KEPT
 
     def _point(self, level: int, index: int) -> npt.NDArray[Any]:
-        """Return [parts] one point of a coarser grid."""
+        """Return one point [parts] of a coarser grid of a link's fading."""
         page, offset = divmod(index, self._points)
         point: npt.NDArray[Any] = self._page(level, page)[..., offset]
         return point
@@ -168,11 +168,11 @@ def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
 
 
 def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
-    """Return the numbers [links, *parts, count] of links of one kind that fade, from each one's first slot on."""
+    """Return the numbers [links, *parts, count] of fading links of one kind, from each link's first slot on."""
     numbers = np.empty((len(links), *links[0].parts, count))
     pages, starts = (of.tolist() for of in np.divmod(first_slots, [link.slots for link in links]))
     done, left = [0] * len(links), list(range(len(links)))
-    while left:  # one page of each link at a time; missing ones are drawn together
+    while left:  # one page of each link at a time; missing pages are drawn together
         hold(0, [(links[i], pages[i]) for i in left])
         for i in left:
             link, start, begin = links[i], starts[i], done[i]

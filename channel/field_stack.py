@@ -32,7 +32,7 @@ def _values(
     """Return the values [n, row] at some nodes, in order of their rows in the table, or at all nodes; read-only."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
-        _made.clear()  # before the next are made, which halves the peak memory
+        _made.clear()  # freed before the next values are made, which halves the peak memory
         count = sum(one.width**2 for one in layers) if nodes is None else len(nodes)
         values, begin = np.zeros((count, row), np.float32), 0
         for one in layers:
@@ -66,7 +66,7 @@ class FieldStack:
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: number of fields, or None for that of the first layer.
+        fields: number of fields, or None for the number in the first layer.
         few: whether the same few places are read again and again: then only the nodes around the first places read
             are held. Once another place is read, all nodes are drawn, with the same values.
     """
@@ -88,7 +88,7 @@ class FieldStack:
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at this many places, reached while they are drawn."""
+        """Return the peak memory of reading the fields at this many places, reached while the fields are drawn."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
@@ -106,7 +106,7 @@ class FieldStack:
         return _sum(parts)[..., : self._fields]
 
     def one_at(self, positions_m: FloatArray, fields: npt.NDArray[np.intp]) -> Float32Array:
-        """Return [layers, n] the value of one field at each position, equal to that of `at`."""
+        """Return [layers, n] the value of one field at each position, equal to the value from `at`."""
         places = self.places(positions_m)
         table, rows = self._held(places.nodes)
         parts = table[rows, fields]
@@ -117,7 +117,7 @@ class FieldStack:
         """Find the nodes around positions [n, 2] within the area."""
         asked = positions_m.tobytes() if len(positions_m) <= _REMEMBERED else b""
         if asked and self._last is not None and self._last[0] == asked:
-            # few devices are read in double precision, and then in single
+            # a few devices are read twice, in double and in single precision
             return self._last[1]
         grids = self._grids
         up = np.multiply(self._turned(positions_m).T, grids.per_m)  # [layers, 2, n], across and up
@@ -160,7 +160,7 @@ class FieldStack:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Hold the nodes around these positions, if few places are read and none has been read yet."""
+        """Cache the nodes around these positions, if few places are read and none has been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 
@@ -219,7 +219,7 @@ class _Grids:
 
 
 def _sum(parts: Float32Array) -> Float32Array:
-    """Add the nodes' parts into the first one, in order."""
+    """Add the parts of all four nodes into the first part, in order."""
     total = parts[0]
     for part in parts[1:]:
         total += part

@@ -22,7 +22,7 @@ NODES = 8
 MARGIN = 10
 # Power of the interpolation's filter that is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory from which a set of fields repeats in space, and memory of one that does
+# Memory from which a set of fields repeats in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
 # Fields and rows of nodes written to the table together; fewer fields if they are large
@@ -34,9 +34,9 @@ _LAW_BYTES, _GRID_BYTES = 25, 10
 
 @dataclass(frozen=True)
 class Common:
-    """A field that others have in common: its random key, and its share of their variance.
+    """A field that other fields have in common: its random key, and its share of their variance.
 
-    Each field becomes sqrt(share) common + sqrt(1 - share) own. It stays standard normal, with the same
+    Each field becomes sqrt(share) common + sqrt(1 - share) own. Each field stays standard normal, with the same
     correlation over distance; any two fields have the correlation `share` at the same place.
     """
 
@@ -52,11 +52,11 @@ class Common:
 class GaussianFields:
     """Fields, one per key: standard normal at every place, correlation exp(-d/d_corr) or exp(-(d/d_corr)^2).
 
-    They are independent, or have a common part.
+    The fields are independent, or have a common part.
 
     The value at a place depends on key, stream, place and the radius of the area, not on other reads. A field
     is a torus of independent normals on a square grid, NODES per d_corr, filtered to the correlation (circulant
-    embedding, one FFT). Between nodes it is bilinear, divided by the known standard deviation after
+    embedding, one FFT). Between nodes a field is bilinear, divided by the known standard deviation after
     interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
@@ -85,7 +85,7 @@ class GaussianFields:
         common: Common | None = None,
         law: CorrelationLaw = "exponential",
     ) -> None:
-        """Define the fields; they are made at the first read.
+        """Define the fields; their values are made at the first read.
 
         Args:
             keys: [F] 128-bit key of each field's random numbers.
@@ -158,7 +158,7 @@ class GaussianFields:
     def fill(self, table: Float32Array) -> None:
         """Write the values at the nodes, [width, width, F] row by row; all fields of a node are adjacent."""
         for first, some in self._in_turn():
-            # a few rows of several fields at a time stay in the cache: ten times as fast as one by one
+            # a few rows of several fields at a time stay in the cache: ten times as fast as field by field
             for row in range(0, self.width, _ROWS_AT_ONCE):
                 rows = slice(row, row + _ROWS_AT_ONCE)
                 for number in range(len(some)):
@@ -171,7 +171,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield fields, a few at a time: the first one's number, and values at the nodes, [width, width] each."""
+        """Yield fields, a few at a time: the first field's number, and values at the nodes, [width, width] each."""
         common = self._common
         shared: Float32Array | None = None
         if common:
@@ -186,11 +186,11 @@ class GaussianFields:
                     some[number] *= own
                     some[number] += shared
             yield first, some
-            some.clear()  # before the next are made
+            some.clear()  # before the next fields are made
 
     @property
     def _at_once(self) -> int:
-        """Number of fields made before they are written together."""
+        """Number of fields that are made before their values are written together."""
         most = min(_FIELDS_AT_ONCE, len(self.keys))
         return max(1, min(most, _BYTES_AT_ONCE // (4 * self._torus**2)))
 
@@ -219,7 +219,7 @@ def _check_key(key: int) -> None:
 def check_area(positions_m: FloatArray, area_radius_m: float) -> None:
     """Raise ValueError if a position [n, 2] is farther than `area_radius_m` from the origin."""
     square = positions_m[:, 0] ** 2 + positions_m[:, 1] ** 2
-    # a position exactly on the edge may round to beyond it
+    # rounding may put a position exactly on the edge beyond it
     inside = square <= area_radius_m**2 * (1.0 + 1e-9)
     if not inside.all():
         worst = positions_m[np.argmin(inside)]
@@ -256,13 +256,13 @@ def _node_law(size: int, law: CorrelationLaw) -> _NodeLaw:
     of_lags = np.hypot(lag[:, None], lag)
     of_lags **= power_of_lag
     np.exp(np.negative(of_lags, out=of_lags), out=of_lags)
-    # a copy's lag is that from the torus's other end: the expensive exponentials are computed once
+    # the lag to a copy is the lag from the torus's other end: the expensive exponentials are computed once
     here, copy = slice(size), slice(size, 0, -1)
     correlation = of_lags[here, here] + of_lags[here, copy]
     for y in (here, copy):
         correlation += of_lags[copy, y]
     del of_lags
-    # rounding may push a Gaussian's highest frequencies, which are near zero, below it
+    # rounding may push a Gaussian's highest frequencies, which are near zero, below zero
     power = np.maximum(fft.rfft2(correlation).real, 0.0)
     del correlation
     smoothing = np.sinc(fft.fftfreq(size))[:, None] ** 2 * np.sinc(fft.rfftfreq(size)) ** 2

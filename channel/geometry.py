@@ -61,7 +61,7 @@ def poisson_count(
 
 
 def within(positions_m: FloatArray, radius_m: float) -> npt.NDArray[np.bool_]:
-    """Return [n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; nan does not.
+    """Return [n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; a nan does not.
 
     Squares decide wherever rounding cannot matter, in a fifth of hypot's time.
     """

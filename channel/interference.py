@@ -38,11 +38,11 @@ class TransmitterActivity:
         self.turns = lru_cache(maxsize=_KEPT)(self._turns)
 
     def _sends(self, index: int) -> npt.NDArray[np.bool_]:
-        """Return [transmitters, BLOCK] whether each sends in each slot of a block."""
+        """Return [transmitters, BLOCK] whether each transmitter sends in each slot of a block."""
         return self._uniform(index, 0) < self.load
 
     def _groups(self, index: int) -> list[IntArray]:
-        """Return, for each group of transmitters, [BLOCK] bit masks of the senders, the first one lowest."""
+        """Return for each group of transmitters the bit masks [BLOCK] of the senders, the first in the lowest bit."""
         sends = self._sends(index).astype(np.intp)
         return [
             np.asarray(np.bitwise_or.reduce(some << np.arange(len(some))[:, None], axis=0))
@@ -50,7 +50,7 @@ class TransmitterActivity:
         ]
 
     def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each transmitter the slots of a block in which it sends, and a uniform number for each."""
+        """Return for each transmitter the slots of a block in which it sends, and a uniform number for each slot."""
         which = self._uniform(index, 1)
         slots = [np.flatnonzero(sends) for sends in self._sends(index)]
         return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
@@ -77,14 +77,14 @@ class Heard:
         means = (float(level.sum() / len(level)) for level in self._levels if len(level))
         self.mean = activity.load * sum(means)
         self._drawn: dict[int, FloatArray] = {}
-        self._sums: _Sums | None = None  # None if one of several senders is drawn
+        self._sums: _Sums | None = None  # None if one of a cell's several levels is drawn
         self._row = 0
         if all(len(level) == 1 for level in self._levels):
             self._sums = _Sums(np.array(self._levels).T)
 
     @classmethod
     def each(cls, activity: TransmitterActivity, levels: FloatArray) -> "list[Heard]":
-        """Return one object for each of many receivers, which hear every transmitter at one level.
+        """Return the interference at each of many receivers, which hear every transmitter at one level.
 
         Args:
             levels: [receivers, transmitters]; kept without a copy, so do not write to it.
@@ -110,7 +110,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """Return [receivers, count] the `over_noise` of each; fast for receivers that `each` made together."""
+        """Return the interference over noise [receivers, count] of many receivers, fast if `each` made them."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
@@ -157,9 +157,9 @@ class Heard:
 
 
 class _Sums:
-    """The sums of all combinations of a group's transmitters, at many receivers; computed when first read.
+    """Interference of all combinations of a group's transmitters at many receivers; computed when first read.
 
-    Most receivers only read their mean.
+    Most receivers only read the mean interference.
 
     Args:
         levels: [receivers, transmitters].
@@ -170,7 +170,7 @@ class _Sums:
 
     @cached_property
     def groups(self) -> list[FloatArray]:
-        """[receivers, 2^transmitters] for each group, indexed by a bit mask, its first transmitter lowest."""
+        """Sums [receivers, 2^transmitters] for each group, indexed by a bit mask, first transmitter lowest."""
         groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]
@@ -196,7 +196,7 @@ class Interfered:
     """
 
     static = False
-    renews = False  # the interference has its own memory
+    renews = False  # the interference has a memory of its own
 
     def __init__(self, fading: Fading, heard: Heard) -> None:
         self._fading = fading
@@ -207,7 +207,7 @@ class Interfered:
 
     @property
     def mean_power(self) -> float:
-        """Power at the mean interference."""
+        """Power over noise and interference at the mean interference."""
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:
@@ -216,17 +216,17 @@ class Interfered:
         return np.asarray(signal / (1.0 + over_noise))
 
     def parts(self, first_slot: int, count: int) -> tuple[FloatArray, FloatArray]:
-        """Return [count] each: |h|^2 and interference over noise of the slots first_slot, first_slot + 1, ..."""
+        """Return |h|^2 and interference over noise, [count] each, of the slots first_slot, first_slot + 1, ..."""
         return self._fading.power(first_slot, count), self.heard.over_noise(first_slot, count)
 
 
 def draw_all_ahead(links: Sequence[Fading], first_slot: int) -> None:
-    """Call `draw_ahead` for links of any kind."""
+    """Draw a slot's block for links of any kind, as `draw_ahead` does for one kind."""
     draw_ahead([link._fading if isinstance(link, Interfered) else link for link in links], first_slot)
 
 
 def power_of_all(links: Sequence[Fading], first_slot: int, count: int) -> FloatArray:
-    """Return [links, count] the `power` of links of any kind, of the slots first_slot, first_slot + 1, ..."""
+    """Return the power [links, count] of links of any kind in the slots first_slot, first_slot + 1, ..."""
     fading = [link._fading if isinstance(link, Interfered) else link for link in links]
     power = power_of_many(fading, np.full(len(fading), first_slot), count)
     places = [place for place, link in enumerate(links) if isinstance(link, Interfered)]

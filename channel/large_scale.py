@@ -44,7 +44,7 @@ class LargeScale:
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
       field. `GaussianFields` states the accuracy.
     - Between sites: shadowing of a place towards any two sites has the correlation of `common`, in either
-      state: obstacles around a device shadow all sites. Without it sites are independent, as the links to different
+      state: obstacles around a device shadow all sites. Without `common`, sites are independent, as links to several
       base stations are in 38.901; 0.5 is customary in system simulations (36.942, 36.814: 0.5 between sites, 1
       between sectors of a site; SEAMCAT's z = a x + b y with a^2 = b^2 = 1/2). The field G of line of sight has its
       own correlation, `los_common`: a place then sees both of two sites with probability Phi2(Phi^-1(P_1),
@@ -87,8 +87,8 @@ class LargeScale:
             line_of_sight: everywhere, nowhere, or by the model's probability, with hard or soft changes.
             shadowing_std_db: deviation in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites, or None if sites are independent.
-            los_common: common part of their line of sight, likewise.
-            wraparound: that of the sites' layout; None without wrap-around.
+            los_common: common part of the line of sight to all sites, or None.
+            wraparound: wrap-around of the sites' layout, or None.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -157,7 +157,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. Line of sight is the same.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. The line of sight is identical.
 
         Args:
             positions_m: [n, 2].
@@ -212,7 +212,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return `links_to` and `gain_db` [n, S] of the positions, in little more time than one of them takes."""
+        """Return the results of `links_to` and `gain_db` at the positions, in little more time than one takes."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._distances.to_all(framed.astype(np.float32))
@@ -222,7 +222,7 @@ class LargeScale:
         return *links, -self._received_loss_db(log_square, margin, values).T
 
     def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raises like `links_to`."""
+        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raise as `links_to`."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         log_square = self._distances.to_one(framed, chosen)
@@ -241,14 +241,14 @@ class LargeScale:
         margin: Float32Array | None,
         values: Float32Array,
     ) -> tuple[FloatArray, FloatArray]:
-        """Return gain and distance [n] of links to one site each, from the margin and the fields' values."""
+        """Return gain and distance [n] of links, each to its chosen site, from the margin and the fields' values."""
         square = self._distances.square_to(framed, chosen)
         distance_m = np.sqrt(square)
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
         """Return [n] whether links of these 2D distances are closer than min_distance_m and take its path loss."""
-        # a device placed at the minimum may round to below it
+        # rounding may put a device placed at the minimum below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
     @property
@@ -261,7 +261,7 @@ class LargeScale:
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether any site is received at positions [n, 2]; none is at a place of nan."""
+        """Return [n] whether any site is received at positions [n, 2]; none at a nan position."""
         if self.range_m == math.inf:
             return np.isfinite(positions_m[:, 0])
         log_square = self._distances.to_all(self._distances.framed(positions_m).astype(np.float32))
@@ -295,7 +295,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (negative: out of sight), or None if all or none are."""
+        """Return the margin of sight in standard deviations (below 0: out of sight); None with a single state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)
@@ -313,7 +313,7 @@ class LargeScale:
     def _received_loss_db(
         self, log_square: Float32Array, margin: Float32Array | None, values: Float32Array
     ) -> Float32Array:
-        """Return `_loss_db`, infinite for sites beyond the model's range."""
+        """Return the loss in dB of sites by `_loss_db`, infinite for sites beyond the model's range."""
         loss_db = self._loss_db(log_square, margin, values)
         if self.range_m < math.inf:
             loss_db[self._distances.out_of_range(log_square)] = np.inf

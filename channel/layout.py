@@ -124,10 +124,10 @@ class Wraparound:
         return axes
 
     def square_distance(self, axes: Floats) -> Floats:
-        """Return squared distances in m^2 modulo the lattice, of `axes` [2, ...] in `aligned_axes` units; overwrites.
+        """Return squared distances modulo the lattice, m^2, of axes [2, ...] in `aligned_axes` units; overwrite them.
 
-        The triangular lattice is a rectangular one and a copy shifted by half a rectangle. Rounding finds the
-        nearest point of the first and leaves at most 1/2 per axis; the nearest point of the second is then
+        The triangular lattice is a rectangular one and a copy shifted by half a rectangle. Rounding finds the nearest
+        point of the first lattice and leaves at most 1/2 per axis; the nearest point of the second lattice is then
         (1/2, 1/2).
         """
         axes -= np.rint(axes)

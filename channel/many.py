@@ -25,13 +25,13 @@ from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
 
-# Most links times slots that are read at once; half a dozen arrays of them take 50 MB.
+# Maximum of links times slots that are read at once; half a dozen such arrays take 50 MB.
 _LARGEST_CHUNK = 2**20
 # Slots first read beyond the expected rest of the transfers; doubled each time
 _MORE_SLOTS = 8
 # Part of the expected rest that is read at once if only whole pages are read
 _SURE = 0.7
-# Rounding differs between one number and an array by far less than this, relative.
+# Rounding of one number and of an array differs by far less than this relative tolerance.
 _CLOSE = 1e-9
 
 
@@ -49,7 +49,7 @@ def slots_of_many(
     """Count the slots of n transfers together; the numbers are exactly those of `Flow.slots`.
 
     Transfers that are drawn slot by slot advance together, some slots at a time; their sums continue in order, so
-    that they round like the sum of a single transfer. Static links and transfers by renewal are computed one by one.
+    that they round as a single transfer's sum does. Static links and transfers by renewal are computed one by one.
 
     Args:
         carrier: the common band.
@@ -82,7 +82,7 @@ def slots_of_many(
         if long.size:
             draws = exponential_draws(expected[long], *rate_moments(gamma[long], correlation[long], carrier))
             alone[long] = draws >= (1.0 - _CLOSE) * AUTO_COHERENCE_TIMES
-    # near the limit of `Carrier.refuse_endless` the flow itself decides
+    # near the limit of `Carrier.refuse_endless`, each flow decides on its own
     alone |= need > (1.0 - _CLOSE) * MAX_SLOTS * carrier.frame.mean * carrier.efficiency(gamma)
 
     slots = np.zeros(shape, np.int64)
@@ -105,7 +105,7 @@ def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
 def _may_not_be_drawn(
     expected: FloatArray, correlation: FloatArray, fidelity: Fidelity, static: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
-    """Return [n] whether a link is static, or its transfer is, or nearly is, long enough to be drawn by renewal."""
+    """Return [n] whether a transfer may be too long to draw slot by slot, or its link is static."""
     if fidelity == "slot":
         return static
     if fidelity == "renewal":
@@ -123,14 +123,14 @@ def _drawn(
     first: IntArray,
     mean: FloatArray,
 ) -> IntArray:
-    """Return [n] the `Flow.slots_exact` of transfers with something to send over links that fade."""
+    """Return the slots [n], as `Flow.slots_exact` does, of transfers with something to send over links that fade."""
     slots, got = np.zeros(len(need), np.int64), np.zeros(len(need))
     left, done, more = np.arange(len(need)), np.zeros_like(slots), _MORE_SLOTS
     page = _short_page(links)
     if page * len(need) > _LARGEST_CHUNK:
         page = 1
     while left.size:
-        # the rest have all been read equally far
+        # the remaining transfers have all been read up to the same slot count
         rest = (need[left] - got[left]) / mean[left]
         at = first[left] + done[left]
         if page > 1:  # of each link only the pages that it needs

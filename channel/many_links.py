@@ -37,7 +37,7 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
 
 
 def static_power(links: Sequence[Fading]) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-    """Return [links] whether each is static, and the power that it then keeps; 1 for a link that fades."""
+    """Return [links] whether each link is static, and its constant power; 1 for a link that fades."""
     static = np.array([link.static for link in links], dtype=bool)
     return static, np.array([link.mean_power if link.static else 1.0 for link in links])
 

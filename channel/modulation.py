@@ -127,17 +127,17 @@ class Steps:
 
     @property
     def rates(self) -> FloatArray:
-        """[steps + 1] bit/s/Hz, ascending, starting with 0."""
+        """Rates [steps + 1] in bit/s/Hz, ascending, starting with 0."""
         return self._table[0]
 
     @property
     def needs(self) -> FloatArray:
-        """[steps] linear SNR from which each rate is carried."""
+        """Linear SNR [steps] from which each rate is carried."""
         return self._table[1]
 
     @cached_property
     def whole(self) -> "Steps":
-        """The same steps, with power always spread over the whole band."""
+        """Steps of the same rates, with power always spread over the whole band."""
         return replace(self, smallest_part=1.0)
 
     @property
@@ -147,14 +147,14 @@ class Steps:
 
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
-        """Rates and needed SNRs of combinations of rate and layers, or rate and part, that no other one surpasses."""
+        """Rates and needed SNRs of the best combinations of rate and layers, or of rate and part of the band."""
         table = np.array(EFFICIENCIES)
         table = table if self.cap is None else table[table <= self.cap]
         alone = snr_needed_over_parts(table, SYMBOL_BITS[: len(table)], self.gap_db, self.parts)
         halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
         times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])
         rates, needs = np.outer(times, table).ravel(), np.outer(times, alone).ravel()
-        # by SNR, and at one SNR the highest rate first: each must carry more than all before it
+        # by SNR, and at one SNR the highest rate first: each rate must exceed all rates before it
         order = np.lexsort((-rates, needs))
         rates, needs = rates[order], needs[order]
         best = rates > np.concatenate([[0.0], np.maximum.accumulate(rates)[:-1]])
@@ -200,7 +200,7 @@ class Steps:
 
         This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
-        from scipy import special  # half a second of CPU, which reading a scenario does not need
+        from scipy import special  # this import takes half a second, and reading a scenario does not need it
 
         gamma = np.asarray(snr, dtype=float)
         with np.errstate(divide="ignore"):

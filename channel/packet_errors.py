@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 __all__ = ["PacketErrors", "ThresholdErrors", "WaterfallErrors"]
 
-STREAM = 2  # number of a link's random stream at a slot; transfers have the lower ones
+STREAM = 2  # number of a link's random stream at a slot; transfers use lower numbers
 
 
 class PacketErrors(ABC):

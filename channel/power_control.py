@@ -26,9 +26,9 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the power that power control wants, over a device's maximum power: P0 2^mu M PL^alpha / Pmax.
+    """Return the power that power control requires, over a device's maximum power: P0 2^mu M PL^alpha / Pmax.
 
-    A device radiates this fraction of its maximum power, and all of it where power control wants more.
+    A device radiates this fraction of its maximum power, and all of it where power control requires more.
 
     With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
     its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other

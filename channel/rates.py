@@ -63,7 +63,7 @@ def rate_moments(
     For a rate in steps df is a sum over the steps.
 
     mu is exact. log s2 is tabulated over snr, -60 to 140 dB, and rho, interpolated linearly, and continued
-    beyond the table. It sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
+    beyond the table. The table sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
     1e-5. With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where
     the cap is reached: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A
     step has terms beyond that; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
@@ -104,7 +104,7 @@ def rate_moments(
 
 
 def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[float, float]:
-    """Compute `rate_moments` of one link without arrays, in a few microseconds.
+    """Compute mean and variance of one link's rate as `rate_moments` does, without arrays, in a few microseconds.
 
     Raises:
         ValueError: as in `rate_moments`.
@@ -137,12 +137,12 @@ def _static(correlation: object) -> str:
 
 @lru_cache(maxsize=16)
 def _variance_table(weights: Weights, law: Law) -> FloatArray:
-    """Return [SNR, decay] log s2.
+    """Return the table [SNR, decay] of log s2, s2 being the long-run variance of the rate per slot.
 
     log s2 is analytic in both coordinates: bicubic splines over steps of 1 dB and 1/4 leave 1e-5, linear
     interpolation over their tenths 1e-4.
     """
-    from scipy import interpolate  # takes a third of a second, which not every command needs
+    from scipy import interpolate  # this import takes a third of a second, and not every command needs it
 
     db = _grid(_DB_FROM, _DB_STEP, _DB_POINTS)
     decay = _grid(_DECAY_FROM, _DECAY_STEP, _DECAY_POINTS)
@@ -189,7 +189,7 @@ def _series(law: Law) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 
 def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return Var f [snr] and a_m^2 [snr, terms] without a cap.
+    """Return the rate's variance Var f [snr] and Laguerre terms a_m^2 [snr, terms] without a cap.
 
     Expectations over g ~ Exp(1) by the trapezoidal rule in u = ln g. The integrand is analytic and
     bounded for |Im u| < pi/2, so that a step of 1/8 errs by exp(-2 pi (pi/2) 8): only rounding remains.
@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return [snr] the ln(1 + snr g) up to which a rate rises: its cap, or where g no longer matters."""
+    """Return the ln(1 + snr g) [snr] up to which a rate rises: at its cap, or where g no longer matters."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 
@@ -226,7 +226,7 @@ def _capped_terms(snr: FloatArray, cap: float | None, taps: int) -> tuple[FloatA
     du = top[:, None] * node_weights / 2.0
     g = np.expm1(u) / snr[:, None]
 
-    # dg = e^u du / snr; beyond the top the rate is at the cap
+    # dg = e^u du / snr; beyond the top the rate stays at the cap
     if taps == 1:
         mean = ergodic_rate(snr, cap)
         density = np.exp(u - g) / snr[:, None] * du
@@ -325,7 +325,7 @@ def _steps_variance(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
 
 
 def _steps_terms(snr: FloatArray, steps: Steps, taps: int) -> FloatArray:
-    """Return [snr, terms] a_m^2 of a rate in steps."""
+    """Return the Laguerre terms a_m^2 [snr, terms] of a rate in steps."""
     x = taps * steps.needs / snr[:, None]
     return _squares(x, np.broadcast_to(np.diff(steps.rates) * math.log(2.0), x.shape), taps)
 

@@ -74,7 +74,7 @@ def slots_renewal_many(
     share: npt.ArrayLike = 1.0,
     first_slot: npt.ArrayLike = 0,
 ) -> npt.NDArray[np.int64]:
-    """Draw `slots_renewal` of many transfers together: in less than 1 us each from a few thousand on.
+    """Draw the slots of many transfers as `slots_renewal` does: in less than 1 us each from a few thousand on.
 
     If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
 
@@ -96,7 +96,7 @@ def slots_renewal_many(
     need = carrier.needs(payload, part)
     mean, long_run_variance = rate_moments(gamma, rho, carrier)
     if need.size:
-        # check the longest: it raises an error if any does
+        # check the longest transfer: it raises an error if any transfer does
         longest = np.argmax(need / mean)
         carrier.refuse_endless(float(need.flat[longest]), float(gamma.flat[longest]))
 

@@ -52,11 +52,11 @@ _BLOCKS = {
 }
 # Higher steps to try on fewer blocks, beyond the step that is reached on all: with one layer, and with several
 _STEPS_MORE = (2, 3)
-_BETWEEN = 0.95  # of a band that is in no row of the table: the share of its spectrum that blocks occupy
+_BETWEEN = 0.95  # share of its spectrum that blocks occupy in a band without a row in the table
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
-    """Return the whole resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+    """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
     A bandwidth or spacing that the standard does not list has as many blocks as fit into 95 % of it, at least one.
 
@@ -85,7 +85,7 @@ class BlockLink:
     rate: FloatArray | None = None
 
     def at(self, slots: slice) -> "BlockLink":
-        """Return some of the slots."""
+        """Return the SNR of the flows in some of the slots."""
         some = [of if of is None else of[:, slots] for of in (self.alone, self.rate)]
         return BlockLink(some[0], self.most[:, slots], some[1])
 
@@ -109,9 +109,9 @@ def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
 def carried(
     link: BlockLink, given: IntArray, steps: Steps | None, cap: float | None = None
 ) -> tuple[FloatArray, IntArray]:
-    """Return the rate of each flow on the blocks given to it, and how many of them it uses.
+    """Return each flow's rate on the blocks given to it, and the number of blocks that it uses.
 
-    A flow that is limited by its power uses fewer blocks than it was given where that carries more.
+    A flow that is limited by its power uses fewer blocks than it was given where fewer carry more.
 
     Args:
         given: [n, s] blocks.
@@ -129,8 +129,8 @@ def carried(
     used, rates = given, given * (steps.efficiency(link.most) if link.rate is None else link.rate)
     if link.alone is None:
         return rates, given
-    with np.errstate(invalid="ignore"):  # without power control, 0 blocks times infinity
-        # elsewhere power control limits the SNR, which would be the same on fewer blocks
+    with np.errstate(invalid="ignore"):  # without power control this multiplies 0 blocks by infinity
+        # for other flows power control limits the SNR, which stays the same on fewer blocks
         limited = np.nonzero(given * link.most > link.alone)
     if len(limited[0]):
         best, least = _limited(link.alone[limited], link.most[limited], given[limited], steps)
@@ -163,7 +163,7 @@ def _limited(
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
-    """Divide each slot's blocks equally among flows that can use them; what one cannot use goes to the others.
+    """Divide each slot's blocks equally among flows that can use them; blocks that one cannot use go to the others.
 
     Blocks that the division leaves over go one each to the flows in turn, from slot to slot.
 
@@ -182,7 +182,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     more = most > level
     if more.all():
         return level + ((np.arange(flows)[:, None] - turn * blocks) % flows < blocks - level * flows)
-    while not more.all():  # what flows at their most leave raises the level of the others
+    while not more.all():  # blocks that flows at their maximum leave raise the level of the others
         others = np.add.reduce(more, axis=0)
         full = np.add.reduce(np.where(more, 0, most), axis=0)
         level = np.where(others > 0, (blocks - full) // np.maximum(others, 1), level)
@@ -214,7 +214,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
 
 
 def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
-    """Return [n] blocks given to flows one after the other, to each as many as it wants, while there are any."""
+    """Return [n] blocks given to flows one after the other, as many as each wants, while blocks remain."""
     rows = np.asarray(order, dtype=np.intp)
     want = wanted[rows]
     before = np.cumsum(want) - want

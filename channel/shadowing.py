@@ -9,11 +9,11 @@ from edgefl.channel.units import FloatArray
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
     """Draw independent zero-mean normal numbers in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
 
-    The caller holds them for one communication round, as the journal paper does with eq. (21).
+    The caller holds the numbers for one communication round, as the journal paper does with eq. (21).
 
     Args:
         size: number of devices.
-        std_db: [size] standard deviation, or one for all, >= 0; path-loss models have the value of their environment.
+        std_db: [size] standard deviation, or one for all, >= 0; path-loss models give the value of their environment.
 
     Returns:
         [size] xi in dB.

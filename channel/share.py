@@ -133,7 +133,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
 
 
 def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
-    """Return shares of a band that none may exceed; the excess of some goes to the others, in proportion.
+    """Limit shares of a band to each device's largest; the excess goes to the other devices, in proportion.
 
     Args:
         share: [devices] 0 to 1, of any sum up to 1.
@@ -153,7 +153,7 @@ def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
 
 
 def check_cap(cap: float) -> float:
-    """Return a cap if it is valid.
+    """Return a cap on the spectral efficiency if it is valid.
 
     Raises:
         ValueError: the cap is not positive.
@@ -201,7 +201,7 @@ def exp1_tail(x: Values) -> Values:
 
 
 def _ergodic_rate_of(snr: float, cap: float | None) -> float:
-    """Compute `ergodic_rate` of one number."""
+    """Compute the ergodic rate at a single SNR, as `ergodic_rate` does for arrays."""
     if not snr >= 0:
         raise ValueError(f"snr must be >= 0, got {snr}")
     # an SNR whose inverse overflows carries nothing

@@ -21,7 +21,7 @@ NEVER = 2**62  # a slot that no run reaches
 _STRIDE = 64
 # Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
 HORIZON_SLOTS = 512
-# Flows times slots of a run with held shares above which it is cut into strides to save memory
+# Flows times slots above which a run with held shares is cut into strides, to save memory
 _LARGEST_RUN = 2**21
 
 
@@ -41,7 +41,7 @@ class SharedBand:
     In slot n a flow with share b moves w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
     `per_resource_block` without / b), where w_n is the weight of a TDD frame. A flow ends in the first slot in which
     its bits reach its payload; the rest of that slot is padding. A scheduler that holds its shares decides again when
-    a flow joins, leaves or ends; the others decide in every slot that w_n serves.
+    a flow joins, leaves or ends; other schedulers decide in every slot that w_n serves.
 
     Fading is a function of link and slot, so looking ahead costs no randomness. Results are the same bit for bit,
     no matter how often and when `settle`, `next_end` and `moved_bits` are called.
@@ -73,7 +73,7 @@ class SharedBand:
         self._sent: dict[Hashable, Sequence[float]] = {}
 
     def __len__(self) -> int:
-        """Return the number of flows in the band, including complete ones that `settle` has not returned yet."""
+        """Return the number of flows in the band, including complete flows that `settle` has not returned yet."""
         return len(self._flows) + len(self._done)
 
     @property
@@ -83,7 +83,7 @@ class SharedBand:
 
     @property
     def complete(self) -> bool:
-        """Whether flows are complete that `settle` has not returned yet."""
+        """Whether there are complete flows that `settle` has not returned yet."""
         return bool(self._done)
 
     @property
@@ -113,7 +113,7 @@ class SharedBand:
         background: bool = False,
         expected: bool = False,
     ) -> BandFlow:
-        """Add a flow from `slot` on; return it.
+        """Add a flow to the band from `slot` on; return it.
 
         Args:
             id_: name of the flow, unique in the band.
@@ -168,7 +168,7 @@ class SharedBand:
         self._plan = None
 
     def change(self, id_: Hashable, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
-        """Set a flow's mean SNR from a slot boundary on, and the highest on a resource block.
+        """Set a flow's mean SNR from a slot boundary on, and the highest mean SNR on a resource block.
 
         Raises:
             ValueError: unknown flow, the SNR is not positive, the slot is past, or flows end before it.
@@ -178,7 +178,7 @@ class SharedBand:
         place = self._row(id_)
         flow = self._flows[place]
         flow.snr, flow.most = snr_whole_band, most_snr
-        flow.blocks.clear()  # its interference may have changed
+        flow.blocks.clear()  # the flow's interference may have changed
         self._flows = self._flows.changed(place)
         self._plan = None
 
@@ -192,7 +192,7 @@ class SharedBand:
         self._paused, self._plan = paused, None
 
     def next_end(self, horizon: int | None = None) -> tuple[int, list[Any]] | None:
-        """Return the next slot boundary at which flows are complete, if none joins or leaves, and their ids.
+        """Return the next slot boundary at which flows are complete, if none joins or leaves, and these flows' ids.
 
         Args:
             horizon: look no further than this slot. When flows join often, a horizon a few hundred slots ahead
@@ -214,13 +214,13 @@ class SharedBand:
         plan = self._look_ahead(horizon)
         end = plan.states[-1].slot
         if not plan.ended or (horizon is not None and end > horizon):
-            assert horizon is not None  # without one, the plan ends with a flow
+            assert horizon is not None  # without a horizon, the plan ends with a flow
             return horizon, []
         return end, [self._flows[i].id for i in plan.ended]
 
     @property
     def horizon(self) -> int:
-        """Slot up to which to look for the next end now, since a flow that joins or leaves voids the plan."""
+        """Slot up to which to look for the next end of a flow, since a flow that joins or leaves voids the plan."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
@@ -233,7 +233,7 @@ class SharedBand:
         return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 
     def settle(self, slot: int) -> list[Any]:
-        """Advance to a slot boundary and return the flows that are complete: each moved its payload.
+        """Advance to a slot boundary and return the flows that are complete: each has moved its payload.
 
         Raises:
             ValueError: the slot is past, or flows end before it.
@@ -254,14 +254,14 @@ class SharedBand:
                 return flow.payload_bits
         i = self._row(id_)
         bits = float(self._state.got[i]) * self._band.carrier.unit_bits
-        # rounding must not complete a flow that is not complete
+        # rounding must not complete a flow that lacks bits
         return min(bits, self._flows[i].payload_bits)
 
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
-        """Return the slots in which a flow that has left had blocks, and those slots times the power it used.
+        """Return how many slots a flow that has left had blocks in, and these slots times the power that it used.
 
-        The power is a fraction of the device's. The values are forgotten once returned; they are 0 in the downlink,
-        where the power is the site's.
+        The power is a fraction of the device's maximum. The values are forgotten once returned; they are 0 in the
+        downlink, where the power is the site's.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power
@@ -325,7 +325,7 @@ class SharedBand:
             self._drop(plan.ended)
 
     def _look_ahead(self, horizon: int | None) -> _Plan:
-        """Plan up to the horizon or the first end."""
+        """Plan the flows' slots up to the horizon or the first end of a flow."""
         if self._plan is None:
             state, shares = self._band.begin(self._flows, self._state)
             self._plan = _Plan(shares, [state])
@@ -335,7 +335,7 @@ class SharedBand:
             if state.slot - self.slot >= MAX_SLOTS:
                 raise ValueError(endless(f"{len(self._flows)} flows share the band", MAX_SLOTS))
             stride = self._stride(plan)
-            # up to the end of a block or stride, so that no block is read twice
+            # look up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
             stop = min(stop, max(self.joins, state.slot + 1))
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
@@ -344,7 +344,7 @@ class SharedBand:
         return plan
 
     def _stride(self, plan: _Plan) -> int:
-        """Return how many slots to look ahead at once."""
+        """Return how many slots a plan looks ahead at once."""
         if self._band.carrier.blocks:
             return self._glance(plan)
         whole_blocks = plan.shares is not None and len(self._flows) * BLOCK <= _LARGEST_RUN

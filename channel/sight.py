@@ -13,7 +13,7 @@ from edgefl.channel.path_loss import Line, PathLoss
 
 # Cells of the table of thresholds over the logarithm of the distance
 _THRESHOLDS = 16384
-# Threshold of a certain state; a standard normal stays within 9.
+# Threshold where the state is certain; a standard normal stays within 9.
 _CERTAIN = 100.0
 
 
@@ -29,7 +29,7 @@ class StateLoss:
     def of(
         cls, lines: tuple[Line, ...], std_db: float, shadowing: int | None, drawn: list[Line]
     ) -> "StateLoss":
-        """Convert a model's lines, which are over log10 d3D = ln d3D^2 / (2 ln 10).
+        """Convert a model's lines over log10 d3D to lines over ln d3D^2 = 2 ln(10) log10 d3D.
 
         Args:
             drawn: lines over ln d3D^2 that states share; missing ones are added.
@@ -39,7 +39,7 @@ class StateLoss:
         return cls(tuple(drawn.index(line) for line in natural), std_db, shadowing)
 
     def loss_db(self, straight: Sequence[Floats], values: Float32Array) -> Floats:
-        """Return the loss in dB, in the shape of values in one layer.
+        """Return the loss of places in this state, dB, in the shape of `values` in one layer.
 
         Args:
             straight: loss along each computed line.
@@ -74,7 +74,7 @@ def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Float
     of_los = np.square(state)
     mixed = (
         los_db - nlos_db
-    )  # the gain without line of sight over the gain with it; below, the mixed gain over it
+    )  # the gain without line of sight over the gain with it; below, the mixed gain over the gain with it
     mixed *= 0.1
     np.power(10.0, mixed, out=mixed)
     mixed *= 1.0 - of_los
@@ -91,7 +91,7 @@ class Thresholds:
     def __init__(self, model: PathLoss, nearest_m: float, farthest_m: float, height_m: float) -> None:
         from scipy import special
 
-        # one more cell on both sides, for the rounding of single precision
+        # one more table cell on both sides, since single precision rounds
         first, last = (math.log(distance_m**2 + height_m**2) for distance_m in (nearest_m, farthest_m))
         cell = (last - first) / (_THRESHOLDS - 2)
         nodes = first + cell * np.arange(-1, _THRESHOLDS)

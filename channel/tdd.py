@@ -91,7 +91,7 @@ class Pattern:
 class Frame:
     """One direction's weights with their sums. Airtime is a sum of weights, in full slots.
 
-    Get one from `frame_of`, which caches it.
+    Get a frame from `frame_of`, which caches frames.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -140,7 +140,7 @@ class Frame:
         return periods * len(self._served) + bisect_left(self._served, rest)
 
     def slot_of(self, turn: int) -> int:
-        """Return the slot that serves the direction after `turn` others."""
+        """Return the slot that serves the direction after `turn` earlier serving slots."""
         periods, rest = divmod(turn, len(self._served))
         return periods * self.period + self._served[rest]
 
@@ -151,13 +151,13 @@ class Frame:
         # whole periods, so that the rest is in (0, period]
         periods = math.ceil(until / self._airtime) - 1
         rest = until - periods * self._airtime
-        if rest <= 0 < periods:  # the quotient was rounded up
+        if rest <= 0 < periods:  # the quotient above was rounded up
             periods, rest = periods - 1, self._airtime
         rest = min(rest, self._airtime)  # or the product was rounded down: end with the last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
 
     def slots_many(self, first_slot: npt.ArrayLike, airtime: FloatArray) -> npt.NDArray[np.int64]:
-        """Return `slots` [transfers] of many transfers."""
+        """Return the numbers of slots [transfers] with the airtimes of many transfers, as `slots` does for one."""
         phase = np.asarray(first_slot) % self.period
         before = np.asarray(self._before)
         until = airtime + before[phase]
@@ -175,7 +175,7 @@ class Frame:
 
 
 def frame_of(weights: npt.ArrayLike | None) -> Frame:
-    """Return the frame of some weights; without weights, every slot serves in full.
+    """Return the frame with these weights; without weights, every slot serves in full.
 
     Raises:
         ValueError: a weight is out of range, or all are 0.
@@ -211,7 +211,7 @@ class OnTime:
     def place(self, time_s: float) -> tuple[int, float]:
         """Return the absolute slot that contains a time, and the time since its start, s.
 
-        A time that misses a slot boundary by rounding is at the boundary.
+        A time that misses a slot boundary by rounding counts as at the boundary.
         """
         elapsed_s = time_s - self.first_slot * self.slot_s
         whole = int((elapsed_s + rounding_s(time_s)) / self.slot_s)
@@ -234,5 +234,5 @@ def rounding_s(time_s: float) -> float:
 
 
 def roundings_s(times_s: FloatArray) -> FloatArray:
-    """Compute `rounding_s` [n] of each time."""
+    """Return the tolerance, s, within which each of n times counts as a slot boundary."""
     return _ROUNDINGS * np.spacing(np.abs(times_s))

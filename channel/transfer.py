@@ -44,7 +44,7 @@ _REUSED = np.random.Generator(np.random.Philox())
 class Flow:
     """A link and its share of the band from a slot on; validated once, on construction.
 
-    The slots of a transfer are a function of this and the payload, in every fidelity.
+    The slots of a transfer are a function of these parameters and the payload, in every fidelity.
 
     Args:
         carrier: the link's share of the band.
@@ -119,8 +119,8 @@ class Flow:
     def bits(self, slots: int, payload_bits: float) -> float:
         """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
 
-        Drawn slot by slot, this is what those slots carried; by renewal, the payload times the ratio of their airtime
-        to the whole transfer's.
+        Drawn slot by slot, these are the bits that the slots carried; by renewal, the payload times the ratio of the
+        slots' airtime to the whole transfer's.
 
         Raises:
             ValueError: an argument is out of range.
@@ -191,7 +191,7 @@ class Flow:
         total, done, blocks = 0.0, 0, 1
         while done < count:
             at = self.first_slot + done
-            # to the end of a block, so that no block is drawn twice
+            # read to the end of a block, so that no block is drawn twice
             chunk = min(blocks * BLOCK - at % BLOCK, count - done)
             rates = self.carrier.efficiency(self.snr * self.fading.power(at, chunk))
             if not frame.plain:
@@ -211,7 +211,7 @@ class Flow:
         if need > rate * frame.airtime(first_slot, max_slots):
             raise ValueError(endless(f"a static link at {rate:g} bits/s/Hz", max_slots))
         slots = frame.slots(first_slot, need / rate)
-        # the division may have rounded across a slot
+        # rounding of the division may have crossed a slot boundary
         while frame.airtime(first_slot, slots) * rate < need:
             slots += 1
         while frame.airtime(first_slot, slots - 1) * rate >= need:
@@ -241,7 +241,7 @@ def check_choices(direction: str, fidelity: str) -> None:
     """Reject an unknown direction or fidelity.
 
     Raises:
-        ValueError: the value is unknown; the message lists the known ones.
+        ValueError: the value is unknown; the message lists the known values.
     """
     if direction not in _STREAMS:
         raise ValueError(f"direction must be one of {', '.join(_STREAMS)}, got {direction!r}")

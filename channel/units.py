@@ -32,7 +32,7 @@ def linear_to_db(ratio: Values) -> Values:
 
 
 def dbm_to_watt(power_dbm: Values) -> Values:
-    """Return the power in W of a power in dBm, or the density in W/Hz of one in dBm/Hz."""
+    """Return the power in W of a power in dBm, or the density in W/Hz of a density in dBm/Hz."""
     return db_to_linear(power_dbm) / 1000.0
 
 

@@ -225,16 +225,17 @@ def _efficiency(row: Any, section: Any) -> Any:
 
 
 CALIBRATION_WHY = (
-    "With the calibration's antenna 15 of the 18 figures are within the companies' spread. The SINR without noise is"
-    " 0.3 to 0.9 dB below the mean, in three rows below the lowest company. A Monte Carlo of the same network that"
-    " shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so this is not due to the"
-    " program: the companies used the tables of August 2016, which have changed since. Edgefl lacks some of today's"
-    " tables: in UMa no device is higher than 13 m, where 23 % of them should be, and shadowing indoors is that of"
-    " the street; in the Monte Carlo each moves the medians by 1 dB at most. **Panels of nr, one element with a"
-    " beam of 65 degrees in both planes,** send more to the neighbours' devices and less to their own: the median"
-    " SINR without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far"
-    " devices on upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
-    " `radio.budget.array_gain_db`, the gain of a site's beams towards its own devices, is not part of these figures."
+    "With the calibration's antenna 15 of the 18 figures are within the companies' spread. The SINR without noise"
+    " is 0.3 to 0.9 dB below the mean, in three rows below the lowest company. A Monte Carlo of the same network"
+    " that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with edgefl, so this is not due to"
+    " the program: the companies used the tables of August 2016, which have changed since. edgefl leaves out parts"
+    " of today's tables: in UMa no device is higher than 13 m, where 23 % of them should be, and shadowing indoors"
+    " is that of the street; in the Monte Carlo each of the two moves the medians by 1 dB at most. **Panels of nr,"
+    " one element with a beam of 65 degrees in both planes,** send more to the neighbours' devices and less to their"
+    " own: the median SINR without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less."
+    " In UMi far devices on upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
+    " `radio.budget.array_gain_db`, the gain of a site's beams towards its own devices, is not part of these"
+    " figures."
 )
 EFFICIENCY_WHY = (
     "30 % were allowed before the first run, for both rows with one user at a time: precoders differ by 6 %,"

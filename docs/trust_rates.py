@@ -206,8 +206,8 @@ SINR_WHY = (
     "Under full load the quantiles are within 4 dB of the phones' reports, and under half load they are"
     " within 7 dB: what phones measure is disturbed mostly by signals that other cells send all the"
     " time."
-    " Without load only noise remains, and the SINR is 19 to 30 dB higher, as a site of 53 dBm is far"
-    " above it."
+    " Without load only noise remains, and the SINR is 19 to 30 dB higher, since the signal"
+    " of a site of 53 dBm is far above the noise."
 )
 
 

@@ -118,7 +118,7 @@ class SessionStart:
     drops: bool = False
 
     def numbered(self, ids: Sequence[int]) -> "SessionStart":
-        """Return the start for a federation of these devices (sorted), numbered 0, 1, ..."""
+        """Return the session's start for one federation's devices (sorted), renumbered 0, 1, ..."""
         number, stale = {id_: place for place, id_ in enumerate(ids)}, self.overlapping
         if stale is not None and stale.tiers:
             stale = replace(stale, tiers=tuple(stale.tiers[id_] for id_ in ids))
@@ -227,7 +227,7 @@ class LocalRound:
 
 @dataclass(frozen=True)
 class LocalRoundUnderWay(LocalRound):
-    """A round that is still being trained; all but its scalars is known, and `whole` waits for those."""
+    """A round that is still being trained: everything except its scalars is known; `whole` waits for the scalars."""
 
     whole: Callable[[], LocalRound] = field(kw_only=True)
 
@@ -255,7 +255,7 @@ def averages(name: str) -> tuple[str, str, str]:
     return name, f"{name}_std", f"{name}_by_samples"
 
 
-# what a device must have done in a round for a scalar of it to be true
+# what a device must have done in a round before its scalar of a column is known
 TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"
@@ -291,13 +291,13 @@ class Stage(Protocol):
 
     @property
     def facts(self) -> StageFacts:
-        """What the server needs to know of the stage."""
+        """The facts of the stage that the server needs."""
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        """Train on these devices (sorted) in round 1, 2, ... of this phase, which begins now."""
+        """Train on given devices (sorted) in a round of this phase (1, 2, ...), which begins now."""
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Aggregate the updates that arrived: the latest outstanding one of each of these devices.
+        """Aggregate the updates that arrived: the latest outstanding update of each given device.
 
         A device has at most one update under way, so its id names the update. Never called without ids.
         """
@@ -314,7 +314,7 @@ class WeighingStage(Stage, Protocol):
     """A stage that accepts weights of updates; a server that weights updates needs such a stage."""
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
-        """As `Stage`; with weights the model moves by their sum of weight x share of the round's data x change."""
+        """Aggregate as `Stage` does; with weights, the model moves by the sum of weight x data share x change."""
 
 
 class ForetellingStage(Stage, Protocol):
@@ -328,7 +328,7 @@ class AccountingStage(Stage, Protocol):
     """A stage that accounts for each device's uploads, called if a round has columns after `UPLOAD`."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
-        """Count an upload that began at each of these devices, in this order, whether it arrived or not.
+        """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
 
         Args:
             ids: a device appears once for each upload that it has begun since the last call.
@@ -339,10 +339,10 @@ class AccountingStage(Stage, Protocol):
 
 
 class Learner(Protocol):
-    """Training as the server sees it."""
+    """The interface through which a server trains: sessions of stages."""
 
     flops_per_sample: float
     payload_bits: int  # of one model transfer if all are equal; a round's own bits are in LocalRound
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """Yield the stages of a session; each is over, and its model made, when the next is requested."""
+        """Yield the stages of a session; a stage is over, and its model made, when the next stage is requested."""

@@ -68,7 +68,7 @@ class Divergence(EdgeflError):
 
 @contextmanager
 def about(*place: str) -> Iterator[None]:
-    """Attribute errors of the code inside to these keys of the scenario."""
+    """Attribute errors of the code inside a `with` block to given keys of the scenario."""
     try:
         yield
     except EdgeflError as error:
@@ -77,7 +77,7 @@ def about(*place: str) -> Iterator[None]:
 
 @contextmanager
 def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
-    """Move errors of the code inside from keys below one place to the same keys below another."""
+    """Move errors of the code inside a `with` block from keys below one place to the same keys below another."""
     try:
         yield
     except EdgeflError as error:

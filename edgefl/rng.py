@@ -100,24 +100,24 @@ class Streams:
 
 
 def _words(part: str | int) -> int:
-    """Return the number of 32-bit words that SeedSequence makes from a part of a name."""
+    """Return the number of 32-bit words that SeedSequence makes from a part of a stream's name."""
     return 1 if isinstance(part, str) else max(1, -(-part.bit_length() // 32))
 
 
 def _number(part: str | int) -> int:
-    """Return the number that stands for a part of a name."""
+    """Return the number that stands for a part of a stream's name."""
     # crc32, not hash(): Python salts hash() in every process
     return zlib.crc32(part.encode()) if isinstance(part, str) else part
 
 
 def _split(part: str | int) -> list[np.ndarray]:
-    """Return the 32-bit words that SeedSequence makes from a part of a name."""
+    """Return the 32-bit words that SeedSequence makes from a part of a stream's name."""
     number = int(_number(part))
     return [np.array(number >> 32 * i & _WORD, np.uint64) for i in range(_words(number))]
 
 
 def _hashed(values: np.ndarray, constant: int, factor: int) -> tuple[np.ndarray, int]:
-    """Return SeedSequence's hash of words (lower half of 64 bits), and the constant for its next call."""
+    """Return SeedSequence's hash of words (lower half of 64 bits), and the constant for the next call."""
     after = constant * factor & _WORD
     return _folded((values ^ np.uint64(constant)) * np.uint64(after) & np.uint64(_WORD)), after
 

@@ -201,7 +201,7 @@ def report(
             " (.gif, .webp)."
         ),
     ] = None,
-    cell: Annotated[int, typer.Option(help="Cell of the curves in the picture.")] = 0,
+    cell: Annotated[int, typer.Option(help="Cell that the picture's curves describe.")] = 0,
     at: Annotated[
         float | None,
         typer.Option(metavar="HOUR", help="Time of the picture. Default: the middle of the run."),
@@ -266,7 +266,7 @@ def export(
 
 
 def keep_matplotlib_quiet() -> None:
-    """Silence matplotlib's messages about its font cache; without a cache it lists the fonts in every process."""
+    """Silence matplotlib's messages about building its font cache, which otherwise appear in every process."""
     logging.getLogger("matplotlib").addFilter(_is_of_figures)
 
 

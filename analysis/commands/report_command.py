@@ -37,11 +37,11 @@ class ReadingCommand(TyperCommand):
 
 
 class _ReportCommand(ReadingCommand):
-    """A command with the options of a report's function, which is imported on first use.
+    """A command with the options of the function that makes a report; the function is imported on first use.
 
     Attributes:
         report: `MODULE.FUNCTION`, the function that measures runs and writes files.
-        explains: whether its report has more to explain on request.
+        explains: whether the command has `--explain`, which prints further explanations.
     """
 
     report: ClassVar[str]
@@ -49,7 +49,7 @@ class _ReportCommand(ReadingCommand):
 
     @property
     def params(self) -> list[Any]:
-        """The options."""
+        """The command's options, those of the report's function."""
         return self._real.params
 
     @params.setter
@@ -61,7 +61,7 @@ class _ReportCommand(ReadingCommand):
 
     @cached_property
     def _real(self) -> Any:
-        """The command with its options."""
+        """The Typer command with the options of the report's function."""
         name, _, function = self.report.partition(".")
         module = import_module(f"edgefl.analysis.reports.{name}")
         measure = getattr(module, function)
@@ -98,7 +98,7 @@ def command_for(report: str, *, explains: bool = False) -> type[_ReportCommand]:
 
 
 def _read(option: inspect.Parameter) -> inspect.Parameter:
-    """Return an option as Typer reads it; a type that follows the help in its annotation replaces its own type."""
+    """Return an option as Typer reads it; a type after the help in the option's annotation replaces its own type."""
     option = option.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words, *typed = option.annotation.__metadata__
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option

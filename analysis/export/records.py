@@ -1,4 +1,4 @@
-"""Collect what is exported of a study: each run's settings, circumstances and rounds, and the study's files."""
+"""Collect a study's data for export: each run's settings, circumstances and rounds, and the study's files."""
 
 import json
 import math
@@ -25,7 +25,7 @@ class RunRecord:
     Attributes:
         name: setting, variant and seed.
         key: unique among all runs, including runs of other settings at the same path.
-        group: setting and variant: its seeds belong together.
+        group: setting and variant, which all seeds of a group share.
         settings: dotted key of the scenario -> value.
         about: study, variant, seed, setting and versions, as text.
         rounds: per round in order: simulated seconds at its end, and name -> finite value.
@@ -44,7 +44,7 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study's runs, and the files of comparisons in its folder."""
+    """A study's runs for export, and the files of comparisons in the study's folder."""
 
     path: Path
     name: str
@@ -55,12 +55,12 @@ class StudyRecord:
 
 @dataclass(frozen=True)
 class Exported:
-    """What has been written of a study.
+    """The result of exporting a study.
 
     Attributes:
         new: runs that did not exist before.
         files: number of the study's files.
-        look: how to view it.
+        look: how to view the exported runs.
     """
 
     study: StudyRecord
@@ -71,7 +71,7 @@ class Exported:
 
     @property
     def there(self) -> int:
-        """The number of runs that existed before."""
+        """The number of runs that an earlier export had already written."""
         return len(self.study.runs) - self.new
 
 
@@ -125,7 +125,7 @@ def _about(about: dict[str, Any]) -> dict[str, str]:
 
 
 def _rounds(rounds: pd.DataFrame, score: str) -> Iterator[tuple[float, dict[str, float]]]:
-    """Yield a run's rounds in order of their ends; with several cells, each cell has its own curves."""
+    """Yield a run's rounds in order of their end times; with several cells, each cell has its own curves."""
     several = rounds["cell"].nunique() > 1
     spent_j = 0.0
     for row in rounds.sort_values("end_s").to_dict("records"):

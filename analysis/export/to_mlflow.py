@@ -45,7 +45,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
 
 def _there(client: Any, experiment: str) -> dict[str, str]:
-    """Return key -> id of the complete runs in the store; delete incomplete ones."""
+    """Return key -> id of the complete runs in an MLflow store; delete incomplete runs."""
     there, token = {}, None
     while True:
         page = client.search_runs([experiment], max_results=1000, page_token=token)

@@ -30,7 +30,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
 
 
 def _events(record: RunRecord) -> Iterator[bytes]:
-    """Yield a run's events: format version, rounds, totals."""
+    """Yield a run's TensorBoard events: format version, rounds, totals."""
     yield _time(0.0) + _text(3, b"brain.Event:2")
     for step, (end_s, values) in enumerate(record.rounds):
         yield _event(end_s, step, values)
@@ -39,7 +39,7 @@ def _events(record: RunRecord) -> Iterator[bytes]:
 
 
 def _framed(data: bytes) -> bytes:
-    """Frame an event as a record."""
+    """Frame an event as a TensorBoard record: length, checksum, event, checksum."""
     length = struct.pack("<Q", len(data))
     return length + _checksum(length) + data + _checksum(data)
 

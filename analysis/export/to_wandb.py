@@ -15,7 +15,7 @@ WHOLE = "complete"  # marks a run folder as finished; an unfinished one is writt
 
 
 def write(study: StudyRecord, out: Path) -> Exported:
-    """Write each run to the study's project as an offline run, and the study's tables and figures as one more."""
+    """Write each run to the study's project as an offline run, and the study's tables and figures as one more run."""
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     new = [record for record in study.runs if not _is_there(out, record.key)]
     for record in new:

@@ -77,7 +77,7 @@ def draw_by_clock(
 def time_axis(
     axes: Sequence[Axes], clock: Clock, last_s: float, *, ticks: int = MOST_TICKS
 ) -> Callable[[Any], Any]:
-    """Set up the shared time axis, labelled at the last of `axes`; return the function from time to position."""
+    """Set up the shared time axis, labelled below the last of `axes`; return the map from time to position."""
     below = axes[-1]
     if clock.begin_hour is None:
         unit, size = unit_for([last_s], TIME_UNITS)

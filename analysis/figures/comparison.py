@@ -66,7 +66,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
 
 
 def cost_figure(comparison: Comparison) -> Figure:
-    """Draw each round's latency, and what a round costs on average: for runs without training."""
+    """Draw each round's latency, and a round's mean cost, for runs without training."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
     explained = "Latency of the slowest device, for which a synchronous round waits."
     heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
@@ -155,7 +155,7 @@ def _cost_bars(
     length: str,
     units: tuple[tuple[str, float], ...],
 ) -> Axes:
-    """Draw what each session, or all of them on average if they are many, spent to reach the target.
+    """Draw the cost of each session to reach the target, or the mean over all sessions if there are many.
 
     A session that missed it counts with its whole length. The chosen unit is the label of the returned axes.
     """
@@ -183,7 +183,7 @@ def _cost_bars(
 
 
 def _scope_words(comparison: Comparison) -> str:
-    """Name the sessions that a bar averages: by their numbers, or with a clock by their count."""
+    """Name the sessions that a bar averages over: by their numbers or, if a clock starts sessions, by their count."""
     if comparison.clock is None:
         return f"mean of sessions {ranges(comparison.sessions)}"
     many, _ = comparison.in_scope

@@ -74,7 +74,7 @@ def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:
 
 
 def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np.ndarray:
-    """Return the latest models' accuracy at these times, cells weighted by devices; NaN before the first test."""
+    """Return the latest models' accuracy at given times, cells weighted by devices; NaN before the first test."""
     tested = metrics.training_rounds(run).dropna(subset="accuracy")
     cells = {
         int(number): _step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
@@ -84,6 +84,6 @@ def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np
 
 
 def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Evaluate a step function: at each point the value of the last step at or before it; NaN before the first."""
+    """Evaluate a step function: each point gets the value of the last step up to it; NaN before the first step."""
     index = np.searchsorted(places, at, side="right") - 1
     return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

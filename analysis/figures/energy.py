@@ -19,7 +19,7 @@ LETTER_INCH = 0.058  # average width of a letter at 7 points
 
 
 def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Series]:
-    """Average rows of `energy_by_class` over seeds: label -> means; without classes if there are too many."""
+    """Average rows of `energy_by_class` over seeds, label -> means; merge the classes if there are too many bars."""
     whole = energy_of_all(by_class)
     rows = groups(by_class, variants, whole)
     if len(rows) > MOST_BARS:
@@ -28,7 +28,7 @@ def bars_of(by_class: pd.DataFrame, variants: Sequence[str]) -> dict[str, pd.Ser
 
 
 def battery_words(of: pd.Series) -> str:
-    """Say what a mean device takes from its battery: `2.69 mAh a device, 0.0538 % of a phone's day`."""
+    """Describe the charge that an average device uses: `2.69 mAh a device, 0.0538 % of a phone's day`."""
     words = f"{amount(of['device_mah'])} mAh a device, {amount(of['phone_day_percent'])} % of a phone's day"
     own = of["battery_percent"]
     return words if math.isnan(own) else f"{words}, {amount(own)} % of its battery"

@@ -24,7 +24,7 @@ LABEL_INCH = 0.19  # minimum distance between two labels
 
 
 def with_elapsed(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Return the training rounds with the time from the start of their session to their end: `elapsed_s`."""
+    """Return the training rounds with a column `elapsed_s`, the time from a session's start to the round's end."""
     starts = sessions.drop_duplicates(metrics.SESSION)[[*metrics.SESSION, "start_s"]]
     known = metrics.training_rounds(rounds).drop(columns="start_s").merge(starts, on=metrics.SESSION)
     return known.assign(elapsed_s=known["end_s"] - known["start_s"])
@@ -35,7 +35,7 @@ def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series,
 
     Args:
         starts: position of the start of each session.
-        along: the column that is added to it, such as `round`.
+        along: the column that is added to this position, such as `round`.
     """
     training = metrics.training_rounds(rounds)
     own = training[training["variant"] == variant]
@@ -47,7 +47,7 @@ def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series,
 
 
 def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
-    """Draw one line per session; thin ones lead to the next, so that the jumps do not dominate the curves."""
+    """Draw one line per session; thin lines join consecutive sessions, so that jumps do not dominate the curves."""
     for name, curve in curves.items():
         style = styles[name]
         thin = style | {"linewidth": 0.8, "alpha": 0.6, "zorder": 3}
@@ -66,11 +66,11 @@ def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> Non
 
 
 def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pilots: bool) -> pd.Series:
-    """Shade the sessions, label them above the axis, and return the position of each one's start.
+    """Shade the sessions, label them above the axis, and return the position at which each session starts.
 
     Args:
         lengths: length of each session on the axis.
-        pilots: mark the pilot sessions.
+        pilots: whether to mark the pilot sessions.
     """
     ends = lengths.cumsum()
     starts = ends - lengths
@@ -99,14 +99,14 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pi
 
 
 def pilots_matter(sessions: pd.DataFrame) -> bool:
-    """Whether a session opens with anything but the last session's model, for which pilots save models."""
+    """Return whether any session opens with a model that pilot sessions saved, not the previous session's model."""
     known = sessions[sessions["weights"].fillna("") != ""]
     past = known["weights"].astype(str).str.replace(r":\S+", "", regex=True)
     return bool((past != (known["session"] - 1).astype(str)).any())
 
 
 def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
-    """Write lines of text above the axes at x, the first in bold, the last small and grey."""
+    """Write lines of text above the axes at x, the first line in bold, the last line small and grey."""
     for line, word in enumerate(reversed(words)):
         look: dict[str, Any] = {"fontsize": 8, "fontweight": "bold"} if line == len(words) - 1 else {}
         note(ax, word, (x, 1), (0, 4 + 11 * line), top=True, ha="center", color=INK if line else SOFT, **look)

@@ -23,14 +23,14 @@ MAP_POINTS = 350.0
 STEP_DEG = 3.0
 MOST_NAMED = 6  # with more cells with a server than this, only the first is named
 MOST_NUMBERED, MOST_AREAS = 21, 40  # cells, and names of areas
-MANY = 150  # marks of the usual size
+MANY = 150  # up to this many devices, markers have their usual size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
 NAME: dict[str, Any] = {"ha": "center", "path_effects": HALO, "annotation_clip": True}
 
 
 class MapDrawing:
-    """A square map on axes; `show` moves its devices.
+    """A square map drawn on axes; `show` moves the devices on the map.
 
     Args:
         served: cells with a server, in the order of their colours; all others are grey.
@@ -66,7 +66,7 @@ class MapDrawing:
         self._devices = axes.scatter([], [], s=34, linewidth=0.7, edgecolor="white", zorder=5)
 
     def colour(self, cell: float) -> str:
-        """Return a cell's colour; grey for a cell without a server, and for none (NaN)."""
+        """Return a cell's colour; grey for a cell without a server, and for NaN, which means no cell."""
         return self._colours.get(int(cell), ELSEWHERE) if np.isfinite(cell) else ELSEWHERE
 
     def show(
@@ -125,7 +125,7 @@ class MapDrawing:
             )
 
     def _areas(self, areas: Sequence[Mapping[str, Any]]) -> None:
-        """Draw areas with their names below them, or above where another name is close."""
+        """Draw areas, each with its name below it, or above it if another name is close."""
         named: list[tuple[float, float]] = []
         look: dict[str, Any] = {"facecolor": (0, 0, 0, 0.035), "edgecolor": (0, 0, 0, 0.3), "linewidth": 0.7}
         for area in areas:
@@ -168,7 +168,7 @@ class MapDrawing:
                 cell += 1
 
     def _scale(self, right: float, high: float) -> None:
-        """Draw a bar of a round length in the corner on the upper right."""
+        """Draw a scale bar, with a round number of metres, in the upper right corner."""
         power = 10 ** math.floor(math.log10(0.4 * self._half_m))
         length_m = next(n * power for n in (5, 2, 1) if n * power <= 0.4 * self._half_m)
         words = f"{length_m / 1000:g} km" if length_m >= 1000 else f"{length_m:g} m"
@@ -188,12 +188,12 @@ class MapDrawing:
 
 
 def _size(usual: float, number: int) -> float:
-    """Return the area of a mark, square points; smaller if there are many."""
+    """Return the area of a device's marker in square points, smaller if there are many devices."""
     return usual * min(1.0, math.sqrt(MANY / max(number, 1)))
 
 
 def area_patch(area: Mapping[str, Any], **look: Any) -> Patch:
-    """Return the shape of an area of map.json: a disc, or rings, where clockwise ones are holes."""
+    """Return the shape of an area of map.json: a disc, or rings, where clockwise rings are holes."""
     if "radius" in area:
         return Circle(area["centre"], area["radius"], **look)
     rings = [Path([*ring, ring[0]], closed=True) for ring in area["points"]]

@@ -62,19 +62,19 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
 
 
 def efficient(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Mark the efficient points: those with no other point at most as large in both values and smaller in one."""
+    """Mark the efficient points: no other point is at most as large in both values and smaller in one of them."""
     better = (x[:, None] <= x) & (y[:, None] <= y) & ((x[:, None] < x) | (y[:, None] < y))
     return ~better.any(axis=0) & np.isfinite(x) & np.isfinite(y)
 
 
 def _name(ax: Axes, place: tuple[float, float], words: str, right: bool, **look: Any) -> None:
-    """Write a label beside its point."""
+    """Write a label beside a point of the Pareto figure."""
     side: dict[str, Any] = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
     note(ax, words, place, (5, -2) if right else (-5, 2), **side, **look)
 
 
 def _together(ax: Axes, x: np.ndarray, y: np.ndarray) -> list[list[int]]:
-    """Group the points that coincide on the axes, in their order."""
+    """Group points that would coincide in the figure, in order of the first point of each group."""
     width, height = ax.get_xlim()[1], ax.get_ylim()[1]
     there: dict[tuple[int, int], list[int]] = {}
     for i in np.flatnonzero(np.isfinite(x + y)).tolist():

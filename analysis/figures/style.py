@@ -29,9 +29,9 @@ Styles = dict[str, dict[str, Any]]
 
 
 def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
-    """Choose colour, dash and weight of every variant, the emphasised one first.
+    """Choose colour, dash and weight of every variant, the emphasised variant first.
 
-    Where lines coincide, all are seen: the emphasised one is wide and lies below, and dashes become sparser.
+    Where lines coincide, all stay visible: the emphasised one is wide and lies below, and dashes become sparser.
     """
     styles: Styles = {}
     colours = PALETTE[1:] if emphasised in names else PALETTE
@@ -48,13 +48,13 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
 
 
 def styles_of(found: Found) -> Styles:
-    """Choose the style of every variant found; a single one is emphasised like a reference."""
+    """Choose the style of every variant in the runs; a single variant is emphasised as a reference is."""
     names = list(dict.fromkeys(found.table["variant"]))
     return variant_styles(names, found.reference or (names[0] if len(names) == 1 else None))
 
 
 def heading(figure: Figure, height: float, title: str, explained: str) -> None:
-    """Write a title at this height of a figure, and an explanation below it, in lines that fit."""
+    """Write a title at a given height of a figure, and an explanation below the title, in lines that fit."""
     figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
     lines = textwrap.fill(explained, int(figure.get_figwidth() * WORDS_PER_INCH))
     figure.text(0.012, height - 0.021, lines, fontsize=9, color=SOFT, va="top", linespacing=1.1)
@@ -94,7 +94,7 @@ def plain(ax: Axes, grid: bool = False) -> None:
 
 
 def whole(ax: Axes, *, from_zero: bool = True) -> None:
-    """Give an axis of counts ticks at whole numbers only."""
+    """Place the ticks of an axis of counts at whole numbers only."""
     ax.yaxis.set_major_locator(MaxNLocator(5, integer=True, steps=[1, 2, 5, 10]))
     if from_zero:
         ax.set_ylim(bottom=0, top=max(1.0, ax.get_ylim()[1]))

@@ -27,7 +27,7 @@ MOST_MAPS = 4  # stacked in a column
 
 
 def words_of(cost: str, target: Target | None) -> str:
-    """Name a metric, without its unit."""
+    """Return a metric's name for a figure, without unit."""
     plain = {
         "latency_s": "round latency",
         "round_energy_j": "energy per round",
@@ -40,13 +40,13 @@ def words_of(cost: str, target: Target | None) -> str:
 
 
 def label_of(cost: str, target: Target | None, unit: str) -> str:
-    """Name a metric, with its unit."""
+    """Return a metric's axis label, its name with its unit."""
     words = words_of(cost, target)
     return words if unit == "rounds" else f"{words} ({unit})"
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
-    """Draw metrics against the key, with intervals as whiskers; open marks are lower bounds (target missed)."""
+    """Draw metrics against the swept key, with intervals as whiskers; open marks are lower bounds (target missed)."""
     figure, axes = panels(len(sweep.costs), 0.6 + 1.7 * len(sweep.costs), sharex=True)
     key = sweep.keys[0]
     label, size = axis_of(key, sweep.table[key])

@@ -21,7 +21,7 @@ WIDEST = 0.92  # share of the width that the longest bar takes; its whisker may 
 
 
 def answer(runs: Runs) -> str:
-    """Write the section that answers a study's question; empty without anything to compare."""
+    """Write the section that answers a study's question; empty if there is nothing to compare."""
     if runs.info["variant"].nunique() < 2:
         return ""
     try:
@@ -77,7 +77,7 @@ def _figure(comparison: Comparison, name: str, units: Units) -> str:
 
 
 def _row(variant: str, share: float, low: float, high: float, number: str, sure: str, bound: bool) -> str:
-    """Write a variant's bar, its number, and a line for the interval, clipped to the width."""
+    """Write a variant's bar, the bar's value, and a line for the value's interval, clipped to the chart's width."""
     whisker = ""
     if math.isfinite(low) and not math.isnan(high):
         begin, end = (100 * min(1.0, WIDEST * place) for place in (low, high))

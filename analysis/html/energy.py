@@ -32,7 +32,7 @@ ABOUT = (
 
 
 def energy(runs: Runs) -> str:
-    """Write the section: where joules went in these runs, means over seeds."""
+    """Write the report's section on energy: joules by use in the runs, means over seeds."""
     bars = bars_of(energy_by_class(runs), variants_of(runs.info, None))
     longest = max(float(of["total_j"]) for of in bars.values())
     shown = [name for name in SHARES if any(of[name] for of in bars.values())]
@@ -51,7 +51,7 @@ def energy(runs: Runs) -> str:
 
 
 def _bar(label: str, of: pd.Series, longest: float) -> str:
-    """Write a bar, its energy, and what that takes from a battery."""
+    """Write a stacked bar, the total energy, and the battery charge that this energy takes."""
     parts, begin = [], 0.0
     for name in SHARES:
         width = 100 * float(of[name]) / longest if longest else 0.0
@@ -72,7 +72,7 @@ def _colour(share: str) -> str:
 
 
 def _table(bars: Mapping[str, pd.Series], shown: Sequence[str]) -> pd.DataFrame:
-    """Write a column per bar: its shares, their sum, what stands apart, and a mean device's part."""
+    """Write a table with a column per bar: shares, their sum, idle energy, and the part of an average device."""
     caused = {name: SHARES[name] for name in shown if name in CAUSED}
     columns = {}
     for label, of in bars.items():

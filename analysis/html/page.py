@@ -41,7 +41,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 
 
 def report(runs: Runs) -> str:
-    """Write the report's text."""
+    """Write the HTML text of the report."""
     shown = list(runs.info.itertuples())[:MOST_REPLAYS]
     replays = [replay_of(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())

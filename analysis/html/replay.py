@@ -20,7 +20,7 @@ from edgefl.analysis.runs.vocabulary import STAGES
 
 
 class Column(NamedTuple):
-    """Values of any shape, NaN for a missing one, and the unit to which the report rounds them."""
+    """A column of values of any shape, NaN where missing, and the unit to which the report rounds values."""
 
     values: np.ndarray
     unit: float = 1.0
@@ -60,7 +60,7 @@ def unit_of(largest: float, steps: float = 2e9) -> float:
     return 10.0 ** math.ceil(math.log10(largest / steps)) if largest > 0 else 1.0
 
 
-MOST_PLACES = 800_000  # devices times times: about 2.5 MB
+MOST_PLACES = 800_000  # number of devices x number of times: about 2.5 MB
 MOST_ROWS = 60_000  # of devices and rounds: about 1.5 MB
 MOST_EVENTS = 40_000
 FRAMES = 240  # without recorded positions
@@ -115,7 +115,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
 
 
 def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int]]:
-    """List the classes by name, and each device's index among them; without classes, return one empty name."""
+    """Return the classes' names, and each device's index among them; without classes, return one empty name."""
     if "class" not in ledger:
         return [""], [0] * len(ids)
     of = ledger.set_index("device")["class"].reindex(ids).fillna("")
@@ -158,7 +158,7 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
 def _battery(
     ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
 ) -> np.ndarray | None:
-    """Return the share of the battery left [devices, times], NaN on mains; None without batteries or full records."""
+    """Return each battery's remaining share [devices, times], NaN on mains; None without batteries or full rows."""
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":
@@ -190,7 +190,7 @@ def _battery(
 def _rows(
     rows: pd.DataFrame, rounds: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str], most: int
 ) -> dict[str, Any]:
-    """Pack what each device did in each round, by device and time."""
+    """Pack each device's activities in each round, sorted by device and time."""
     every = max(1, -(-len(rows) // most))
     if every > 1:
         notes.append(
@@ -225,7 +225,7 @@ def _rows(
 
 
 def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -> dict[str, Any]:
-    """Pack what happened to devices, in order of time."""
+    """Pack the devices' events, such as handovers, in order of time."""
     mine = events[events["event"].isin(EVENTS) & events["device"].isin(ids)].sort_values("time_s")
     every = max(1, -(-len(mine) // MOST_EVENTS))
     if every > 1:

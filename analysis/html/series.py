@@ -23,7 +23,7 @@ ACTIVITIES = {
 
 
 def label_of(run: Any, runs: Runs) -> str:
-    """Name a run among those of its folder."""
+    """Return a run's name in charts, distinct from those of all other runs in the folder."""
     if len(runs.info) == 1:
         return str(run.name)
     seeds = runs.info["seed"].nunique() > 1
@@ -36,7 +36,7 @@ def charts(runs: Runs) -> list[dict[str, Any]]:
     charts = []
     if runs.rounds["accuracy"].notna().any():
         charts.append(_accuracy(runs, mine))
-    about = "From its start until the new model is made; mean over all cells."
+    about = "From a round's start until the new model is made; mean over all cells."
     charts.append(_chart("latency", "Time of a round", about, "seconds", _by_round(mine, "latency_s")))
     charts.append(_energy(mine))
     about = "Mean over all cells; completed: participants whose update arrived."
@@ -57,8 +57,8 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
     """Count the devices that cells serve at each recorded time; empty without positions at several times.
 
-    If there are many cells, only those with a federation are shown; if these are many too, only the fewest, mean and
-    most devices in a cell.
+    If there are many cells, only those with a federation are shown; if these are many too, only the smallest, mean
+    and largest number of devices in a cell.
     """
     if "cell" not in frames or len(frames["time_s"]) < 2:
         return {"title": "", "time": [], "series": []}
@@ -104,7 +104,7 @@ def timeline(runs: Runs, run: Any) -> dict[str, Any]:
 
 
 def _thinned(x: pd.Series, y: pd.Series) -> dict[str, Any]:
-    """Keep every n-th point of a line, and always the last one; `every` is n."""
+    """Keep every n-th point of a line, and always the last point; `every` is n."""
     every = max(1, -(-len(x) // MOST_POINTS))
     rows = sorted({*range(0, len(x), every), len(x) - 1} - {-1})
     return {"x": _short(x.to_numpy(float)[rows]), "y": _short(y.to_numpy(float)[rows]), "every": every}
@@ -139,7 +139,7 @@ def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
-    """Make a view over round numbers, counted through all sessions of a cell; values are means over cells."""
+    """Make a chart's view over round numbers, counted through all sessions of a cell; values are means over cells."""
     series = []
     for label, _, rounds in mine:
         known = training_rounds(rounds).sort_values(["cell", "start_s"])
@@ -178,7 +178,7 @@ def _short(values: np.ndarray) -> list[float | None]:
 
 
 def _digits(value: float) -> float | None:
-    """Keep six significant digits, and whole numbers unchanged; NaN becomes None for JSON."""
+    """Round values to six significant digits, leaving whole numbers unchanged; NaN becomes None for JSON."""
     if not np.isfinite(value):
         return None
     text = float(f"{value:.{DIGITS}g}")

@@ -62,7 +62,7 @@ def in_short(runs: Runs) -> str:
 
 
 def in_cell(runs: Runs, figure: Figure) -> str:
-    """Write what a notebook shows of a run: sentences, a table, a figure and the notes."""
+    """Write a run's HTML for a notebook: sentences, a table, a figure and the notes."""
     first = next(runs.info.itertuples())
     shown = comparison(runs).set_index("run").T
     return inline.cell(
@@ -74,7 +74,7 @@ def in_cell(runs: Runs, figure: Figure) -> str:
 
 
 def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
-    """Describe the last models' score if it is not a share of samples."""
+    """Describe the last models' score in a sentence, for a score that is not a share of samples."""
     models = "models have" if known["cell"].nunique() > 1 else "model has"
     mean = ", averaged over the cells" if known["cell"].nunique() > 1 else ""
     best = _percent(known["accuracy"].max())
@@ -85,7 +85,7 @@ def _other_score(score: str, last: float, known: pd.DataFrame) -> str:
 
 
 def comparison(runs: Runs) -> pd.DataFrame:
-    """Make a row per run: accuracy, time and energy."""
+    """Make a table with a row per run: accuracy, time and energy."""
     rows = []
     for run in runs.info.itertuples():
         rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)
@@ -109,7 +109,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
 
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """Make a row per session of one run."""
+    """Make a table with a row per session of one run."""
     rounds, sessions = of_run(runs.rounds, run), of_run(runs.sessions, run)
     grouped = dict(list(rounds.groupby(["cell", "session"])))
     rows = []
@@ -136,7 +136,7 @@ def session_table(runs: Runs, run: Any) -> pd.DataFrame:
 
 
 def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
-    """Make a row per outcome of participations, with its meaning."""
+    """Make a table with a row per outcome of participations, and the outcome's meaning."""
     devices = of_run(runs.devices, run)
     rows = []
     for word, group in devices.groupby("outcome", sort=False):

@@ -35,7 +35,7 @@ TESTED = {  # quantity tested against the reference -> whether a seed has one nu
 
 
 def spread(name: str, values: pd.Series) -> dict[str, float]:
-    """Average over seeds: name_mean, _std and _ci, half the 95 % interval of the mean.
+    """Average one value per seed: NAME_mean, _std and _ci, half the 95 % interval of the mean.
 
     The spread of one seed, or of something infinite, is unknown (NaN).
     """
@@ -59,13 +59,13 @@ class Costs:
 
     @classmethod
     def of(cls, spells: pd.DataFrame, quantities: Sequence[str], at: Sequence[str] = ()) -> "Costs":
-        """Average the sessions and cells of each point, variant and seed."""
+        """Average quantities over the sessions and cells of each point, variant and seed."""
         return cls(spells.groupby([*at, *RUN])[list(quantities)].mean().reset_index(), tuple(at))
 
     def table(
         self, quantities: Iterable[str], variants: Sequence[str], endings: Sequence[str] = ENDINGS
     ) -> pd.DataFrame:
-        """Average over seeds: one row per point and variant, with seeds, NAME_mean, _std and _ci."""
+        """Average all quantities over seeds: one row per point and variant, with seeds, NAME_mean, _std and _ci."""
         names, rows = list(quantities), []
         points = self.by_seed.groupby(list(self.at), sort=False) if self.at else [((), self.by_seed)]
         for point, here in points:
@@ -79,7 +79,7 @@ class Costs:
     def wide(
         self, quantities: Mapping[str, str], variants: Sequence[str], endings: Sequence[str] = ENDINGS
     ) -> pd.DataFrame:
-        """Average over seeds: one row per point, which is the index, with columns VARIANT_NAME_mean and so on.
+        """Average quantities over seeds: one row per point, the index, with columns VARIANT_NAME_mean and so on.
 
         Args:
             quantities: quantity -> NAME; empty: the columns are VARIANT_mean and so on.
@@ -148,7 +148,7 @@ def with_metrics(
 
 
 def bounded(spells: pd.DataFrame) -> pd.DataFrame:
-    """Count the whole length of sessions that missed the target as its cost, a lower bound.
+    """Count the whole length of each session that missed the target as the cost of the target, a lower bound.
 
     Returns:
         the sessions, with further columns `targets` (whether there is a target to reach) and `missed`.
@@ -159,7 +159,7 @@ def bounded(spells: pd.DataFrame) -> pd.DataFrame:
 
 
 def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
-    """Make a comparison's table: a row per variant."""
+    """Make a comparison's table, a row per variant."""
     scope = detail[detail["in_scope"]]
     adaptation = Costs.of(scope, PER_SESSION).table(PER_SESSION, variants).set_index("variant")
     reached = pd.DataFrame([_reached(scope[scope["variant"] == name]) for name in variants], index=variants)
@@ -169,7 +169,7 @@ def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[s
 
 
 def _reached(spells: pd.DataFrame) -> dict[str, object]:
-    """Return how often a target was missed, a lower bound of its cost, and the reference's speed-up."""
+    """Return how often a target was missed, a lower bound of the target's cost, and the reference's speed-up."""
     timed = bounded(spells[spells["rounds_to_target"].notna()])
     row: dict[str, object] = {"rounds_to_target_median": timed["rounds_to_target"].median()}
     for cost in COSTS:

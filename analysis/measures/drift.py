@@ -56,7 +56,7 @@ class Reading:
             )
 
     def dip(self, accuracy: np.ndarray) -> float:
-        """Return the lowest mean of a window of rounds [rounds from the drift on]; NaN if none is tested.
+        """Return the lowest mean accuracy of any window of rounds from the drift on; NaN if no round is tested.
 
         If the concept ends within the first window, the mean of the concept's rounds counts. Untested rounds are NaN.
         """
@@ -67,7 +67,7 @@ class Reading:
         return float(known.min()) if len(known) else math.nan
 
     def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float) -> float:
-        """Count the rounds [from the drift on] until the model has recovered; inf if it never does."""
+        """Count the rounds from the drift on until the model has recovered; inf if the model never recovers."""
         tested = np.flatnonzero(np.isfinite(accuracy))
         level = np.fmin(before, final) - self.margin
         if math.isnan(level) or not len(tested):
@@ -128,7 +128,7 @@ def numbered(rounds: pd.DataFrame) -> pd.DataFrame:
 
 
 def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFrame:
-    """Sum up each round's participants: personal accuracy (mean), epochs (sum); NaN without any.
+    """Summarise each round's participants: personal accuracy (mean), epochs (sum); NaN without participants.
 
     Returns:
         variant, seed, cell, session, round, accuracy_personal, epochs.
@@ -149,7 +149,7 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
 
 
 def changes_of(drifted: np.ndarray) -> list[Change]:
-    """Find where the share of drifted devices [rounds] rises or falls; successive steps one way are one change."""
+    """Find the changes of the share of drifted devices [rounds]; successive steps in one direction are one change."""
     steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
     directions = np.sign(np.diff(drifted, prepend=0.0))[steps - 1]
     groups: list[list[int]] = []
@@ -250,7 +250,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:
-    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN without one."""
+    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN if none follows."""
     later = accuracy[number - 1 :]
     later = later[np.isfinite(later)]
     return float(later[0]) if len(later) else math.nan

@@ -74,7 +74,7 @@ def energy_of_all(by_class: pd.DataFrame) -> pd.DataFrame:
 
 
 def groups(by_class: pd.DataFrame, variants: Sequence[str], whole: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Name the rows of all devices of each variant, and of their classes if there are several.
+    """Return label -> rows of `energy_by_class`: per variant all devices, then each class if there are several.
 
     Args:
         whole: one row per run, about all devices.
@@ -91,7 +91,7 @@ def groups(by_class: pd.DataFrame, variants: Sequence[str], whole: pd.DataFrame)
 
 
 def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
-    """Sum a run's ledger by class; each share is a whole number of the last digits of the total."""
+    """Sum a run's ledger by class, rounding each share to the last digit of the total, so that shares add up."""
     classes = ledger.groupby("class", sort=False)
     shares = pd.DataFrame({name: classes[name].agg(math.fsum) for name in SHARES})
     total_j = math.fsum(ledger["total_j"])
@@ -104,7 +104,7 @@ def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
 
 
 def _known_sum(values: pd.Series) -> float:
-    """Sum values, or return NaN if one is unknown: the battery of a device on mains."""
+    """Sum values; return NaN if a value is unknown, such as the battery of a device on mains."""
     return float(values.sum(skipna=False))
 
 

@@ -27,7 +27,7 @@ TIE = 1e-9
 
 
 def of_run(table: pd.DataFrame, run: Any) -> pd.DataFrame:
-    """Keep the rows of one run, a row of `Runs.info`."""
+    """Keep a table's rows of one run, which is given as a row of `Runs.info`."""
     return table[(table["variant"] == run.variant) & (table["seed"] == run.seed)]
 
 
@@ -74,7 +74,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
 
 
 def unpaired(table: pd.DataFrame, column: str) -> str:
-    """List a seed's sessions in which a column's set of words differs between variants; empty if none."""
+    """List a seed's sessions in which a column's set of words differs between variants."""
     sets = table[column].map(lambda words: frozenset(str(words).split()))
     count = sets.groupby([table[name] for name in SPELL]).nunique()
     return ", ".join(map(str, sorted({int(session) for *_, session in count.index[count > 1]})))
@@ -94,7 +94,7 @@ def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.Da
 
 
 def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.DataFrame:
-    """Average the accuracy over the first training rounds of each session, all of them if it has fewer.
+    """Average the accuracy over the first training rounds of each session, or over all rounds of a shorter session.
 
     Returns:
         variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
@@ -107,7 +107,7 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
 
 
 def _judged(training: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds with the accuracy on validation samples as `accuracy` if all have it, otherwise unchanged."""
+    """Return the rounds, with the validation accuracy as `accuracy` if all tested rounds have one."""
     if VALIDATION not in training or (training[VALIDATION].isna() & training["accuracy"].notna()).any():
         return training
     return training.assign(accuracy=training[VALIDATION])
@@ -213,7 +213,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
 
 
 def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Sum up G_total: over a session's training rounds, the reference's accuracy minus the variant's.
+    """Compute G_total: the sum over a session's training rounds of the reference's accuracy minus the variant's.
 
     Rounds that only one of the two has are left out.
 
@@ -260,7 +260,7 @@ OF_RUN = [*RUN, "cell"]
 
 
 def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Measure each change of sessions.
+    """Measure dip and recovery of accuracy at each change of sessions.
 
     The level before is the last accuracy of the previous session, tested on that session's labels: if the labels
     change, the two tests differ in difficulty, so compare variants, not sessions.

@@ -29,7 +29,7 @@ class MovingRun:
         classes: class -> [devices] membership.
         handovers: time_s, and the device's index in places_m.
         curve: start_s and value of the cell's training rounds: accuracy in percent or, in a run without training,
-            joules spent so far; curve_name is its name.
+            joules spent so far; curve_name is the name of this value.
         sessions: start_s of each of the cell's sessions, and a description of its devices.
         clock: the run's clock.
     """
@@ -47,7 +47,7 @@ class MovingRun:
     clock: Clock
 
     def at(self, time_s: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return positions [devices, 2], interpolated between two records, and serving cells [devices]."""
+        """Return device positions [devices, 2], interpolated between two records, and serving cells [devices]."""
         after = int(np.searchsorted(self.times_s, time_s).clip(1, len(self.times_s) - 1))
         before_s, after_s = self.times_s[after - 1], self.times_s[after]
         share = float(np.clip((time_s - before_s) / (after_s - before_s), 0, 1))
@@ -60,7 +60,7 @@ class MovingRun:
 
     @property
     def trail_s(self) -> float:
-        """Length of the drawn trails."""
+        """The simulated time that a drawn trail covers, s."""
         return min(TRAIL_S, TRAIL_SHARE * float(self.times_s[-1]))
 
     def handed_over(self, time_s: float) -> np.ndarray:
@@ -141,7 +141,7 @@ def track(positions: pd.DataFrame, name: str, ids: np.ndarray, times_s: np.ndarr
 
 
 def _most(devices: str, ids: np.ndarray, of: np.ndarray) -> str:
-    """Name the largest class of a session: `45 workers`."""
+    """Name the largest device class of a session, with its count: `45 workers`."""
     some = np.array([int(device) for device in devices.split() if device.isdigit()], int)
     if not len(some):
         return "no devices"

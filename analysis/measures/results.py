@@ -71,12 +71,12 @@ class Comparison(Found):
 
     @property
     def target(self) -> Target | None:
-        """The headline's target."""
+        """The target accuracy of the headline table."""
         return self.targets[0] if self.targets else None
 
     @property
     def base(self) -> str:
-        """The variant that costs are divided by: the reference, or the first one."""
+        """The variant by which costs are divided: the reference, or the first variant without a reference."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property

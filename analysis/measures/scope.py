@@ -30,7 +30,7 @@ class SideBySide(NamedTuple):
 
     @classmethod
     def of(cls, runs: Runs, reference: str | None, notes: list[str]) -> "SideBySide":
-        """Select from the runs that have a round; append to `notes` what is left out."""
+        """Select runs that have a round, with seeds that all variants have; append to `notes` what is left out."""
         info = runs.info[_have_rounds(runs.info, runs.rounds)]
         seeds = _common_seeds(info, notes)
         rounds, sessions = (table[table["seed"].isin(seeds)] for table in (runs.rounds, runs.sessions))
@@ -44,7 +44,7 @@ def roundless(runs: Runs) -> list[str]:
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
-    """Return a note on how many runs have notes in run.json, with the first of them."""
+    """Return a note on the number of runs with notes in their run.json, and the first such note."""
     some = info[info["notes"].map(len) > 0]
     if some.empty:
         return []
@@ -74,7 +74,7 @@ def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
 
 
 def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> str | None:
-    """Return the variant that sets targets: `wanted`, or the one named by the runs."""
+    """Return the variant that sets targets: `wanted`, or the reference that the runs name."""
     known = sorted(info["variant"].unique())
     if wanted is not None:
         if wanted not in known:
@@ -177,7 +177,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> list[str]:
-    """Say what a reader has to know about the populations that came back, one sentence each.
+    """Return notes on the populations that came back, one sentence each.
 
     Args:
         kinds: from `population_kinds`.

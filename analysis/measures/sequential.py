@@ -61,7 +61,7 @@ class Interval:
 
 
 def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interval:
-    """Return the interval of the mean.
+    """Return the confidence interval of the mean of paired differences.
 
     Args:
         differences: [pairs], finite.
@@ -80,7 +80,7 @@ def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interva
 
 
 def half_width_factor(pairs: int, error: float) -> float:
-    """Return the interval's half width in sample deviations; inf for too few pairs."""
+    """Return an interval's half width in sample standard deviations; inf for too few pairs."""
     if not 0 < error < 1:
         raise ValueError(f"error is {error}: must be a probability between 0 and 1")
     if pairs < 2:
@@ -91,7 +91,7 @@ def half_width_factor(pairs: int, error: float) -> float:
 
 
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
-    """Return the number of pairs at which to look next: where the interval is narrow enough at this deviation.
+    """Return the number of pairs at which the interval will be narrow enough, if the deviation stays the same.
 
     This is at least one more pair and at most twice the present number, since few pairs say little about the
     deviation.

@@ -28,11 +28,11 @@ class Service:
 
     @classmethod
     def of(cls, runs: Runs, run: Any) -> "Service":
-        """Read the tables of one run, a row of `runs.info`."""
+        """Read the served devices from the tables of one run, a row of `runs.info`."""
         return cls(of_run(runs.sessions, run), of_run(runs.events, run))
 
     def at(self, cell: int, times_s: np.ndarray) -> np.ndarray:
-        """Count the devices that a cell serves at these times; 0 before its first session."""
+        """Count the devices that a cell serves at given times; 0 before the cell's first session."""
         events = self._events
         here = events["cell"] == cell
         parts = [(here & events["event"].isin(COMING), 1), (here & events["event"].isin(LEAVING), -1)]
@@ -62,7 +62,7 @@ class Service:
         return np.where(latest >= 0, np.maximum(many, 0.0), 0.0)
 
     def mean(self, of_cells: Mapping[int, np.ndarray], times_s: np.ndarray) -> np.ndarray:
-        """Average the cells' values at these times, weighted by devices served; skip NaN (a cell without a value).
+        """Average the cells' values at given times, weighted by devices served; skip NaN (a cell without a value).
 
         While no cell serves a device, the mean keeps its last value.
         """
@@ -81,5 +81,5 @@ Services = Mapping[tuple[str, int], Service]  # of each variant and seed
 
 
 def services_of(runs: Runs) -> Services:
-    """Read the service of each run."""
+    """Read the devices that cells serve in each run."""
     return {(run.variant, run.seed): Service.of(runs, run) for run in runs.info.itertuples()}

@@ -11,7 +11,7 @@ from edgefl.analysis.runs.load import Runs, Settings
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
-    """List the seeds that all variants of all settings have, except those without any run."""
+    """List the seeds that all variants have in all settings, ignoring a variant without any run in a setting."""
     cells = [set(group["seed"]) for runs in by_setting.values() for _, group in runs.info.groupby("variant")]
     common = sorted(set.intersection(*cells))
     if not common:
@@ -22,7 +22,7 @@ def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
 
 
 def rounds_of(runs: Runs, seeds: list[int], wanted: Sequence[int] | None) -> pd.DataFrame:
-    """Keep a setting's rounds of these seeds, and of these sessions."""
+    """Keep a setting's rounds of given seeds and given sessions."""
     for path in roundless(runs):
         raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
@@ -53,7 +53,7 @@ def accuracies(
 
 
 def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
-    """Average a setting's latency and energy, in one row."""
+    """Average a setting's latency and energy over seeds, in one row."""
     all_rounds = Costs(metrics.totals(rounds).assign(session="all"), ("session",))
     names = [*PER_RUN[2:], *PER_RUN[:2]]
     table = all_rounds.wide(dict(zip(names, names, strict=True)), variants, ("mean", "std"))

@@ -20,7 +20,7 @@ Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key ->
 
 
 def by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
-    """Measure all runs: a row per setting, variant and seed; a note names runs that are left out."""
+    """Measure the costs of all runs, a row per setting, variant and seed; a note names runs that are left out."""
     parts = []
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
@@ -35,7 +35,7 @@ def by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None
 
 
 def table_of(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
-    """Average over seeds: one row per series and value, see `results.Sweep`."""
+    """Average costs over seeds: one row per series and value of the swept key, see `results.Sweep`."""
     names, wanted = _series(points, keys), [*MEASURED, *OF_ROUND, "energy_j", "simulated_s"]
     table = costs.table(wanted, list(dict.fromkeys(costs.by_seed["variant"])))
     places = list(zip(table["setting"], table["variant"], strict=True))
@@ -71,7 +71,7 @@ def add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
 
 
 def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
-    """Return each point's series by name: points that differ only in the swept keys share one."""
+    """Return each point's series by name: points that differ only in the swept keys share a series."""
     others = [key for key in differing(points.values()) if key not in keys and not follows(points, key, keys)]
     # if the component's name differs, its parameters follow from it
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
@@ -92,7 +92,7 @@ def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
 
 
 def follows(points: Points, key: str, others: Sequence[str]) -> bool:
-    """Tell whether a key's value follows from those of others, as a site's power from its bandwidth."""
+    """Return whether a key's value follows from other keys' values, as a site's power follows from its bandwidth."""
     values: dict[tuple[Any, ...], set[str]] = {}
     for point in points.values():
         values.setdefault(tuple(point.get(other) for other in others), set()).add(repr(point.get(key)))

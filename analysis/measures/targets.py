@@ -40,7 +40,7 @@ class Target:
         return f"{percent_of(self.value)} % {'of peak' if self.relative else 'accuracy'}"
 
     def named(self, reference: str | None, single: bool = False) -> str:
-        """Describe the target in full.
+        """Describe the target accuracy in full.
 
         Args:
             reference: the variant whose peak is meant if the target names none.
@@ -56,7 +56,7 @@ class Target:
 
 
 def target_of(given: "str | float | Target") -> Target:
-    """Parse a target.
+    """Parse a target accuracy.
 
     Args:
         given: a number is an accuracy; a text with a percent sign is a share of a peak: `95%`, `95% of average`.
@@ -87,7 +87,7 @@ def targets_of(given: "str | float | Target | Iterable[str | float | Target]") -
 
 
 def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str:
-    """Return the name of a folder for these targets; '' for the default target."""
+    """Return the name of the folder for reports on given targets; '' for the default target."""
     keys = [one.key for one in targets_of(given)]
     return (
         "" if keys == [DEFAULT] else re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(["target", *keys])).rstrip("-")
@@ -97,7 +97,7 @@ def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str
 def usable(
     targets: Sequence[Target], variants: Sequence[str], reference: str | None, notes: list[str]
 ) -> list[Target]:
-    """Keep the targets that have a peak or need none; add a note on the others.
+    """Drop targets relative to a reference that the runs lack; add a note on each dropped target.
 
     Raises:
         ValueError: a target names an unknown variant.

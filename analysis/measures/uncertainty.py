@@ -32,13 +32,13 @@ class Paired(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The mean's 95 % interval; with two pairs, the two differences."""
+        """The ends of the mean's 95 % interval; with two pairs, the two differences."""
         half = self.half_width / OF_TWO if self.pairs == 2 else self.half_width
         return self.mean - half, self.mean + half
 
     @property
     def decided(self) -> bool:
-        """Whether an interval excludes 0, that is, whether there is a difference."""
+        """Whether the mean difference's interval excludes 0, that is, whether there is a difference."""
         return self.pairs >= LEAST and abs(self.mean) > self.half_width
 
 
@@ -95,7 +95,7 @@ class Ratio(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval; with two pairs, the two ratios."""
+        """The ends of the mean ratio's 95 % interval; with two pairs, the two ratios."""
         if self.pairs != 2:
             return self.low, self.high
         factor = (self.high / self.mean) ** (1 / OF_TWO)
@@ -103,7 +103,7 @@ class Ratio(NamedTuple):
 
     @property
     def decided(self) -> bool:
-        """Whether an interval excludes 1, that is, whether there is a difference."""
+        """Whether the mean ratio's interval excludes 1, that is, whether there is a difference."""
         return self.pairs >= LEAST and (self.low > 1 or self.high < 1)
 
 
@@ -119,7 +119,7 @@ def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
 
 
 def shown_ends(mean: float, half: float, seeds: int) -> tuple[float, float]:
-    """Return the interval of a positive mean to show, see `ends`; with two seeds, the two numbers."""
+    """Return the interval to show for a positive mean, see `ends`; with two seeds, the two numbers."""
     return (mean - half / OF_TWO, mean + half / OF_TWO) if seeds == 2 else ends(mean, half)
 
 

@@ -66,7 +66,7 @@ class Versus:
 
 
 def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> list[str]:
-    """Return how `stop` ended the runs, a sentence per variant: each reason, with the rounds of its runs."""
+    """Describe how `stop` ended the runs, a sentence per variant: each reason, with the runs' numbers of rounds."""
     ended = info[info["stopped"] != ""]
     reasons = ended["stopped"].str.replace(WHEN_STOPPED, "", regex=True)
     sentences = []
@@ -88,7 +88,7 @@ def ratios(
     """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
 
     With a target, these are the costs to reach it; a session that missed it counts with its whole length, so that a
-    ratio is a bound. Without one they are those of a round.
+    ratio is a bound. Without a target they are the costs of a round.
 
     Returns:
         indexed by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of both costs, missed and targets.
@@ -108,13 +108,13 @@ def ratios(
 
 
 def ratio_of(row: Mapping[str, Any] | pd.Series, cost: str) -> Ratio:
-    """Return the ratio of a cost in a row of a table with its columns."""
+    """Return a cost's mean ratio, with interval and pairs, from a table's row."""
     *ratio, pairs = (row[f"{cost}_{ending}"] for ending in RATIO)
     return Ratio(int(pairs), *ratio)
 
 
 def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
-    """Return the columns of a table that hold the ratio of a cost."""
+    """Return a cost's mean ratio, with interval and pairs, as columns of a table's row."""
     pairs, *ratio = found
     return {f"{cost}_{ending}": value for ending, value in zip(RATIO, (*ratio, pairs), strict=True)}
 
@@ -185,7 +185,7 @@ def _around(ratio: Ratio) -> str:
 
 
 def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
-    """Describe a variant's cost to the target, averaged over sessions and seeds."""
+    """Describe a variant's cost to reach the target, averaged over sessions and seeds."""
     missed = int(spells["rounds_to_target"].eq(math.inf).sum())
     own = (
         " (of its own best accuracy in a session)" if target.relative and target.peak in (None, name) else ""
@@ -200,7 +200,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; one that missed it counts in full, which gives a bound."""
+    """Compare two variants' costs to the target; a session that missed the target counts in full, as a bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not (missed[name] or missed[base]):

@@ -27,7 +27,7 @@ def count_of(number: int, noun: str) -> str:
 
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
-    # twin of the same in edgefl/config/registry.py: the wall between the two packages forces it
+    # a copy of the function in edgefl/config/registry.py, since neither package imports the other
     near = difflib.get_close_matches(word, known, n=1)
     return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
 
@@ -51,7 +51,7 @@ def ranges(values: Iterable[int]) -> str:
 
 
 def percent_of(share: float) -> str:
-    """Write 0.95 as `95`, 0.975 as `97.5`."""
+    """Write a share as a percentage: 0.95 as `95`, 0.975 as `97.5`."""
     return f"{100 * share:.4g}"
 
 
@@ -76,7 +76,7 @@ def unit_for(values: Iterable[float], units: Units) -> tuple[str, float]:
 
 
 def with_unit(value: float, units: Units, blank: str = " ") -> str:
-    """Write a number in the unit that fits it: `42.5 ms`."""
+    """Write a number in the unit that fits its size: `42.5 ms`."""
     unit, size = unit_for([abs(value)], units)
     return f"{amount(value / size)}{blank}{unit}"
 
@@ -99,7 +99,7 @@ def spreads(
     scale: float = 1.0,
     size: float = 1.0,
 ) -> list[str]:
-    """Write the columns NAME_mean and NAME_std (or another ending), scaled, in units of this size."""
+    """Write the columns NAME_mean and NAME_std (or another ending) as text, divided by the size of a unit."""
     pairs = zip(table[f"{name}_mean"], table[f"{name}_{ending}"], strict=True)
     return [with_spread(mean * scale / size, std * scale / size, decimals) for mean, std in pairs]
 
@@ -112,13 +112,13 @@ def with_interval(mean: float, low: float, high: float) -> str:
 
 
 def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
-    """Say how many seeds a table has and what ± means, or name its only seed."""
+    """Describe a table's number of seeds and the meaning of ±, or name its only seed."""
     spread = "95 % interval (t)" if interval else "standard deviation"
     return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
 
 
 def placed(error: ValueError, runs: str | Path | Sequence[str | Path]) -> str:
-    """Prefix an error about runs with their folders, unless it names one of them."""
+    """Prefix an error about runs with the runs' folders, unless the error names one of the folders."""
     folders = [str(one) for one in ([runs] if isinstance(runs, str | Path) else runs)]
     message = str(error)
     named = not folders or any(one in message for one in folders)

@@ -32,7 +32,7 @@ def cell(*parts: str) -> str:
 
 
 def paragraphs(lines: Iterable[str], look: str = "") -> str:
-    """Write a paragraph per line; `look` is their CSS class."""
+    """Write a paragraph per line of text; `look` is the paragraphs' CSS class."""
     kind = f' class="{look}"' if look else ""
     return "".join(f"<p{kind}>{html.escape(line)}</p>" for line in lines)
 
@@ -59,7 +59,7 @@ def picture(figure: Figure, text: str) -> str:
 
 
 def shown(figure: Figure) -> Figure:
-    """Let a notebook show a figure that was drawn without pyplot."""
+    """Return a figure that was drawn without pyplot, with the method by which notebooks show it."""
     setattr(figure, "_repr_png_", partial(_png, figure))  # noqa: B010  # a name that IPython looks for
     return figure
 
@@ -71,7 +71,7 @@ def _png(figure: Figure) -> bytes:
 
 
 def image(data: bytes, text: str, width_inch: float = WIDEST_INCH, kind: str = "png") -> str:
-    """Write a picture inside the HTML, at most as wide as the cell."""
+    """Embed a picture in the HTML, at most as wide as the notebook's cell."""
     coded = base64.b64encode(data).decode()
     width = f"width: {96 * width_inch:.0f}px"
     return f'<img style="{width}" alt="{html.escape(text)}" src="data:image/{kind};base64,{coded}">'

@@ -36,7 +36,7 @@ def markdown_escape(text: str) -> str:
 
 
 def page(title: str, *parts: str) -> str:
-    """Write a Markdown page of the parts that are not empty."""
+    """Write a Markdown page from parts of text, without the empty ones."""
     return "\n\n".join([f"# {markdown_escape(title)}", *filter(None, parts)]) + "\n"
 
 
@@ -105,7 +105,7 @@ def latex_escape(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    """Write text for a cell of a Markdown table."""
+    """Escape text for a cell of a Markdown table."""
     return markdown_escape(" ".join(text.splitlines())).replace("|", "\\|")
 
 
@@ -114,7 +114,7 @@ Quantity = tuple[str, str, float]  # words, the format of a number, and the fact
 
 
 def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFrame:
-    """Write columns as rows [quantities x runs]; many runs are averaged over seeds, [quantities x variants].
+    """Turn a table's columns into rows of text [quantities x runs]; average many runs over seeds, by variant.
 
     Args:
         table: variant, seed, and numbers.

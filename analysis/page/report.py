@@ -56,7 +56,7 @@ class Found:
 
     @property
     def figure(self) -> Path:
-        """The first PNG."""
+        """The first PNG file of the comparison's figures."""
         return self.figures[0]
 
     def __repr__(self) -> str:
@@ -179,7 +179,7 @@ class Report:
 
     @property
     def figure(self) -> Path | None:
-        """The PNG of the first figure, or None."""
+        """The PNG file of the report's first figure, or None without figures."""
         return next((self.out / f"{name}.png" for name in self.figures), None)
 
     def write(self) -> "Report":
@@ -208,11 +208,11 @@ class Report:
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The numbers of the first CSV file."""
+        """The report's first table of numbers, as its first CSV file holds them."""
         return next(iter(self.numbers.values()), pd.DataFrame())
 
     def tell(self, command: str, *, as_json: bool, quiet: bool, explain: bool = False) -> None:
-        """Print the report, or only its verdicts, or all of it as a JSON document."""
+        """Print the report, or only its verdicts, or the whole report as a JSON document."""
         if as_json:
             notes = [*self.sentences, *(self.small_print if explain else ())]
             print(document(command, out=self.out, answers=self.verdicts, notes=notes, table=self.rows))
@@ -293,12 +293,12 @@ def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) 
 
 
 def _heading(name: str, cells: Iterable[str]) -> list[str]:
-    """Break a heading into lines about as wide as its cells, after blanks."""
+    """Break a column's heading after blanks into lines about as wide as the column's cells."""
     return textwrap.wrap(name, max(HEADING, *map(len, cells)), break_long_words=False) or [""]
 
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
-    """Split the frame into blocks of columns that fit the width."""
+    """Split a table into blocks of columns that each fit the console's width."""
     first = EDGES + max(map(len, frame.index))
     taken = first
     names: list[str] = []

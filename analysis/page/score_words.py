@@ -14,7 +14,7 @@ FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
 
 
 def named(score: str) -> str:
-    """Return what a score is called: its own word, or its name with spaces."""
+    """Return a score's name in sentences: a fixed word, or the score's key with spaces."""
     return WORDS.get(score, score.replace("_", " "))
 
 

@@ -1,4 +1,4 @@
-"""A console for sentences."""
+"""A console that prints sentences."""
 
 import re
 import sys
@@ -29,7 +29,7 @@ class Words(Console):
 
 
 def _broken(sentence: str | Text, width: int) -> Iterator[Text]:
-    """Yield the lines of a sentence, each as wide as whole words allow; below a column, the text after it."""
+    """Yield a sentence's lines, broken between words; align the lines after a leading name with its description."""
     for line in (Text(sentence) if isinstance(sentence, str) else sentence).split("\n", allow_blank=True):
         column = COLUMN.match(line.plain)
         below = column.end() if column else 0

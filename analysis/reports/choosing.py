@@ -111,7 +111,7 @@ def _axis(loaded: Settings, key: str | None) -> str:
 
 
 def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
-    """Write each variant's choice and its score."""
+    """Write a sentence per variant: the chosen value, and its score on the test data."""
     names = (made["variant"] + " " + made["rest"]).str.strip()
     return pd.DataFrame(
         {
@@ -131,7 +131,7 @@ def _chosen(made: pd.DataFrame, axis: str) -> pd.DataFrame:
 
 
 def _explained(by: str) -> list[str]:
-    """Return sentences that explain the table."""
+    """Return sentences that explain the table of chosen settings."""
     sentences = ["Accuracies are those after the last round of a session, means over sessions and seeds."]
     if by == "test":
         sentences.append(

@@ -205,7 +205,7 @@ def caption(comparison: Comparison) -> str:
 
 
 def _explanations(comparison: Comparison) -> list[str]:
-    """Explain how to read the headline table, one sentence each."""
+    """Return sentences that explain how to read the headline table."""
     seeds = " and seeds" if len(comparison.seeds) > 1 else ""
     what = f"the sessions{seeds}" if comparison.trained else f"the rounds{seeds}; totals are of whole runs"
     lines = [f"Numbers not called median are means over {what}."]

@@ -53,7 +53,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 
 
 def brief(comparison: Comparison) -> pd.DataFrame:
-    """Write the columns of the headline table that give the answer, under short headings, [variants x columns].
+    """Write only the headline table's columns that answer the study, with short headings, [variants x columns].
 
     They are the costs with their ratios, the accuracy, and the number of missed targets if there is any.
     """
@@ -75,7 +75,7 @@ def brief(comparison: Comparison) -> pd.DataFrame:
 
 
 def _chosen(comparison: Comparison, usual: Sequence[str]) -> list["Column"]:
-    """Return the requested columns, otherwise the usual ones that mean the same in all variants."""
+    """Return the requested columns, by default the usual ones that mean the same in all variants."""
     table = comparison.table.set_index("variant")
     columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
     usual = [name for name in usual if comparison.by_rounds or name not in BY_ROUNDS]
@@ -143,7 +143,7 @@ def per_session(comparison: Comparison) -> pd.DataFrame:
 
 
 def in_lines(comparison: Comparison, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Describe each session in the index of the terminal's table."""
+    """Return the table of sessions for the terminal, with a description of each session as the row's name."""
     labels = ("labels " + sessions["labels"]).where(sessions["labels"] != "", "")
     columns = [sessions.index.astype(str), sessions["kind"], labels]
     if comparison.clock is not None:
@@ -203,7 +203,7 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
 
 
 def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
-    """Write the ratios of a cost to that of the comparison's base, which has 1."""
+    """Write the ratios of each variant's cost to that of the comparison's base, which gets 1."""
     ratios = zip(comparison.table["variant"], comparison.table[f"{cost}_ratio"], strict=True)
     cells = [
         "1" if name == comparison.base else NOTHING if math.isnan(ratio) else two_digits(ratio)

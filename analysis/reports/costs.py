@@ -77,7 +77,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 
 
 def _by_class(runs: Runs) -> pd.DataFrame | None:
-    """Measure energy by class; None with --partial, as a run writes its ledger at its end."""
+    """Measure energy by class; None with --partial, since a run writes its ledger only when it ends."""
     try:
         return energy_by_class(runs)
     except ValueError:
@@ -190,7 +190,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """Average the steps of completed participations, and of each round's slowest one."""
+    """Average the durations of the steps of completed participations, and of each round's slowest participation."""
     columns = [f"{step}_{end}_s" for step in STAGES for end in ("start", "end")]
     if devices.empty or not set(columns) <= set(devices):
         return pd.DataFrame(index=rounds.groupby(RUN).size().index)
@@ -218,7 +218,7 @@ ENERGY = {
 }
 DEVICE = {
     "devices": "devices",
-    "device_j": "energy of one (J)",
+    "device_j": "energy of a device (J)",
     "device_mah": f"its charge at {NOMINAL_V} V (mAh)",
     "phone_day_percent": "share of a phone's day (%)",
     "battery_percent": "share of its own battery (%)",
@@ -304,7 +304,7 @@ def _spreads(
 
 
 def _told(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a table has a row for a column: it has numbers, or is a part that is not zero."""
+    """Return whether a column gets a row in a table: it holds numbers and, if it is optional, not only zeros."""
     return name in frame and bool((frame[name].notna() & (frame[name].ne(0) | (name not in OPTIONAL))).any())
 
 

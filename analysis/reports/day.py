@@ -96,7 +96,7 @@ def report_day(
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:
-    """Note each session's population: that of an earlier session, pilots included, or a new one."""
+    """Write a note on each session's population: the same as in an earlier session (pilots included), or new."""
     notes = []
     for number, mine in enumerate(members):
         alike = [jaccard(mine, others) for others in members[:number]]
@@ -206,7 +206,7 @@ def _day_figure(
 
 
 def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, last_s: float) -> None:
-    """Shade the sessions, and write number, devices and note above the longer ones."""
+    """Shade the sessions, and write number, devices and note above the longer sessions."""
     first_h, last_h = clock.hours(0.0), clock.hours(last_s)
     starts = [clock.hours(start_s) for start_s in sessions["start_s"]]
     for number, (start, end, row) in enumerate(
@@ -287,7 +287,7 @@ def _axis(
 def _row(
     ax: Axes, row: int, of_seeds: pd.DataFrame, column: str, colour: str, text: Callable[[float], str]
 ) -> None:
-    """Draw a variant's mean with its value, and its seeds."""
+    """Draw a variant's mean as a bar with its value, and each seed as a circle."""
     if of_seeds.empty:
         return
     values = of_seeds[column].to_numpy(float)
@@ -305,11 +305,11 @@ def _row(
 
 
 def duration(seconds: float) -> str:
-    """Write a time as a person says it: `1.65 s`, `20.0 min`, `5.50 h`."""
+    """Write a duration in the unit that a person would use: `1.65 s`, `20.0 min`, `5.50 h`."""
     unit, size = next(one for one in (("h", 3600.0), ("min", 60.0), ("s", 0.0)) if seconds >= one[1])
     return f"{amount(seconds / (size or 1.0))} {unit}"
 
 
 def short(words: str) -> str:
-    """Leave out zeros after the decimal point: `1.00 min` as `1 min`."""
+    """Remove zeros after the decimal point: `1.00 min` becomes `1 min`."""
     return re.sub(r"\.0+(?= )", "", words)

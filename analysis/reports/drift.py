@@ -147,7 +147,7 @@ ACCURACIES = {
 
 
 def _change_names(comparison: DriftComparison) -> dict[int, str]:
-    """Name each change of concept by the rounds in which it happens."""
+    """Name each change of concept by the rounds in which the change happens."""
     names = {}
     for change, rows in comparison.table.groupby("change"):
         first, last = rows["first_round_mean"].mean(), rows["last_round_mean"].mean()
@@ -227,7 +227,7 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
 
 
 def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:
-    """Return number, accuracy (%), start_s and end_s of a variant's tested rounds; no mean mixes concepts."""
+    """Return number, accuracy (%), start_s and end_s of a variant's tested rounds, smoothed within each concept."""
     of_variant = rounds[rounds["variant"] == variant]
     means = of_variant.groupby("number")[["accuracy", "start_s", "end_s"]].mean().dropna().reset_index()
     edges = sorted({edge for first, last, _ in spells for edge in (first, last + 1)})
@@ -249,7 +249,7 @@ def _panel(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, x: str) ->
 def _over_time(
     ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, drift: int, back: pd.Series
 ) -> None:
-    """Draw accuracy over the time since the drift, until twice the longest time that a variant took to recover.
+    """Draw accuracy over the time since the drift, up to twice the longest time that a variant took to recover.
 
     Args:
         drift: its first round.
@@ -274,7 +274,7 @@ def _over_time(
 
 
 def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
-    """List the variants with the rounds after which they have recovered, the soonest first."""
+    """Draw a legend of the variants with the rounds after which each has recovered, the soonest first."""
     # inf comes last, followed by NaN
     names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
     lines = [Line2D([], [], **styles[name]) for name in names]

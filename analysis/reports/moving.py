@@ -58,7 +58,7 @@ class MovingDrawing:
         self._cursors = self._draw_curves(phone)
 
     def show(self, time_s: float) -> None:
-        """Update the figure to a time."""
+        """Update the figure to show the network at a simulated time."""
         day = self._day
         self._map.show(*day.at(time_s), *day.trails(time_s), day.handed_over(time_s))
         self._clock.set_text(day.clock.words(time_s))
@@ -160,7 +160,7 @@ def draw_moving(
     Args:
         runs: one run directory with positions (record.positions_s).
         out: the picture to write: .png, .pdf, .svg; or a film: .gif, .webp.
-        cell: its model and devices are drawn over time.
+        cell: the cell with the model and devices that are drawn over time.
         at_hour: time of the picture, in hours by the scenario's clock (`begin_hour`) or, without a clock, since the
             start; by default the middle of the run. A film shows the whole run.
         phone: put the map on top instead of beside, for narrow pages.

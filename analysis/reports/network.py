@@ -1,4 +1,4 @@
-"""Report key figures of the moving network: handovers, ping-pong, time of stay, and costs of broken work."""
+"""Report key figures of the moving network: handovers, ping-pong, time of stay, and costs of interrupted work."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -54,7 +54,7 @@ def report_network(
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
-    """Count handovers, their interruptions and the costs of broken work, one row per run.
+    """Count handovers, their interruptions and the costs of interrupted work, one row per run.
 
     Returns:
         variant, seed;
@@ -117,7 +117,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
 
 
 class _Own(NamedTuple):
-    """One run, with its rows."""
+    """One run, with the rows of its tables."""
 
     run: Any
     events: pd.DataFrame
@@ -144,7 +144,7 @@ def _by_run(table: pd.DataFrame, columns: list[str]) -> Callable[[Any], pd.DataF
 
 
 def _devices_of(own: _Own, runs: Runs) -> set[int]:
-    """Return the devices of a run."""
+    """Return the ids of all devices of a run."""
     if own.run.devices_recorded == "all":
         return {*own.devices["device"].dropna().astype(int), *own.events["device"].dropna().astype(int)}
     return {*of_run(runs.ledger, own.run)["device"]}  # the ledger has all devices
@@ -196,7 +196,7 @@ def _gaps(events: pd.DataFrame, until_s: float) -> list[tuple[float, float]]:
 
 
 def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
-    """List the gaps of one device, by its events (time, name) in order of time."""
+    """List the gaps in one device's service, from its events (time, name) in order of time."""
     lacks: dict[str, float] = {}  # condition -> its begin
     known: set[str] = set()
     gaps: list[tuple[float, float]] = []
@@ -279,7 +279,7 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
 
 
 def _label(kind: str, course: pd.DataFrame) -> tuple[str, float]:
-    """Return an axis's label, and the size of its unit."""
+    """Return an axis label with its unit, and the size of that unit."""
     if kind == "round_s":
         unit, size = unit_for(course["round_s"], TIME_UNITS)
         return f"round time ({unit})", size
@@ -287,7 +287,7 @@ def _label(kind: str, course: pd.DataFrame) -> tuple[str, float]:
 
 
 def _line(ax: Axes, own: pd.DataFrame, kind: str, size: float, scale: float, style: dict) -> None:
-    """Draw the mean over seeds of one variant, and its deviation."""
+    """Draw a variant's mean over seeds as a line, and the standard deviation as a band."""
     over_seeds = (own.groupby("time_s")[kind].agg(["mean", "std"]) / scale).dropna(subset="mean")
     x, mean, std = over_seeds.index / size, over_seeds["mean"], over_seeds["std"]
     mark = {"markersize": 2.4, "markeredgewidth": 0.4} if len(x) <= FEW else {"marker": None}

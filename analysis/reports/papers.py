@@ -1,4 +1,4 @@
-"""List what papers report, which of it edgefl has reproduced, and every number that was compared.
+"""List the results that papers report, those that edgefl has reproduced, and every number that was compared.
 
 The facts of each paper are in `analysis/papers/facts`: one file per paper, one entry per table and figure. The
 numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
@@ -72,7 +72,7 @@ class Paper:
     results: tuple[Result, ...]
 
     def result(self, name: str) -> Result:
-        """Return the result of a name, such as `table X` or only `X`.
+        """Return a paper's result by its name, such as `table X` or only `X`.
 
         Raises:
             ValueError: no result of this name; lists the names.
@@ -201,7 +201,7 @@ def overview(known: Sequence[Paper]) -> pd.DataFrame:
 
 
 def show(name: str | None = None, result: str | None = None, console: Console | None = None) -> None:
-    """Print the papers, the results of one, or one result with its numbers.
+    """Print all papers, the results of one paper, or one result with its numbers.
 
     Raises:
         ValueError: no paper or result of this name; lists the names.
@@ -232,7 +232,7 @@ def _print(console: Console, corner: str, frame: pd.DataFrame) -> None:
 
 
 def contents(one: Paper) -> pd.DataFrame:
-    """List the results of a paper with their states."""
+    """List a paper's results, each with its state."""
     rows = {
         result.name: [result.state, result.shows or f"{result.elsewhere} has it"] for result in one.results
     }
@@ -240,7 +240,7 @@ def contents(one: Paper) -> pd.DataFrame:
 
 
 def sentences(result: Result) -> list[str]:
-    """Say what a result shows, its state, what a run needs, and how our numbers agree."""
+    """Describe a paper's result: what it shows, its state, the needs of a run, and how our numbers agree."""
     if result.state == "same":
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]

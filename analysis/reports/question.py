@@ -52,7 +52,7 @@ class Answer:
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
             the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
-            why (reason for which the question ended: precise, budget, or what is missing; empty if it has not).
+            why (reason for which the question ended: precise, budget, or what is missing; empty while it is open).
         seeds_wanted: number of seeds that each row needs; its present number if it needs no more.
         sentence: the answer.
         notes: what a reader must know, one sentence each.
@@ -67,7 +67,7 @@ class Answer:
 
     @property
     def settled(self) -> bool:
-        """Whether no setting needs more seeds."""
+        """Whether the question is answered: no setting needs more seeds."""
         return bool((self.table["why"] != "").all())
 
     def wanted(self) -> dict[Setting, int]:

@@ -56,15 +56,15 @@ class Reproduction:
 
     @property
     def present(self) -> pd.DataFrame:
-        """The table's rows that have runs."""
+        """The rows of the paper's table for which runs exist."""
         return self.table[self.table["ours"].notna()]
 
     def distance(self) -> float:
-        """Return the mean absolute difference from the paper, in points."""
+        """Return the mean absolute difference from the paper's numbers, in percentage points of accuracy."""
         return float(self.present["difference"].abs().mean())
 
     def by_algorithm(self) -> list["Reproduction"]:
-        """Split the table by algorithm, in the paper's order; omit algorithms without runs."""
+        """Split a paper's table by algorithm, in the paper's order; omit algorithms without runs."""
         if "algorithm" not in self.axes:
             return [self]
         parts = [part for _, part in self.table.groupby("algorithm", sort=False)]
@@ -168,7 +168,7 @@ def _study(path: Path) -> str:
 
 
 def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Measure a setting: columns variant, session or metric, ours, ours_std."""
+    """Measure our numbers for a setting: columns variant, session or metric, ours, ours_std."""
     if by == "metric":
         training = metrics.training_rounds(runs.rounds)
         wanted = [name for name in paper["metric"].unique() if name in training]
@@ -252,7 +252,7 @@ def _summary(one: Reproduction) -> str:
 
 
 def _table(one: Reproduction) -> str:
-    """Tabulate ours / the paper's: rows are settings and sessions, columns variants."""
+    """Tabulate our numbers / the paper's: rows are settings and sessions, columns are variants."""
     rows = {}
     for key, cell in one.present.groupby([*one.axes, one.by], sort=False):
         texts = {row.variant: f"{_number(row.ours)} / {_number(row.paper)}" for row in cell.itertuples()}

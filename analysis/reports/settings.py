@@ -131,7 +131,7 @@ class _Group(NamedTuple):
 
 
 def _groups(settings: SettingsTable) -> list[_Group]:
-    """Cut the table into groups of columns, each with a column per variant."""
+    """Split the table of settings into groups of columns, each with a column per variant."""
     table, axes, cut = settings.table, list(settings.axes), []
     if settings.trained:
         for session in settings.sessions:
@@ -148,7 +148,7 @@ def _groups(settings: SettingsTable) -> list[_Group]:
 
 
 def _columns(rows: pd.DataFrame, settings: SettingsTable, quantity: str = "") -> Iterator[pd.DataFrame]:
-    """Yield the means, and the deviations, [settings x variants]."""
+    """Yield the variants' means, then their standard deviations, each [settings x variants]."""
     variants = list(settings.variants)
     for kind in ("mean", "std"):
         columns = rows[[f"{variant}{quantity}_{kind}" for variant in variants]]
@@ -181,7 +181,7 @@ def _cells(
 
 
 def _setting_names(settings: SettingsTable) -> list[str]:
-    """Name each setting by its labels in one line; numbers follow the name of their axis."""
+    """Name each setting by its labels on one line, with the name of the axis before a label that is a number."""
     return [
         "  ".join(
             f"{axis} {label}" if _is_number(label) else str(label)

@@ -134,7 +134,7 @@ def grid_key(runs: Settings) -> str | None:
 
 
 def _column(metric: str, trained: bool, goals: bool) -> str:
-    """Find the column of a metric."""
+    """Return the column of the sweep's table that holds a metric."""
     if metric not in METRICS:
         raise ValueError(f"no metric '{metric}': choose {', '.join(METRICS)}")
     column = METRICS[metric][0 if goals else 1]
@@ -249,7 +249,7 @@ def verdicts(sweep: Sweep) -> list[str]:
 
 
 def _caption(sweep: Sweep) -> str:
-    """Return the caption of the table."""
+    """Return the caption of the sweep's table."""
     seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
     if sweep.layout.interval and several:
         spread = "95 % interval" if len(sweep.seeds) >= LEAST else "range"
@@ -258,7 +258,7 @@ def _caption(sweep: Sweep) -> str:
 
 
 def _explanations(sweep: Sweep) -> Iterator[str]:
-    """Yield sentences that define the numbers."""
+    """Yield sentences that define the numbers in the sweep's table."""
     if sweep.costs == ("accuracy_first",):
         yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
     elif sweep.target is None:
@@ -308,7 +308,7 @@ def figures(sweep: Sweep) -> dict[str, Figure]:
 
 
 def _pareto(sweep: Sweep) -> Figure:
-    """Draw time against energy, a point for each value."""
+    """Draw time against energy, a point for each value of the swept key."""
     table, keys = sweep.table, list(sweep.keys)
     time, energy = TO_TARGET if sweep.target else OF_ROUND
     named, sizes = zip(*(axis_of(key, table[key]) for key in keys), strict=True)

@@ -219,7 +219,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
 
 
 def _means(own: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
-    """Average over seeds and cells, NaN if one has no value; an empty row separates sessions."""
+    """Average each round's terms over seeds and cells, NaN if any lacks a value; an empty row separates sessions."""
     rounds = own.groupby(["session", "round"])[[*NAMED, "bound", "gradient2"]]
     means = rounds.mean().where(rounds.count().eq(rounds.size(), axis=0))
     places = means.index.get_level_values("session").map(starts) + means.index.get_level_values("round")

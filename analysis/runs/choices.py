@@ -100,5 +100,5 @@ class Layout:
 
     @property
     def spread(self) -> str:
-        """Ending of the columns for the values after ±."""
+        """The ending of the columns that hold the values after ±: `std` or `ci`."""
         return "ci" if self.interval else "std"

@@ -29,7 +29,7 @@ class Clock:
         return (self.begin_hour or 0.0) + HOURS * time_s / self.day_s
 
     def words(self, time_s: float) -> str:
-        """Write a time: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
+        """Write a simulated time: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
         if self.begin_hour is None:
             return with_unit(time_s, TIME_UNITS) if time_s else "0 s"
         hour = self.hours(time_s)
@@ -38,7 +38,7 @@ class Clock:
 
 
 def of_day(hour: float) -> str:
-    """Write an hour like a clock: 8:05."""
+    """Write an hour as a clock shows it: 8:05."""
     minutes = round(60 * hour) % round(60 * HOURS)
     return f"{minutes // 60}:{minutes % 60:02d}"
 

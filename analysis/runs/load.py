@@ -53,7 +53,7 @@ class Runs:
 
     @property
     def score(self) -> str:
-        """The score of all these runs' models."""
+        """The name of the score of the runs' models."""
         return str(self.info["score"].iloc[0])
 
     @property
@@ -113,12 +113,12 @@ class Runs:
         return read_all(self.info[some], table)
 
     def said(self) -> list[str]:
-        """List what a reader must know about the runs: those left out, remarks, and what they did not record."""
+        """List notes for readers of the runs: runs left out, remarks, and what the runs did not record."""
         return [*self.left_out, *self.remarks, *self.notes]
 
     @property
     def notes(self) -> list[str]:
-        """What the runs did not record, one sentence each."""
+        """Notes on what the runs did not record, one sentence each."""
         notes = []
         for recorded, runs in self.info.groupby("devices_recorded", sort=False):
             if recorded != "all":
@@ -140,7 +140,7 @@ class Settings(dict[Setting, Runs]):
 
     @property
     def first(self) -> Runs:
-        """The first setting's runs, for what all settings have in common: the folder of reports, and the score."""
+        """The runs of the first setting, which gives what all settings share: the reports' folder, and the score."""
         return next(iter(self.values()))
 
     @property
@@ -154,14 +154,14 @@ class Settings(dict[Setting, Runs]):
         return pd.concat([runs.info for runs in self.values()], ignore_index=True)
 
     def said(self) -> list[str]:
-        """List what a reader must know about the runs."""
+        """List notes for readers of the runs of all settings."""
         return list(dict.fromkeys(note for runs in self.values() for note in (*runs.left_out, *runs.remarks)))
 
 
 def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
 ) -> Kind:
-    """Return the runs given to a report, or read them from folders, or lists of folders, by a function below."""
+    """Return the runs given to a report, or read them with `load` from folders, or lists of folders."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 
@@ -199,7 +199,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
 
 
 def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read runs as `load_runs` does; settings of a grid become variants, named by both."""
+    """Read runs as `load_runs` does; settings of a grid become variants, named by setting and variant."""
     info, root, remarks = find_runs(path, names, partial)
     words = [" ".join(label for _, label in setting) for setting in info["setting"]]
     both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]

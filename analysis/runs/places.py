@@ -17,7 +17,7 @@ DIRECTIONS = ((1, 0), (0, 1), (-1, 1), (-1, 0), (0, -1), (1, -1))
 
 
 class Ground(NamedTuple):
-    """What does not move on a map.
+    """The parts of a map that do not move: cells, areas and streets.
 
     Attributes:
         layout: sites and cells, see `layout_of`.
@@ -68,7 +68,7 @@ def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
 
 
 def _points(places: Any) -> list[list[float]]:
-    """Return places [n, 2] as a list.
+    """Return positions [n, 2] as a list of [x, y].
 
     Raises:
         ValueError, TypeError: they are something else.
@@ -115,7 +115,7 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
 
 
 def _hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
-    """Return the sites [sites, 2]: the centre first, then ring by ring, each counter-clockwise from the x axis."""
+    """Return a hexagonal layout's sites [sites, 2]: the centre, then rings, counter-clockwise from the x axis."""
     axial = [(0, 0)]
     for ring in range(1, rings + 1):
         for corner, side in zip(DIRECTIONS, DIRECTIONS[2:] + DIRECTIONS[:2], strict=True):
@@ -124,7 +124,7 @@ def _hexagonal_sites_m(rings: int, isd_m: float) -> np.ndarray:
 
 
 def _images_m(rings: int, isd_m: float) -> np.ndarray:
-    """Return the offsets [7, 2] of a layout that repeats on six sides, the first 0."""
+    """Return the offsets [7, 2] of the copies of a layout that repeats on six sides; the first offset is 0."""
     moved = [(0, 0), (rings + 1, rings)]
     for _ in range(5):
         q, r = moved[-1]
@@ -138,7 +138,7 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
 
 
 def _streets_of(scenario: dict[str, Any], radius_m: float) -> list[list[list[float]]]:
-    """List the streets of grids and highways, each a line of [x, y]; radius_m: the world's, see `layout_of`."""
+    """List the streets of grids and highways, each a line of [x, y]; `radius_m` is the world's, see `layout_of`."""
     devices = scenario["devices"]
     groups = [devices, *(devices.get("classes") or {}).values()]
     models = [group["mobility"] for group in groups if isinstance(group.get("mobility"), dict)]

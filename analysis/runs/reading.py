@@ -85,7 +85,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep only ended sessions of incomplete runs, with rows for all their rounds.
 
-    Rows of rounds are written in order, some seconds after the rounds' ends: up to a run's last row none is missing.
+    Rows of rounds are written in order, some seconds after the rounds' ends: only rows after the last can be missing.
     """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
@@ -104,7 +104,7 @@ def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[
 
 
 def forms(directory: Path, table: str) -> list[Path]:
-    """List the forms in which a run has a table: CSV, or a folder of Parquet files."""
+    """List the formats in which a run holds a table: CSV, or a folder of Parquet files."""
     return [path for path in (directory / f"{table}.csv", directory / f"{table}.parquet") if path.exists()]
 
 
@@ -121,7 +121,7 @@ def _header(text: bytes) -> bytes:
 
 
 class _File(NamedTuple):
-    """The table of a run: its directory, the CSV file as text, variant and seed."""
+    """A run's table to be read: the run's directory, the CSV file as text, variant and seed."""
 
     directory: Path
     text: bytes
@@ -161,7 +161,7 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
 
 
 def _with_accuracy(frame: pd.DataFrame, score: str) -> pd.DataFrame:
-    """Copy the columns of another score to accuracy's names, which all later code uses."""
+    """Copy the columns of another score to columns named after accuracy, which all later code uses."""
     named = {column: _as_accuracy(column, score) for column in frame.columns}
     return frame.assign(**{name: frame[column] for column, name in named.items() if name != column})
 
@@ -173,7 +173,7 @@ def _as_accuracy(column: str, score: str) -> str:
 
 
 def _fault(frame: pd.DataFrame, table: str) -> str:
-    """Describe the fault of a table, a missing column or number; empty without one."""
+    """Describe the fault of a table, such as a missing column or number; return '' for a sound table."""
     required, texts = REQUIRED_COLUMNS[table], TEXT_COLUMNS[table]
     if missing := [column for column in required if column not in frame]:
         return f"lacks the column {', '.join(missing)}: repeat the run with this release"
@@ -222,12 +222,12 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
 
 
 def _whole_lines(path: Path) -> bytes:
-    """Read a file up to its last whole line: a killed process may have left half a line."""
+    """Read a file up to its last complete line, since a killed process may have left half a line."""
     text = path.read_bytes()
     return text[: text.rfind(b"\n") + 1]
 
 
 def _parquet(path: Path) -> pd.DataFrame:
-    """Read a folder of Parquet files; categories become text, as from a CSV file."""
+    """Read a table from a folder of Parquet files; categories become text, as in a CSV file."""
     frame = pd.read_parquet(path)
     return frame.astype({name: str for name in frame.columns if frame[name].dtype == "category"})

@@ -36,7 +36,7 @@ Paths = str | Path | Sequence[str | Path | Sequence[str | Path]]
 
 @dataclass
 class Remarks:
-    """What a reader has to know about the runs found, as in `Runs`."""
+    """Notes for readers of the runs found, as in `Runs`."""
 
     home: Path | None
     left_out: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
 
 
 def _beside(roots: Sequence[Path]) -> Path | None:
-    """Return the folder for reports on several folders: beside or above them, never inside one."""
+    """Return the folder for reports on several folders of runs: beside or above them, never inside one."""
     parent = Path(os.path.commonpath([os.path.abspath(root.parent) for root in roots]))
     if parent == parent.parent:
         return None
@@ -111,7 +111,7 @@ def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[di
 def _told_apart(
     info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], remarks: Remarks
 ) -> pd.DataFrame:
-    """Name the variants of several folders, by folder where names clash; give single runs the same seed."""
+    """Name the variants of several folders, adding the folder where names clash; give single runs one seed."""
     if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
         info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
     seeds = [set(group["seed"]) for _, group in info.groupby("variant")]
@@ -125,7 +125,7 @@ def _told_apart(
 
 
 def _of_different_settings(info: pd.DataFrame) -> bool:
-    """Tell whether runs outside studies share a name without being seeds of one scenario."""
+    """Return whether runs outside studies share a name although their scenarios differ in more than the seed."""
     loose = info[info["study"].isna()]
     for _, runs in loose.groupby("variant"):
         if len(runs) > 1 and differing([keys_of(path) for path in runs["path"]]):
@@ -134,7 +134,7 @@ def _of_different_settings(info: pd.DataFrame) -> bool:
 
 
 def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Name each run by its folder, and also by its variant where a folder has several."""
+    """Name each run by its folder, and also by its variant if the folder holds several variants."""
     variants = info.groupby("folder")["variant"].nunique()
     return [
         names[run.folder] if variants[run.folder] == 1 else f"{names[run.folder]} {run.variant}"
@@ -143,7 +143,7 @@ def _called(info: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 def _apart(roots: Sequence[Path]) -> list[str]:
-    """Name folders by the shortest distinct ends of their paths."""
+    """Name each folder by the end of its path, just long enough that all names differ."""
     parts = [root.resolve().parts for root in roots]
     for length in range(1, max(map(len, parts)) + 1):
         names = ["/".join(own[-length:]) for own in parts]
@@ -212,7 +212,7 @@ def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
-    """Say why a run has no result, and how to finish it."""
+    """Return why a run has no result, and how to finish the run."""
     status = run.get("status")
     sentence = f"its status is '{status}', not 'completed'"
     resume = f"`edgefl resume {shlex.quote(str(directory))}`"

@@ -28,7 +28,7 @@ def keys_of(run: str | Path) -> dict[str, Any]:
 
 @contextmanager
 def scenario_of(run: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield a run's scenario.yaml; an error while it is used is reported as a fault of the file.
+    """Yield a run's scenario.yaml; an error inside the `with` block is reported as a fault of the file.
 
     Raises:
         ValueError: the file is damaged; the message names it.
@@ -65,13 +65,13 @@ def flat(tree: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def of_points(info: pd.DataFrame) -> dict[tuple[Any, str], dict[str, Any]]:
-    """Read the keys of each setting and variant from one of its runs; its other runs differ only in their seeds."""
+    """Read the keys of each setting and variant from one run, since its runs differ only in their seeds."""
     first = info.drop_duplicates(["setting", "variant"])
     return {(run.setting, run.variant): keys_of(run.path) for run in first.itertuples()}
 
 
 def differing(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """List the keys with different values at the points, in the order of the first."""
+    """List the keys with different values at the points, in the order in which the first point has them."""
     several = list(points)
     names = dict.fromkeys(key for point in several for key in point)
     return [

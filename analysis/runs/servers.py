@@ -47,7 +47,7 @@ def refuse_rounds(several: str, asked: str) -> None:
 
 
 def without_rounds(table: pd.DataFrame, several: str) -> pd.DataFrame:
-    """Empty the columns that count rounds if the runs have several servers."""
+    """Set the columns that count rounds to NaN if the runs have different servers."""
     begins = (*METRICS, "gain", "speed_up_rounds")
     counted = [column for column in table if str(column).startswith(begins)]
     return table.assign(**dict.fromkeys(counted, math.nan)) if several else table

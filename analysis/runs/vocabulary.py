@@ -76,7 +76,7 @@ def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
 
 
 def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:
-    """Refuse unknown words.
+    """Raise if words are not in a given vocabulary.
 
     Raises:
         ValueError: names the place, the first unknown word, and those known.

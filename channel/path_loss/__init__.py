@@ -27,9 +27,9 @@ class Line(NamedTuple):
 class LossLines(NamedTuple):
     """Path loss as the maximum of lines, with and without line of sight.
 
-    All models here have this shape. Beyond the breakpoint PL2 applies instead of PL1: it is steeper and
-    meets PL1 exactly there (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. NLoS is
-    defined as the greater of its own line and LoS.
+    All models in this package have this shape. Beyond the breakpoint PL2 applies instead of PL1: PL2 is steeper and
+    meets PL1 exactly there (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so it is the greater of the two. NLoS is defined as
+    the greater of its own line and LoS.
     """
 
     los: tuple[Line, ...]
@@ -37,7 +37,7 @@ class LossLines(NamedTuple):
 
 
 class ByState(NamedTuple):
-    """A number with line of sight, and one without."""
+    """A pair of numbers: with line of sight, and without."""
 
     los: float
     nlos: float
@@ -57,7 +57,7 @@ class Spread(NamedTuple):
 
 
 class Spreads(NamedTuple):
-    """The median spread of links with line of sight, and of those without."""
+    """The median spread of links with line of sight, and of links without."""
 
     los: Spread
     nlos: Spread
@@ -112,7 +112,7 @@ class PathLoss(ChannelComponent, ABC):
         """
 
     def check_distances(self, distance_2d_m: FloatArray, distance_3d_m: FloatArray) -> None:
-        """Raise if a distance is outside the model's range, by default a range of horizontal distances.
+        """Raise an error if a distance is outside the model's range, by default a range of horizontal distances.
 
         Raises:
             ValueError: names the range and the remedy.
@@ -165,7 +165,7 @@ class PathLoss(ChannelComponent, ABC):
         return None
 
     def shadowing_std_db(self, line_of_sight: bool) -> float:
-        """Return the standard deviation of the shadowing in dB, in one state."""
+        """Return the standard deviation of the shadowing in dB, with or without line of sight."""
         return self.std_db.los if line_of_sight else self.std_db.nlos
 
     def _check_range(self, what: str, distance: FloatArray, nearest_m: float, farthest_m: float) -> None:
@@ -181,7 +181,7 @@ class PathLoss(ChannelComponent, ABC):
 
 
 def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: dict[str, float]) -> None:
-    """Raise if a model does not hold between two distances of places from sites.
+    """Raise an error if a path-loss model is not valid between two distances of places from sites.
 
     Args:
         radio: carrier and heights for `PathLoss.path_loss_db`.

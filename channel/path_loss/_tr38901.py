@@ -42,7 +42,7 @@ def breakpoint_distance_m(
 
 
 def outdoor_los_probability(distance_2d_m: npt.ArrayLike, *, decay_m: float) -> FloatArray:
-    """Return [devices] 1 up to 18 m, then 18/d + exp(-d/decay) (1 - 18/d)."""
+    """Return the probability of line of sight [devices]: 1 up to 18 m, then 18/d + exp(-d/decay) (1 - 18/d)."""
     # up to 18 m the formula is evaluated at 18 m, where it is exactly 1
     far = np.maximum(not_negative(distance_2d_m), 18.0)
     return 18.0 / far + np.exp(-far / decay_m) * (1.0 - 18.0 / far)

@@ -15,7 +15,7 @@ from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 class FreeSpace(PathLoss):
     """Loss between isotropic antennas, 20 log10(4 pi d3D fc / c), at any distance and carrier.
 
-    The loss is the same with and without line of sight, which is certain here. There is no shadowing.
+    Line of sight is certain here, and the loss does not depend on it. There is no shadowing.
 
     Source: Friis, Proc. IRE 1946. Ignored: ground, obstacles, near field.
     """

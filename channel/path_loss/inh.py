@@ -24,9 +24,9 @@ from edgefl.channel.units import FloatArray
 class InH(PathLoss):
     """Indoor office, 1 m to 150 m (3D) and 0.5 GHz to 100 GHz, without a breakpoint.
 
-    Probability of line of sight, mixed office: 1 up to 1.2 m, exp(-(d-1.2)/4.7) up to 6.5 m, then
-    0.32 exp(-(d-6.5)/32.6). It jumps by less than 0.004 between its pieces, as in the table. Left out: the table's
-    open office.
+    Probability of line of sight, mixed office: 1 up to 1.2 m, exp(-(d-1.2)/4.7) up to 6.5 m, then 0.32
+    exp(-(d-6.5)/32.6). The probability jumps by less than 0.004 between its pieces, as in the table. Left out: the
+    table's open office.
 
     Source: 3GPP TR 38.901, Table 7.4.1-1 and 7.4.2-1. Ignored: floors, walls of other buildings.
     """
@@ -65,7 +65,7 @@ class InH(PathLoss):
         self._check_range("the 3D distance", distance_3d_m, self.nearest_m, self.farthest_m)
 
     def spreads(self, carrier_hz: float) -> Spreads:
-        """Return the spreads; below 6 GHz those of 6 GHz (note 6)."""
+        """Return the median spreads of links; below 6 GHz, at 6 GHz (note 6)."""
         lg = math.log10(1.0 + max(carrier_hz / 1e9, 6.0))
         return Spreads(
             los=lg_spread(-7.692 - 0.01 * lg, 1.60, 2.228 - 1.43 * lg, k_factor_db=7.0),

@@ -1,9 +1,9 @@
-"""Schedulers share the band among flows; one file each.
+"""Schedulers, one file each, which share the band among flows.
 
-Schedulers with `per_slot` decide in every slot, on the channel of that slot; the others hold their shares until a
-flow joins or leaves. Shares are real numbers; a band of resource blocks gives flows whole blocks in the scheduler's
-order (`edgefl.channel.block_slots`). Fading is flat, so without blocks a scheduler that follows the channel gives
-the whole band to one flow.
+Schedulers with `per_slot` decide in every slot, on the channel of that slot; other schedulers hold their shares until
+a flow joins or leaves. Shares are real numbers; a band of resource blocks gives flows whole blocks in the scheduler's
+order (`edgefl.channel.block_slots`). Fading is flat, so without blocks a scheduler that follows the channel gives the
+whole band to one flow.
 """
 
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ class Flows:
         efficiency: bits/s/Hz that each flow would have alone in this slot.
         average: bits/s/Hz that each flow has had so far, with the scheduler's memory; it starts as a fair share,
             the mean efficiency over n.
-        airtime: slots that each flow has had so far; it starts as that of the least served flow.
+        airtime: slots that each flow has had so far; it starts as the airtime of the least served flow.
         background: True for background traffic, or None if there is none.
     """
 

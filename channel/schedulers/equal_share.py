@@ -1,4 +1,4 @@
-"""Equal shares for all."""
+"""Equal shares of the band for all flows."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Learning traffic first; background traffic only in slots without it."""
+"""Serve learning traffic first, and background traffic only in slots without learning."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class LearningFirst(ProportionalFair):
-    """Proportional fair among the flows of learning devices; background traffic gets the slots without any.
+    """Proportional fair among the flows of learning devices; background traffic gets the slots that remain.
 
     A strict priority, as for delay-critical bearers. Without background traffic it is `proportional_fair`. Effect of
     leaving it out: learning shares the band with background traffic of load rho like any other user, and takes

@@ -1,4 +1,4 @@
-"""The whole band to the best channel."""
+"""Give the whole band to the flow with the best channel."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,7 +12,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class MaxRate(Scheduler):
-    """The whole band to the flow with the best channel: this moves the most bits per slot, but far flows starve.
+    """Give the whole band to the flow with the best channel: most bits per slot, but far flows starve.
 
     Among equally good channels, such as those at the highest rate of a table, the flow that has been served least
     comes first.

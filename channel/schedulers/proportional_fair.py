@@ -1,4 +1,4 @@
-"""The whole band to the best channel relative to past service."""
+"""Give the whole band to the flow with the best channel relative to past service."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +15,7 @@ NOTHING = 1e-300  # a smaller average means that past service is forgotten
 
 @dataclass(frozen=True)
 class ProportionalFair(Scheduler):
-    """The whole band to the flow with the best channel relative to its recent service.
+    """Give the whole band to the flow with the best channel relative to its recent service.
 
     The flow with the largest efficiency over average wins; the average is exponentially weighted, by beta per slot.
     Among flows with no service within memory, the best channel wins.
@@ -39,5 +39,5 @@ class ProportionalFair(Scheduler):
         return np.argsort(-self.score(flows), kind="stable")
 
     def score(self, flows: Flows) -> FloatArray:
-        """Return [flows] efficiency over average."""
+        """Return each flow's efficiency in this slot over its average [flows]."""
         return np.asarray(flows.efficiency / np.maximum(flows.average, NOTHING))

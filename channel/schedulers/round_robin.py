@@ -1,4 +1,4 @@
-"""The whole band to one flow after the other."""
+"""Give the whole band to one flow after another."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,10 +12,10 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class RoundRobin(Scheduler):
-    """The whole band to the flow that has been served least, or to the earliest of them on a tie.
+    """Give the whole band to the flow that has been served least, on a tie to the flow that joined first.
 
-    It counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. Flows that are
-    present together never differ by more than a slot.
+    The scheduler counts airtime instead of turns, so that no flow always gets the special slots of a TDD frame. Flows
+    that are present together never differ by more than a slot of airtime.
     """
 
     per_slot: ClassVar[bool] = True

@@ -112,7 +112,7 @@ def _require_folder() -> None:
 
 
 def _lost(stream: TextIO) -> bool:
-    """Return whether a stream fails, such as on a full disk; if so, discard its remaining output."""
+    """Return whether a stream cannot be written, such as on a full disk; if so, discard its remaining output."""
     try:
         print(file=stream, flush=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""The last two lines of a run: what it took and reached, and the command that shows more."""
+"""Write the last two lines of a run: its costs and scores, and the command that shows more."""
 
 import shlex
 from pathlib import Path
@@ -12,7 +12,7 @@ WIDTH = 80  # columns
 
 
 def closing(path: Path) -> tuple[str, str]:
-    """Return both lines of a completed run: its seconds, joules, scores and epsilon; the next command."""
+    """Return a completed run's two closing lines: seconds, joules, scores and epsilon; then the next command."""
     about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one per federation
     clocks = f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated in {wall_time(about['wall_s'])} by the clock"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)

@@ -13,7 +13,7 @@ from edgefl.errors import EdgeflError
 
 
 def settable(begun: str) -> Iterator[str]:
-    """Yield completions of KEY=VALUE: `radio.` for a section, `radio.sharing=` for a key, and then its choices."""
+    """Yield completions of KEY=VALUE: `radio.` for a section, `radio.sharing=` for a key, then the key's choices."""
     key, equals, value = begun.partition("=")
     with suppress(EdgeflError):  # unknown section
         section, before = section_of(key)

@@ -45,7 +45,7 @@ A number after a letter is an equation's: J 18 is equation (18) of the journal p
 
 
 def listed(kind: str | None) -> list[str]:
-    """List the kinds, or the components of a kind, with a line on each."""
+    """List the kinds of components, or the components of one kind, one line each."""
     meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
     width = max(map(len, meant), default=0)
     return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]
@@ -100,10 +100,10 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_names(bare: str) -> list[str]:
-    """Return the full names of the components with this name, or that of the one key.
+    """Return the full names of all components with a bare name, or the full name of the only key with it.
 
     Raises:
-        EdgeflError: no component or key has it, or several keys have.
+        EdgeflError: no component or key has this name, or several keys have it.
     """
     known = full_names()
     found = known.get(bare, [])
@@ -184,7 +184,7 @@ def sections() -> Iterator[tuple[str, str, list[tuple[str, ...]]]]:
 
 
 def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]]:
-    """List the keys with meaning, unit, range and default, as text."""
+    """Return each key of a section with its meaning, unit, range and default, as text."""
     rows: list[tuple[str, ...]] = []
     for name, field in section.model_fields.items():
         kind = _kind(field, f"{before}{name}")
@@ -267,7 +267,7 @@ def _kind(field: FieldInfo, key: str) -> str:
 
 
 def _default(field: FieldInfo, dotted: str) -> str:
-    """Return a key's default as text, by preset if they differ."""
+    """Return a key's default as text; if presets have different defaults, name each."""
     if field.is_required():
         return "none, it is required"
     if dotted.startswith("devices.classes.") and dotted.rpartition(".")[2] in OWN_KEYS:
@@ -308,7 +308,7 @@ def _word(kind: Any) -> str:
 
 
 def _marks(field: FieldInfo) -> Iterator[Any]:
-    """Yield the annotations of a key, including those of a union's options: bounds and kinds."""
+    """Yield a key's annotations, that is, bounds and kinds, including those of each type in a union."""
     inner = (mark for each in types_of(field.annotation) for mark in getattr(each, "__metadata__", ()))
     for mark in (*field.metadata, *inner):
         yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]

@@ -1,4 +1,4 @@
-"""`edgefl doctor`."""
+"""The command `edgefl doctor`: check whether edgefl can work on this machine."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ OPTIONAL = ("flower", "ray", "parquet", "huggingface", "mlflow", "wandb", "gym",
 
 
 class _Finding(NamedTuple):
-    """A line of the report; `remedy` says what to do, `fault` means that edgefl cannot work."""
+    """A line of `edgefl doctor`'s report; `remedy` says what to do, `fault` means that edgefl cannot work."""
 
     about: str
     said: str
@@ -70,7 +70,7 @@ def doctor(json: Json = False, quiet: Quiet = False) -> None:
 
 
 def _examine() -> Iterator[_Finding]:
-    """Yield the findings, package by package and folder by folder."""
+    """Yield the findings of `edgefl doctor`, package by package and folder by folder."""
     yield _Finding(
         "edgefl",
         f"{__version__} in {Path(__file__).parents[1]}; Python {platform.python_version()} on"
@@ -165,7 +165,7 @@ def _memory() -> _Finding:
 
 
 def _data() -> Iterator[_Finding]:
-    """List the data sets that are here, and those that would have to be downloaded."""
+    """List the data sets on this machine, and those that would have to be downloaded."""
     from edgefl.config import registry
     from edgefl.config.component import parameters_of
     from edgefl.errors import EdgeflError
@@ -240,7 +240,7 @@ def _nearest(folder: Path) -> Path:
 
 
 def _in_the_way(folder: Path) -> str:
-    """Say why a folder that may not exist yet cannot be written; '' if it can."""
+    """Return why a folder, which may not exist yet, cannot be written to; '' if it can."""
     there = _nearest(folder)
     if not there.is_dir():
         return f"{there} is not a folder"

@@ -17,7 +17,7 @@ SOME = 3  # parameters in an example of a component that no scenario uses
 
 
 def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None = None) -> list[str]:
-    """Show an example of a key, or of a component at its key, from a shipped scenario or with its defaults.
+    """Return an example of a key or of a component, as a shipped scenario writes it or with its defaults.
 
     Args:
         name: the component's name.
@@ -60,7 +60,7 @@ def _name(value: Any) -> str | None:
 
 
 def _nested(dotted: str, value: Any) -> list[str]:
-    """Write a value below its keys; a component with few parameters takes one line."""
+    """Write a value as YAML below its nested keys; a short value takes one line."""
     *above, last = dotted.split(".")
     flow = _dumped({last: value}, default_flow_style=True, width=10_000).strip()[1:-1]
     text = [flow] if len(flow) <= 90 else _dumped({last: value}).rstrip().split("\n")
@@ -73,7 +73,7 @@ def _dumped(data: Any, **style: Any) -> str:
 
 
 class _Readable(Dumper):
-    """Writes large numbers as the documentation does: 100.0e+6."""
+    """A YAML dumper that writes large numbers as the documentation does: 100.0e+6."""
 
 
 def _number(dumper: Dumper, number: float) -> yaml.ScalarNode:

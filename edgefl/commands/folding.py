@@ -20,7 +20,7 @@ def tell(lines: Iterable[str]) -> None:
 
 
 def folded(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Fold lines to a width: refill paragraphs; indent the text after a name to its own column."""
+    """Fold lines to a width: refill paragraphs, and align a description in the column where it begins."""
     paragraph: list[str] = []
     for line in [*"\n".join(lines).split("\n"), None]:
         below = bool(paragraph) and paragraph[0].startswith("- ")  # within a bullet point

@@ -1,4 +1,4 @@
-"""`edgefl new`."""
+"""The command `edgefl new`: create a folder with a scenario and a study to start from."""
 
 import sys
 from pathlib import Path

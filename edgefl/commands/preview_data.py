@@ -91,7 +91,7 @@ class Preview:
         return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
 
     def lines(self, plan: str) -> list[str]:
-        """Return the preview as a few lines; `plan` is the call that estimates the time of training."""
+        """Return the preview as a few lines of text; `plan` is the command that estimates the time of training."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
@@ -142,14 +142,14 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     ground = ground_of(keys, world.places.drawing())
     reach_m = _reach_m(world, ground, tracks_m)
     limits = {
-        f"a round's time and joules are those of the first {seen.rounds} to end, and quick rounds end first; more"
-        f" would have taken too long: {PLAN} includes them": seen.cut_short,
+        f"a round's time and joules are means over the first {seen.rounds} rounds to end, which are the quick ones;"
+        f" more rounds would have taken too long: {PLAN} includes them": seen.cut_short,
         "devices switch too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
         f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long": walked_s
         < span_s,
-        "the map of SNR leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
-        "the map of SNR is outdoors: walls attenuate devices indoors (devices.indoor_share)": any(
+        "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
+        "the SNR map is outdoors: walls attenuate devices indoors (devices.indoor_share)": any(
             kind.indoor_share for kind in world.fleet.kinds
         ),
     }
@@ -178,7 +178,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
 
 
 def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:
-    """Return half the side of a map with the cells, tracks, sites, areas and streets, m."""
+    """Return half the side of a square map that holds the cells, tracks, sites, areas and streets, m."""
     shown_m = max(float(np.abs(points_of(ground)).max()), float(np.nanmax(np.abs(tracks_m), initial=1.0)))
     if world.scenario.layout.sites is None:
         return max(world.extent.radius_m, 1.02 * shown_m)
@@ -218,7 +218,7 @@ def _tracks(
 
 
 def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray) -> np.ndarray:
-    """Return the strongest cell [inside] of the devices inside the world, -1 without one."""
+    """Return the strongest cell [inside] of each device inside the world; -1 if no cell reaches it."""
     gains = world.gains
     if not len(inside):
         return np.zeros(0, int)
@@ -231,7 +231,7 @@ def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray
 
 
 class _Handovers(Nowhere):
-    """Records the devices that handed over; handovers arrive as columns."""
+    """A recorder of the devices that handed over; handovers arrive as columns."""
 
     def __init__(self) -> None:
         self.devices: list[int] = []
@@ -260,7 +260,7 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
 
 
 def _snr_db(world: World, reach_m: float) -> np.ndarray:
-    """Return the SNR [GRID, GRID] to the strongest cell over the whole band, without fading; NaN outside."""
+    """Return the SNR in dB [GRID, GRID] of the strongest cell over the whole band, without fading; NaN outside."""
     radio, extent = world.scenario.radio, world.extent
     axis = np.linspace(-reach_m, reach_m, GRID)
     points_m = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
@@ -287,7 +287,7 @@ def _snr_db(world: World, reach_m: float) -> np.ndarray:
 
 
 def _sessions(forecast: Forecast) -> int:
-    """Return the minimum number of sessions of any cell, up to MOST_SESSIONS."""
+    """Return the smallest number of sessions that any cell has, up to MOST_SESSIONS."""
     scenario, policy = forecast.scenario, forecast.scenario.sessions
     if isinstance(policy, TimedPolicy):
         begins_s, end_s = [0.0], forecast.simulated_s.most

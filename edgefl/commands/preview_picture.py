@@ -22,7 +22,7 @@ SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # 
 SHADES = "Blues"
 MOST_CELLS = 5  # drawn as lines; more become rows of a heat map
 MOST_LABELS = 20  # labels with names
-FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the ways of MANY devices, and of a few
+FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of the tracks of MANY devices, and of a few
 
 
 def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
@@ -47,7 +47,7 @@ def _explained(preview: Preview) -> str:
     several = ", coloured by their cell" if preview.world.scenario.layout.several else ""
     grey = " (grey: no server)" if len(preview.world.served) < preview.ground.layout["cells"] else ""
     ways = (
-        f" at the start{several}{grey}; lines: their ways"
+        f" at the start{several}{grey}; lines: their tracks"
         if _ways(preview)
         else f", which do not move{several}"
     )
@@ -55,7 +55,7 @@ def _explained(preview: Preview) -> str:
 
 
 def _map(figure: Figure, preview: Preview) -> MapDrawing:
-    """Draw the ground over the map of signal, and on it the devices at the start with all their ways."""
+    """Draw cells, areas and streets over the signal map, then the devices' start positions and tracks."""
     axes = figure.add_axes(MAP)
     axes.axis("off")
     if np.isfinite(preview.snr_db).any():
@@ -69,7 +69,7 @@ def _map(figure: Figure, preview: Preview) -> MapDrawing:
 
 
 def _ways(preview: Preview) -> list[np.ndarray]:
-    """Return the ways of devices as lines, each [points, 2], without rests and jumps to the other side."""
+    """Return the devices' tracks as lines, each [points, 2], cut at rests and at jumps to the map's other side."""
     lines = []
     for track_m in preview.tracks_m.transpose(1, 0, 2):
         length_m = np.hypot(*np.diff(track_m, axis=0).T)
@@ -108,7 +108,7 @@ def _signal(figure: Figure, axes: Axes, preview: Preview) -> None:
 
 
 def _changes(preview: Preview) -> bool:
-    """Whether the population changes over time or differs between cells."""
+    """Whether the number of devices in a cell changes over time or differs between cells."""
     return preview.population.shape[1] > 1 or len(np.unique(preview.population)) > 1
 
 
@@ -160,7 +160,7 @@ def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
 
 
 def _shades(axes: Axes, population: np.ndarray, times: np.ndarray) -> None:
-    """Draw many cells as rows; darker means more devices."""
+    """Draw the number of devices in many cells over time, a row per cell; darker means more devices."""
     ends = (float(times[0]), float(times[-1]), population.shape[1] - 0.5, -0.5)
     image = axes.imshow(
         population.T, extent=ends, aspect="auto", cmap=SHADES, interpolation="nearest", vmin=0
@@ -173,7 +173,7 @@ def _shades(axes: Axes, population: np.ndarray, times: np.ndarray) -> None:
 
 
 def _bar(axes: Axes, image: Any, *, integer: bool = False) -> None:
-    """Add the scale of a heat map."""
+    """Add a colour bar beside a heat map."""
     assert axes.figure is not None
     bar = axes.figure.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
     bar.outline.set_visible(False)

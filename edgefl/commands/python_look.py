@@ -28,7 +28,7 @@ def preview(
         device: as in `simulate`.
 
     Returns:
-        The picture: a path, with what the preview says in `.text`. A notebook shows both.
+        The picture: a path, with the preview's lines of text in `.text`. A notebook shows both.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.
@@ -54,7 +54,7 @@ def validate(
         device: as in `simulate`.
 
     Returns:
-        What each run is, and with `plan` what it costs, as lines of text.
+        A description of each run, and with `plan` of its costs, as lines of text.
 
     Raises:
         EdgeflError: what is wrong, and the remedy; of several files, all errors.
@@ -110,7 +110,7 @@ def report(
         out: page to write; None for report.html in `runs`.
         picture: also draw the moving network of a run here, map and curves: a picture (.png, .pdf, .svg) or a film
             (.gif, .webp).
-        cell: of the curves in the picture.
+        cell: the cell that the picture's curves describe.
         at: time of the picture, an hour; None for the middle of the run.
         phone: whether to put the picture's map on top, for narrow pages.
 

@@ -1,4 +1,4 @@
-"""`edgefl run`, `edgefl resume`, `edgefl watch` and `edgefl record`."""
+"""The commands that work on one run: `edgefl run`, `edgefl resume`, `edgefl watch` and `edgefl record`."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +78,7 @@ def resume(
 def _carry_out(
     scenario: "Scenario", begin: Callable[..., Path], snapshot_rounds: int | None, told: Told
 ) -> None:
-    """Run with a progress display, then print how the run ended."""
+    """Carry out a run with a progress display, then print how the run ended."""
     from edgefl.run.progress import ProgressDisplay
 
     notes, name = list[str](), scenario.name
@@ -101,7 +101,7 @@ def _carry_out(
 
 
 def _gather(path: Path, told: Told) -> None:
-    """Print the end of a run for a program: a row for each federation."""
+    """Print a completed run's results for a program: one row per federation."""
     from edgefl.commands import watching
     from edgefl.run_directory.reading import about_of
 
@@ -126,7 +126,7 @@ def _gather(path: Path, told: Told) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """On Ctrl-C or SIGTERM, print how to go on and exit with 130 or 143."""
+    """End on Ctrl-C or SIGTERM with exit code 130 or 143, after printing how to continue the run."""
     from edgefl.run_directory.interruption import Interrupted
 
     try:
@@ -138,7 +138,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_end(path: Path, printed: Sequence[str]) -> None:
-    """Print the notes that are not printed yet, and then what the run took and reached."""
+    """Print a run's notes that are not printed yet, and then the run's costs and scores."""
     from rich.text import Text
 
     from edgefl.commands.closing import closing

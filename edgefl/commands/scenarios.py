@@ -1,4 +1,4 @@
-"""`edgefl scenarios` and `edgefl examples`."""
+"""The commands `edgefl scenarios` and `edgefl examples`: list or copy the shipped files."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
 
 def scenarios(
     copy: Annotated[
-        bool, typer.Option("--copy", help="Copy them, with studies and traces, to a folder.")
+        bool, typer.Option("--copy", help="Copy the scenarios, with studies and traces, to a folder.")
     ] = False,
     folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("scenarios"),
 ) -> None:
@@ -40,7 +40,7 @@ def scenarios(
 
 
 def examples(
-    copy: Annotated[bool, typer.Option("--copy", help="Copy them to a folder.")] = False,
+    copy: Annotated[bool, typer.Option("--copy", help="Copy the examples to a folder.")] = False,
     folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("examples"),
 ) -> None:
     """List the shipped examples, or copy them: a component of every kind, notebooks, and files of a small town.

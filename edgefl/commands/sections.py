@@ -33,7 +33,7 @@ def tree() -> Iterator[tuple[str, type[BaseModel]]]:
 
 
 def model_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the section type of a field, direct or as a mapping's values, or None."""
+    """Return the type of the section that a field holds, directly or as a mapping's values; otherwise None."""
     kinds = list(types_of(annotation))
     kinds += [kind for each in kinds if get_origin(each) is dict for kind in get_args(each)]
     return next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)

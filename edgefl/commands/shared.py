@@ -13,7 +13,7 @@ console = Words()
 
 
 def _found(kind: Literal["scenario", "study"]) -> Callable[[Path], Path]:
-    """Return a callback that finds a file, or a shipped one by name."""
+    """Return a callback that finds a file by its path, or a shipped file by its name."""
 
     def path(file: Path) -> Path:
         from edgefl.config import shipped

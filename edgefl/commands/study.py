@@ -1,4 +1,4 @@
-"""`edgefl study` and `edgefl merge`."""
+"""The commands `edgefl study` and `edgefl merge`: run a study, or merge parts of a study."""
 
 import sys
 import warnings
@@ -176,7 +176,7 @@ def _in_short(error: "studies.IncompleteStudy", *, said: bool) -> EdgeflError:
 
 @contextmanager
 def _reported() -> Iterator[None]:
-    """Print an error, and continue: the command already fails for another reason."""
+    """Print an error without raising it, since the command already fails for another reason."""
     try:
         yield
     except EdgeflError as error:
@@ -184,10 +184,10 @@ def _reported() -> Iterator[None]:
 
 
 class _Shown:
-    """Shows progress in the terminal: a display of the runs under way, and another one for added runs.
+    """A progress display in the terminal: one for the runs under way, and another for runs added later.
 
     Args:
-        console: shows it.
+        console: where progress is shown.
         quiet: whether a failed run is reported only by the error that ends the study.
     """
 

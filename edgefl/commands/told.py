@@ -16,7 +16,7 @@ class Told:
     """The answers, notes and numbers of a command, printed for people at once, or for a program at the end.
 
     Args:
-        command: its name. json, quiet: the options with these names.
+        command: the command's name. json, quiet: the options with these names.
 
     Attributes:
         plain: whether the output is for people.
@@ -31,18 +31,18 @@ class Told:
         self._table = list[Mapping[str, Any]]()
 
     def answer(self, *sentences: str) -> None:
-        """Print or collect answers, a sentence each."""
+        """Print answers, one sentence each, or collect them for a program."""
         self._answers += sentences
         for sentence in sentences if self.plain else ():
             console.print(sentence, soft_wrap=True)
 
     def add(self, *, notes: Sequence[str] = (), table: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Collect what only the JSON document has."""
+        """Collect notes and table rows that only the JSON document contains."""
         self._notes += notes
         self._table += table
 
     def report(self, report: "Report", federation: str = "", *, explain: bool = False) -> None:
-        """Print or collect a report, of one of several federations if named."""
+        """Print a report, or collect it for a program; `federation` names one of several."""
         if self.plain:
             report.print(console, explain=explain)
         of = {"federation": federation} if federation else {}
@@ -50,7 +50,7 @@ class Told:
         self.add(notes=report.sentences, table=[{**of, **row} for row in report.rows.to_dict("records")])
 
     def finish(self, out: Path) -> None:
-        """Print what was gathered for a program: a JSON document, or only the directory."""
+        """Print the collected output for a program: a JSON document, or only the directory."""
         if self._json:
             from edgefl.analysis.page.machine import document
 

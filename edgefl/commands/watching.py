@@ -78,7 +78,7 @@ class Watched:
         self._begin()
 
     def _begin(self) -> None:
-        """Start reading from the first round."""
+        """Start reading a run's rounds from the first one."""
         self._rows = RoundRows(self.path)
         self._progress: RunProgress | None = None
         self._latest: Round | None = None
@@ -87,14 +87,14 @@ class Watched:
         self._joules = 0.0
 
     def standing(self) -> Standing:
-        """Read what is new and return the run's state; for a damaged run, what is wrong."""
+        """Read a run's new rounds and return its state; if its files are damaged, the state says what is wrong."""
         try:
             return self.look()
         except EdgeflError as error:
             return Standing(self.label, DAMAGED, 0.0, 0, "", None, 0.0, math.nan, 0.0, str(error))
 
     def look(self) -> Standing:
-        """Read what is new and return the run's state.
+        """Read a run's new rounds and return its state.
 
         Raises:
             EdgeflError: the directory cannot be read, or is damaged; names the file.
@@ -128,7 +128,7 @@ class Watched:
         )
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the time since the last heartbeat; the first one is dated by the wall clock."""
+        """Return the seconds since a run's last heartbeat; the first heartbeat is dated by the wall clock."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -145,7 +145,7 @@ class Watched:
         return self._progress
 
     def _follow(self, score: str) -> None:
-        """Process the rounds written since the last call."""
+        """Read the rounds that the run has written since the last call."""
         for row in self._rows.new(score):
             self._latest = row
             self._rounds += 1
@@ -163,7 +163,7 @@ class Scenarios:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; the seed in it may be another run's.
+        """Return a run's scenario; its seed may be that of another run of the study.
 
         Raises:
             EdgeflError: the file cannot be read.
@@ -186,7 +186,7 @@ def find(path: Path) -> list[Watched]:
     variants = list(_study(path).get("variants") or [])
 
     def place(run: Path) -> tuple[str, int, str, int]:
-        """Sort key: variants as in the study's file, seeds by number."""
+        """Return the key that sorts runs: variants in the order of the study's file, seeds by number."""
         whole = run.parent if run.parent in found else run
         folder, variant, seed = ("", "", "", *whole.relative_to(path).parts)[-3:]
         number = seed.rpartition("-")[2]
@@ -204,7 +204,7 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return the maximum number of runs of a study, including those that its question may add; None without one."""
+    """Return a study's maximum number of runs, including those that its question may add; None without a study."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
@@ -222,7 +222,7 @@ def _points(axis: Any) -> int:
 
 
 def _study(path: Path) -> dict[str, Any]:
-    """Return the content of a folder's study.yaml; empty without one."""
+    """Return the content of a folder's study.yaml; empty without such a file."""
     try:
         data = yaml.safe_load((path / "study.yaml").read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError):
@@ -278,7 +278,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
 
 
 def _room(width: int, heads: Sequence[int], cells: Sequence[Sequence[str]]) -> int:
-    """Return the number of characters left on a line for a name."""
+    """Return the number of characters that a line of the table leaves for a run's name."""
     widths = [max(own) for own in zip(heads, *(map(len, row) for row in cells), strict=True)]
     return width - EDGES - sum(GAP + taken for taken in widths)
 

@@ -1,1 +1,1 @@
-"""Read settings: YAML, strict types, components by name, and error messages."""
+"""Read settings: YAML files, strict types, components by name, and error messages."""

@@ -1,4 +1,4 @@
-"""Hours of the day and dates in settings: a number, or a clock time or date."""
+"""Hours of the day and dates in settings, each a number or a text such as 8:30."""
 
 import re
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _IN_SCHEMAS = r"^([01]?\d|2[0-3]):[0-5]\d(:[0-5]\d)?$"
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Mark a number that may also be a text.
+    """Mark a field with a number that may also be written as text, such as a date.
 
     read: converts a value that is not a number; raises a PydanticCustomError that says what to write.
     schema: JSON Schema of the text, without its type.
@@ -43,13 +43,13 @@ class Words:
 
 
 def epoch_s(text: str) -> float:
-    """Return the seconds from 1970 to a date and time, which is in UTC if it names no zone.
+    """Return the seconds from 1970 to a date and time, which is in UTC if the text names no zone.
 
     Args:
         text: in ISO 8601; a blank may replace the T, and slashes the hyphens.
 
     Raises:
-        ValueError: it is not a date.
+        ValueError: the text is not a date.
     """
     moment = datetime.fromisoformat(text.strip().replace("/", "-"))
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
@@ -81,7 +81,7 @@ Hour = Annotated[float, Field(ge=0, lt=HOURS), Words(_hours, {"pattern": _IN_SCH
 
 
 def shown(hour: float) -> str:
-    """Format an hour as a clock time, with seconds only if needed: 8:30."""
+    """Format an hour of the day as a clock time, with seconds only if needed: 8.5 as 8:30."""
     minutes, second = divmod(round(hour * 3600), 60)
     clock = f"{minutes // 60}:{minutes % 60:02d}"
     return f"{clock}:{second:02d}" if second else clock

@@ -1,4 +1,4 @@
-"""Components: the pluggable parts of a scenario, and what they have in common.
+"""Components: the pluggable parts of a scenario, and their common base class.
 
 Components of `edgefl` are pydantic models. `channel` does not depend on pydantic: its components are frozen
 dataclasses. `parameters_of`, `build` and `values_of` handle both.
@@ -18,7 +18,7 @@ from edgefl.config.strict import Strict
 
 
 class Component(Strict):
-    """Base of edgefl's components: frozen, validated parameters plus one or two methods.
+    """Base of edgefl's components, each with frozen, validated parameters and one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
     `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator
@@ -41,7 +41,7 @@ def parameters_of(cls: type[AnyComponent]) -> type[BaseModel]:
     """Return the pydantic model of a component's parameters: types, ranges, defaults and descriptions."""
     if issubclass(cls, BaseModel):
         return cls
-    one: Any = cls  # mypy considers a dataclass as unhashable as its instances
+    one: Any = cls  # mypy treats a dataclass as unhashable because its instances are
     return _parameters(one)
 
 
@@ -64,7 +64,7 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
 
 
 def values_of(component: AnyComponent) -> dict[str, Any]:
-    """Return a component's parameters as a scenario file holds them, from which `build` makes it again."""
+    """Return a component's parameters as written in a scenario file; `build` restores the component from them."""
     if isinstance(component, BaseModel):
         return component.model_dump(mode="json")
     model = parameters_of(type(component))

@@ -1,4 +1,4 @@
-"""Turn pydantic's errors into edgefl's messages: one short line per key."""
+"""Turn pydantic's errors into edgefl's messages, one short line for each wrong key."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,21 +43,21 @@ _PAIR = ("missing", "extra_forbidden")
 
 @dataclass(frozen=True)
 class _Fault:
-    """An error at a place of the document; its text is made on request."""
+    """An error at a key of the document, with a function that makes the message on request."""
 
     place: Place
     message: Callable[[], str]
 
 
 def dotted(place: Place) -> str:
-    """Join a place to a dotted key; quote and cut odd or long parts."""
+    """Join the parts of a key's place by dots; quote and cut parts that are long or not printable."""
     return ".".join(
         part if len(part) <= LONGEST_KEY and part.isprintable() else quoted(part) for part in place
     )
 
 
 def in_short(lines: Iterable[str], count: int) -> str:
-    """Join the first of `count` lines, and say how many are left out; at most LONGEST_MESSAGE characters."""
+    """Join the first of `count` lines to at most LONGEST_MESSAGE characters; state the number of lines left out."""
     shown: list[str] = []
     room = LONGEST_MESSAGE - len(f"\nand {count} more")
     for line in lines:
@@ -75,7 +75,7 @@ def flat(
     unnamed: str | None = None,
     root: type[BaseModel] | None = None,
 ) -> list[_Fault]:
-    """Flatten pydantic's errors, and those of nested components.
+    """Flatten pydantic's errors, including those nested in the errors of components.
 
     Args:
         unnamed: the field's default component, if the value that has these errors names none.
@@ -87,13 +87,13 @@ def flat(
         if _is_option(place, model):
             place = place[:-1]
             if error["type"] == "literal_error":
-                continue  # a number is allowed there too, and the error about it is reported
+                continue  # the key also allows a number, and pydantic's error about the number is reported
         context: Mapping[str, Any] = error.get("ctx", {})
         if error["type"] == "component":
             inner = flat(context["errors"], context["model"], context["unnamed"])
             faults += [_Fault((*place, *fault.place), fault.message) for fault in inner]
         else:
-            # a check of several keys names the one that is wrong
+            # the error of a check over several keys names the wrong key
             named = getattr(context.get("error"), "place", ())
             place = named if named[: len(place)] == place else place
             faults.append(_Fault(place, partial(_message, error, place, model, unnamed, root)))
@@ -102,7 +102,7 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Explain an unknown key of an earlier version: why it is gone, or where it is now."""
+    """Explain an unknown key that an earlier version had: why it was removed, or to which section it moved."""
     key = ".".join(fault.place[-2:])
     if key in MOVED:
         now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"
@@ -119,7 +119,7 @@ def _of_gone_keys(fault: _Fault) -> _Fault:
 
 
 def _meant_by_others(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return missing keys that are present but misspelled: the message on the misspelled key names them."""
+    """Return missing keys that are present but misspelled; the error on the misspelled key names the right one."""
     places = {kind: [tuple(map(str, one["loc"])) for one in errors if one["type"] == kind] for kind in _PAIR}
     return {
         missing
@@ -135,7 +135,7 @@ def _known(model: type[BaseModel] | None, place: Place) -> list[str]:
 
 
 def _keys_of_empty_sections(errors: Sequence[Any], model: type[BaseModel] | None) -> set[Place]:
-    """Return unknown keys that look like the unindented body of an empty section; that fault has its own message."""
+    """Return unknown keys that look like the unindented body of an empty section, which has an error already."""
     empty = [
         error["loc"]
         for error in errors
@@ -173,7 +173,7 @@ def _message(
     text = _WORDS.get(error["type"]) or str(error["msg"])
     for words, shorter in _SHORTER.items():
         text = text.replace(words, shorter)
-    if error["type"] != "strict":  # its message already has the value
+    if error["type"] != "strict":  # a strict error's message already has the value
         remedy = _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error)
         text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"
@@ -199,7 +199,7 @@ def _unknown(
 
 
 def _place_of(key: str, root: type[BaseModel]) -> str:
-    """Say where in the document this key belongs; '' if nowhere."""
+    """Return a phrase that names the sections to which a misplaced key belongs; '' if no section has the key."""
     schema = _schema(root)
     places = list(_places(key, schema, schema.get("$defs", {}), ()))
     sections = [place for place, names in places if not names]
@@ -211,14 +211,14 @@ def _place_of(key: str, root: type[BaseModel]) -> str:
 
 @cache
 def _schema(root: type[BaseModel]) -> dict[str, Any]:
-    """Return the model's schema, cached: many keys may be in the wrong place."""
+    """Return the JSON Schema of the document's model, cached, since each misplaced key needs it."""
     return root.model_json_schema()
 
 
 def _places(
     key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place of a key: its dotted name, or a component's with the names of the components that have it."""
+    """Yield each place with a key: its dotted name and [], or a component's place and the components with the key."""
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
         if name == key:
@@ -237,7 +237,7 @@ def _places(
 
 
 def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
-    """Whether a place's last part is not a key, but names one of the types of the key before it."""
+    """Return whether the last part of an error's place is not a key, but one of the types allowed for the key."""
     if len(place) < 2 or not place[-1].startswith(("float", "int", "constrained-", "literal[", "tuple[")):
         return False
     parent = _model_at(model, place[:-2])
@@ -245,7 +245,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest a name if a place of a mapping from names to sections holds a section's own key; '' if it does not."""
+    """Suggest to add a name if a section's key is where the name of a section is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""
@@ -253,7 +253,7 @@ def _named(model: type[BaseModel] | None, place: Place) -> str:
 
 
 def _remedy(error: Mapping[str, Any], wanted: type[BaseModel] | None) -> str:
-    """Suggest what to write; '' if unsure. wanted: the model that the place should hold."""
+    """Suggest a remedy for a wrong value; '' if unsure. wanted: the model that the value should fit."""
     given = error["input"]
     if error["type"] == "string_type" and isinstance(given, bool | int | float):
         return ": write it in quotes"
@@ -274,27 +274,27 @@ def _holds(model: type[BaseModel], values: Mapping[str, Any]) -> bool:
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:
-    """Return the model that a place of a document is checked against, or None."""
+    """Return the pydantic model that validates a place of the document, or None if no model does."""
     annotation: Any = model
     for part in place:
         one = _model(annotation)
         if one is not None:
             field = one.model_fields.get(part)
             annotation = field.annotation if field else None
-        else:  # an item of a list or a mapping
+        else:  # this part of the place is an item of a list or mapping
             inner = [kind for option in _options(annotation) for kind in get_args(option)]
             annotation = next((kind for kind in inner if _model(kind)), None)
     return _model(annotation)
 
 
 def _model(annotation: Any) -> type[BaseModel] | None:
-    """Return the model among an annotation's options, or None."""
+    """Return the first pydantic model among the types of an annotation, or None."""
     options = _options(annotation)
     return next((kind for kind in options if isinstance(kind, type) and issubclass(kind, BaseModel)), None)
 
 
 def _options(annotation: Any) -> list[Any]:
-    """Return the types of a union, or an annotation itself."""
+    """Return the types of a union annotation, or the annotation itself as a list of one."""
     if get_origin(annotation) is Annotated:
         return _options(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):

@@ -15,16 +15,16 @@ from xml.parsers import expat
 from edgefl.config.scenario_files import WHERE
 from edgefl.errors import EdgeflError
 
-LONGEST_LINE = 10_000_000  # characters of a table's line, bytes of an XML tag or comment
-LONGEST_WORD = 1_000  # characters of a name in a Parquet table
-LARGEST_GROUP = 250_000_000  # bytes of a Parquet table's row group, unpacked
+LONGEST_LINE = 10_000_000  # maximum characters of a table's line, and bytes of an XML tag or comment
+LONGEST_WORD = 1_000  # maximum length of a word in a Parquet table, in characters
+LARGEST_GROUP = 250_000_000  # maximum size of a Parquet table's row group, uncompressed, in bytes
 PIECE = 1 << 16  # bytes
-GZIP = b"\x1f\x8b"  # RFC 1952, 2.3.1
+GZIP = b"\x1f\x8b"  # first bytes of a gzip file: RFC 1952, 2.3.1
 
 
 @contextmanager
 def reading(path: Path, *place: str) -> Iterator[None]:
-    """Raise an error with file and remedy if a file cannot be read; place: the file's key in the scenario."""
+    """Turn errors of reading a file into an EdgeflError with path and remedy; place: the scenario's key."""
     try:
         yield
     except FileNotFoundError as error:
@@ -34,7 +34,7 @@ def reading(path: Path, *place: str) -> Iterator[None]:
 
 
 def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
-    """Return values that differ if a path's content does: working directory, time of modification and size.
+    """Return values that differ if a file's content differs: working directory, modification time, size.
 
     Raises:
         EdgeflError: there is no such file.
@@ -45,7 +45,7 @@ def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
 
 
 def opened(path: Path) -> IO[bytes]:
-    """Open a file to read its content, unpacked if it begins like gzip, whatever its name."""
+    """Open a file to read its content; decompress the content if it begins like gzip, whatever the file's name."""
     file = path.open("rb")
     if file.read(len(GZIP)) != GZIP:
         file.seek(0)
@@ -55,20 +55,20 @@ def opened(path: Path) -> IO[bytes]:
 
 
 def whole(path: Path, most_bytes: int) -> bytes:
-    """Read the whole content of a file, plain or packed by gzip.
+    """Read the whole content of a file, plain or compressed by gzip.
 
     Raises:
-        OSError: it cannot be read, or holds more than `most_bytes`.
+        OSError: the file cannot be read, or holds more than `most_bytes`.
     """
     with opened(path) as file:
         return up_to(file, most_bytes)
 
 
 def up_to(file: IO[bytes], most_bytes: int) -> bytes:
-    """Read the rest of an open file.
+    """Read the rest of an open file, at most `most_bytes`.
 
     Raises:
-        OSError: it cannot be read, or holds more than `most_bytes`.
+        OSError: the file cannot be read, or holds more.
     """
     content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -77,17 +77,17 @@ def up_to(file: IO[bytes], most_bytes: int) -> bytes:
 
 
 def text_lines(path: Path) -> Iterator[str]:
-    """Yield the lines of a text file; raise as `opened` and `lines` do."""
+    """Yield the lines of a UTF-8 text file, plain or compressed by gzip; raise as `opened` and `lines` do."""
     with opened(path) as file:
         # utf-8-sig: spreadsheets write a byte-order mark
         yield from lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""))
 
 
 def lines(file: IO[str]) -> Iterator[str]:
-    """Yield the lines of a text.
+    """Yield the lines of an open text file, each at most LONGEST_LINE characters long.
 
     Raises:
-        OSError: a line is too long to be intended.
+        OSError: a line is longer.
     """
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
@@ -98,13 +98,13 @@ def lines(file: IO[str]) -> Iterator[str]:
 
 
 def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
-    """Feed an XML file to a parser; yield the bytes fed so far after each piece, for a caller that stops early.
+    """Feed an XML file to a parser piece by piece; yield the number of bytes fed so far, so that a caller may stop.
 
-    Unlike iterparse, expat keeps no elements and knows line numbers.
+    Unlike iterparse, expat keeps no elements, and reports line numbers.
 
     Raises:
-        OSError: it cannot be read, or names an unknown encoding, or a tag is too long to be intended.
-        EdgeflError: it is not well-formed; names file and line.
+        OSError: the file cannot be read, or names an unknown encoding, or a tag is longer than LONGEST_LINE bytes.
+        EdgeflError: the file is not well-formed; names file and line.
     """
     given = 0
     with opened(path) as file:
@@ -123,7 +123,7 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
     try:
         parser.Parse(piece, last)
     except LookupError as error:
-        if isinstance(error, KeyError | IndexError):  # from a handler, not from Python's codecs
+        if isinstance(error, KeyError | IndexError):  # raised by a handler, not by Python's codecs
             raise
         raise OSError(f"{error}; save it as UTF-8") from error
     except expat.ExpatError as error:
@@ -132,7 +132,7 @@ def _parse(parser: expat.XMLParserType, path: Path, piece: bytes, last: bool) ->
 
 
 class ForeignParquet:
-    """A Parquet table, read batch by batch; it needs pyarrow.
+    """A Parquet table, read batch by batch with pyarrow.
 
     Raises:
         EdgeflError: pyarrow is not installed.
@@ -158,7 +158,7 @@ class ForeignParquet:
         self._nested = {each.name for each in schema if types.is_nested(each.type)}
 
     def rows(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of these columns, row by row."""
+        """Yield the values of the columns with these names, row by row."""
         if nested := self._nested & set(names):
             raise OSError(f"column {min(nested)} holds lists")
         self._check_sizes(names)
@@ -185,7 +185,7 @@ class ForeignParquet:
 
 
 def _values(column: Any) -> list[Any]:
-    """Return the values of a column; words must be short."""
+    """Return the values of a Parquet column; raise if a word is longer than LONGEST_WORD characters."""
     dictionary = getattr(column, "dictionary", None)
     if dictionary is not None and any(len(word) > LONGEST_WORD for word in dictionary.to_pylist() if word):
         raise OSError(f"a word is longer than {LONGEST_WORD} characters")

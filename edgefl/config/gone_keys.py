@@ -1,4 +1,4 @@
-"""Keys of earlier versions: those removed, with the reason, and those moved to a section of their own."""
+"""Keys of earlier versions: removed keys with the reason, and keys that moved to a new section."""
 
 GONE = {
     "algorithm.correction": "use feddyn, which is feddc without it",
@@ -26,7 +26,7 @@ GONE = {
     "radio.snr_gap_db": "it is always 2 dB",
     **dict.fromkeys(
         ("radio.uplink_smallest_part", "link.uplink_smallest_part"),
-        "a device always sends on the number of resource blocks that carries the most",
+        "a device always sends on the number of resource blocks that carries the most bits",
     ),
     "radio.server_pa_efficiency": "include the amplifier's loss in server_power_dbm",
     "record.personal_models": "write record.models: personal",

@@ -24,17 +24,17 @@ from edgefl.errors import EdgeflError, clipped
 ALLOW = "EDGEFL_ALLOW_CODE"
 _OURS = "edgefl."
 _folder: ContextVar[Path | None] = ContextVar("folder of the scenario being read", default=None)
-_loaded: set[str] = set()  # files of the modules named by scenarios
+_loaded: set[str] = set()  # files of modules imported because a scenario names them
 
 
 def allow() -> None:
-    """Allow scenarios to run their own code, here and in the processes of a study."""
+    """Allow scenarios to run their own code, in this process and in the processes of a study."""
     os.environ[ALLOW] = "1"
 
 
 @contextmanager
 def looking_in(folder: Path | None) -> Iterator[None]:
-    """Also find modules in a scenario's folder, if it has one."""
+    """Also search a scenario's folder, if any, for modules imported in a `with` block."""
     before = _folder.set(folder)
     try:
         yield
@@ -46,7 +46,7 @@ def load(path: str, *, trusted: bool = False) -> type:
     """Import the class named by `module:Class`.
 
     Args:
-        trusted: named by an installed package or on the command line, not by a scenario.
+        trusted: whether an installed package or the command line names the class, rather than a scenario.
 
     Raises:
         EdgeflError: the code may not run, or the class cannot be found or imported.
@@ -87,7 +87,7 @@ def load_function(path: str) -> Callable[..., Any]:
 
 
 def require_methods(path: str, component: type, base: type) -> None:
-    """Raise if a class lacks methods required by its kind.
+    """Check that a component's class has all methods that its kind requires.
 
     Raises:
         EdgeflError: names the missing methods with their signatures.
@@ -101,7 +101,7 @@ def require_methods(path: str, component: type, base: type) -> None:
 
 
 def blame(error: BaseException) -> str | None:
-    """Return the line at which the user's own code failed, or None if edgefl's own code failed."""
+    """Return file, line and error of a failure in the user's own code, or None if edgefl's code failed."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [frame for frame in frames if frame.filename in _loaded]
     if not theirs:
@@ -128,13 +128,13 @@ def _ask(path: str) -> str:
 def _imported(path: str, module_name: str) -> ModuleType:
     folders = [str(folder.resolve()) for folder in (_folder.get(), Path.cwd()) if folder is not None]
     for folder in folders:
-        # at the end, so that no file in the folder hides a package
+        # appended, so that no file in the folder hides a package
         if not {"" if folder == str(Path.cwd()) else folder, folder} & set(sys.path):
             sys.path.append(folder)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        # whether the module itself or its package is missing, rather than something that it imports
+        # whether the module or its package is missing, rather than a module that it imports
         itself = error.name and f"{module_name}.".startswith(f"{error.name}.")
         where = f"; looked in {', '.join(dict.fromkeys(folders))}, PYTHONPATH and installed packages"
         remedy = where if itself else f", which {module_name} imports: install it"
@@ -151,7 +151,7 @@ def _imported(path: str, module_name: str) -> ModuleType:
 
 
 def _mismatched(error: BaseException) -> str:
-    """Suggest a remedy if a mismatched torchvision, which timm and others import, caused the error; otherwise ''."""
+    """Suggest a remedy if a torchvision for another PyTorch, which timm imports, caused the error; otherwise ''."""
     frames = traceback.extract_tb(error.__traceback__)
     if not any("torchvision" in Path(frame.filename).parts for frame in frames):
         return ""
@@ -164,7 +164,7 @@ def _mismatched(error: BaseException) -> str:
 
 
 def _refuse_another(path: str, module: ModuleType) -> None:
-    """Raise if another module of the same name was imported instead of the one in the scenario's folder."""
+    """Raise if Python imported another module of the same name instead of the one in the scenario's folder."""
     folder, have = _folder.get(), getattr(module, "__file__", None)
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():
@@ -174,7 +174,7 @@ def _refuse_another(path: str, module: ModuleType) -> None:
 
 
 def _line(trace: TracebackType | None, error: BaseException) -> str:
-    """Return `file:line ` of an error raised during an import, or ''."""
+    """Return `file:line ` of the code that raised an error during an import, or '' if unknown."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno} "
     frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith("<frozen")]

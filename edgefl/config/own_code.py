@@ -1,8 +1,8 @@
 """Hash the code of the user's own components: a run with edited code is another run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
-imported. For a module of an installed distribution it covers only name and version. Left out: data that the code
-reads, and modules in other folders.
+imported. For a module of an installed distribution it covers only name and version. Data that the code reads, and
+modules in other folders, are left out.
 """
 
 import ast
@@ -20,12 +20,12 @@ from weakref import WeakKeyDictionary
 LENGTH = 16  # hexadecimal digits of a hash: a million versions collide with probability 3e-8
 OURS = "edgefl"
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
-# part -> hash of its code when first seen: the file may have been edited since the import
+# class or function -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def named_in(values: Iterable[Any]) -> dict[str, str]:
-    """Return module -> hash for the components that these values of a scenario name as `module:Class`."""
+    """Return module -> hash for the components that a scenario's values name as `module:Class`."""
     parts = {}
     for value in _texts(values):
         match = _NAMED.fullmatch(value)
@@ -37,24 +37,24 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
 
 
 def of_learner(learner: Any) -> dict[str, str]:
-    """Return module -> hash for a user's learner, or its factory, and its `own_parts`."""
+    """Return module -> hash for a user's learner, or the factory of a learner, and for its `own_parts`."""
     parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
     return {part.__module__: of_part(part) for part in map(_defined, parts) if not _is_ours(part.__module__)}
 
 
 def name_of(learner: Any) -> str:
-    """Name a learner, or its factory, as run.json does: module:Class or module:function."""
+    """Return the name of a learner, or of its factory, as in run.json: module:Class or module:function."""
     part = _defined(learner)
     return f"{part.__module__}:{part.__qualname__}"
 
 
 def _defined(part: Any) -> Any:
-    """Return a class or function itself, otherwise the object's class."""
+    """Return the class or function that defines an object: the object itself, or its class."""
     return part if hasattr(part, "__qualname__") else type(part)
 
 
 def of_part(part: Any) -> str:
-    """Return the cached hash of a class's or function's code."""
+    """Return the hash of the code of a class or function, computed once."""
     if part not in _seen:
         module = sys.modules[part.__module__]
         _seen[part] = _of_module(module) if getattr(module, "__file__", None) else _hash(_compiled(part))
@@ -62,7 +62,7 @@ def of_part(part: Any) -> str:
 
 
 def _is_ours(module_name: str) -> bool:
-    """Whether a module belongs to edgefl, which is covered by the version of results."""
+    """Return whether a module belongs to edgefl; the version of results stands for edgefl's own code."""
     return module_name.partition(".")[0] == OURS
 
 
@@ -92,7 +92,7 @@ def _of_module(module: ModuleType) -> str:
 
 
 def _closure(file: Path, root: Path) -> set[Path]:
-    """Return a module's source file and those below `root` that it imports, directly or not."""
+    """Return a module's source file and the files below `root` that the module imports, directly or not."""
     sources: set[Path] = set()
     waiting = [file]
     while waiting:
@@ -104,10 +104,10 @@ def _closure(file: Path, root: Path) -> set[Path]:
 
 
 def _imports(source: Path, root: Path) -> Iterator[str]:
-    """Yield the dotted names that a file imports; `from a import b` gives a.b, a module or a name in one."""
+    """Yield the dotted names that a source file imports; `from a import b` gives a.b, module or not."""
     try:
         tree = ast.parse(source.read_bytes())
-    except SyntaxError:  # may be imported later, or never
+    except SyntaxError:  # the file may never be imported
         return
     package = source.parent.relative_to(root).parts
     for node in ast.walk(tree):
@@ -133,12 +133,12 @@ def _files(name: str, root: Path) -> Iterator[Path]:
 
 @cache
 def _installed() -> tuple[Path, ...]:
-    """Return the folders of installed packages and of Python's library."""
+    """Return the folders of installed packages and of Python's standard library."""
     return tuple(Path(sysconfig.get_path(name)).resolve() for name in ("purelib", "platlib", "stdlib"))
 
 
 def _distribution(module_name: str) -> str:
-    """Name the installed distribution of a module, or Python for modules of its library, with its version."""
+    """Return name and version of the distribution that installed a module, or of Python for standard modules."""
     from importlib.metadata import packages_distributions, version
 
     top = module_name.partition(".")[0]
@@ -160,7 +160,7 @@ def _instructions(code: CodeType) -> Iterator[bytes]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _instructions(constant)
-        else:  # the order of a set differs between processes
+        else:  # the iteration order of a set differs between processes
             yield repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant).encode()
 
 

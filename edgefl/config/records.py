@@ -1,4 +1,4 @@
-"""Read records, mappings of names to values, from CSV, JSON and YAML, each with its place in the file."""
+"""Read records, which map names to values, from CSV, JSON and YAML, and keep each record's place in the file."""
 
 import json
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ MOST_BYTES = {".json": 500_000_000, ".yaml": 10_000_000, ".yml": 10_000_000}
 
 
 class Record(NamedTuple):
-    """A record of a file; its place is a line (int), or the record's own name or number (str)."""
+    """A record of a file, and its place there: a line (int), or the record's name or number (str)."""
 
     path: Path
     place: int | str
@@ -22,14 +22,14 @@ class Record(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The start of an error about this record."""
+        """The file and the record's place in it, with which error messages about the record begin."""
         if isinstance(self.place, int):
             return f"{self.path}:{self.place}"
         return f"{self.path}: entry {quoted(self.place)}"
 
 
 def records(path: Path) -> list[Record]:
-    """Read the records of a file.
+    """Read the records of a CSV, JSON or YAML file.
 
     CSV: a line of names, then a record per line; its values are texts. JSON and YAML: a list of objects, or an object
     of objects.
@@ -45,7 +45,7 @@ def records(path: Path) -> list[Record]:
 
 
 def read_json(path: Path) -> Any:
-    """Read a JSON file strictly: no name twice in an object, no NaN.
+    """Read a JSON file strictly: refuse NaN, and objects with the same name twice.
 
     Raises:
         EdgeflError: names file, line and fault.

@@ -1,4 +1,4 @@
-"""The registry of components: a component's YAML name is its file's name, so adding one edits no other file.
+"""The registry of components: a component's file names it in YAML, so a new component edits no other file.
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
@@ -57,7 +57,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
         trusted: whether the user named it, so that its code may run; a scenario may come from a stranger.
 
     Raises:
-        EdgeflError: unknown kind or component, or the named object is not a component.
+        EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.
     """
     _check_kind(kind)
     if ":" in name:
@@ -84,13 +84,13 @@ def base(kind: str) -> type[AnyComponent]:
 
 
 def did_you_mean(word: str, known: list[str]) -> str:
-    """Return `: did you mean 'x'?` if a known word is similar, otherwise the list of known words."""
+    """Return a hint for an error message: `: did you mean 'x'?` with a similar word, or all known words."""
     near = nearest(word, known)
     return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """Return the most similar known word, or None."""
+    """Return the known word most similar to a word, or None if no known word is similar."""
     return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.75)), None)
 
 

@@ -1,4 +1,4 @@
-"""Sections of a scenario, and their fields that hold components."""
+"""Base of a scenario's sections, and the mark of fields that hold components."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from edgefl.config import registry
 from edgefl.config.component import SHAPES, AnyComponent, build, parameters_of, values_of
 from edgefl.config.strict import Strict
 
-MARK = "x-edgefl-component"  # in JSON schemas: a field that holds a component
+MARK = "x-edgefl-component"  # key that marks a component's field in a JSON schema
 
 
 class Section(Strict):
-    """A section of a scenario: frozen; unknown keys are errors."""
+    """Base of a scenario's sections, which are frozen and refuse unknown keys."""
 
 
 def given_keys(section: object) -> dict[str, Any] | None:
-    """Return the keys given in a section or mapping, including null ones; None for any other value."""
+    """Return the keys that the user gave in a section or mapping, null ones too; None for other values."""
     if isinstance(section, Section):
         return {
             key: getattr(section, key)
@@ -38,7 +38,7 @@ class Named:
 
     kind: str
     default: str | None = None
-    short: bool = False  # written as the bare name if it has no parameters
+    short: bool = False  # whether a component without parameters is written as its bare name
     optional: bool = False  # whether null is allowed
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -49,7 +49,7 @@ class Named:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Mark the field; `edgefl.studies.schema` writes the components once per kind."""
+        """Mark the field in the JSON Schema; `edgefl.studies.schema` adds each kind's components once."""
         return {MARK: {"kind": self.kind, "default": self.default, "optional": self.optional}}
 
     def _parse(self, value: object) -> AnyComponent | None:

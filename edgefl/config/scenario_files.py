@@ -1,4 +1,4 @@
-"""Locate the files that a scenario names: beside the scenario, or in the current folder."""
+"""Locate the files that a scenario names: in the scenario's folder, or in the current folder."""
 
 import glob
 import os
@@ -17,7 +17,7 @@ _folder: ContextVar[Path | None] = ContextVar("folder of a scenario's files", de
 
 @contextmanager
 def beside(folder: Path) -> Iterator[None]:
-    """Search this folder for the files that a scenario names, then the current one."""
+    """Within a `with` block, search this folder before the current one for files that a scenario names."""
     before = _folder.set(folder)
     try:
         yield
@@ -44,9 +44,9 @@ def located(value: Any, kind: Any) -> Any:
 
 
 def files_of(path: Path) -> list[Path]:
-    """List the files of a path: itself, those below a folder, or those that match a pattern such as taxis/*.csv.
+    """List the files of a path: one file, all files below a folder, or all that match a pattern like taxis/*.csv.
 
-    Hidden files are left out. A path that does not exist is returned as it is, and its reader reports the error.
+    Hidden files are left out. A path that does not exist is returned unchanged; its reader then reports the error.
     """
     if not path.is_dir():
         return sorted(_matches(path)) or [path]
@@ -55,7 +55,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _matches(pattern: Path) -> list[Path]:
-    """Return the files that match a path with * or ?; none for the path of a file itself."""
+    """Return the files that match a pattern with * or ?; [] if the path has neither, or exists as written."""
     if not glob.has_magic(str(pattern)) or os.path.exists(pattern):
         return []
     found = map(Path, glob.glob(str(pattern), recursive=True))

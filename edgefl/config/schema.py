@@ -1,4 +1,4 @@
-"""Extend pydantic's JSON Schema with every component, its parameters, and units."""
+"""Extend pydantic's JSON Schema with every component and its parameters, and with units."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 
 
 def complete(raw: Json) -> Json:
-    """Add to a scenario's schema: every component with its parameters, and units.
+    """Add every component with its parameters, and the keys' units, to a scenario's JSON Schema.
 
     Args:
         raw: schema from pydantic; fields that hold a component are marked.
@@ -26,7 +26,7 @@ def complete(raw: Json) -> Json:
 
 
 def filled_in(node: Any, definitions: Mapping[str, Any], kinds: set[str], key: str = "") -> Any:
-    """Return part of a schema with references for marked fields, scalar defaults, and units."""
+    """Return part of a JSON Schema with references in place of marked fields, scalar defaults, and units."""
     if isinstance(node, list):
         return [filled_in(each, definitions, kinds) for each in node]
     if not isinstance(node, dict):
@@ -55,7 +55,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
     kind, default = mark["kind"], mark["default"]
     kinds.add(kind)
     options: list[Json] = [{"$ref": f"#/$defs/{kind}"}]
-    if default:  # parameters without a name belong to the default
+    if default:  # parameters without a name are those of the default component
         options.append(_parameters(kind, default, named=False))
     if mark["optional"]:
         options.append({"type": "null"})
@@ -66,7 +66,7 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
 
 
 def _kind(kind: str) -> Json:
-    """Return the schema of a kind: a component's name alone, or its name and parameters."""
+    """Return the JSON Schema of all components of a kind: a name alone, or a name with parameters."""
     names = registry.names(kind)
     alone = [name for name in names if not _required(kind, name)]
     return {
@@ -90,7 +90,7 @@ def _required(kind: str, name: str) -> list[str]:
 
 
 def _parameters(kind: str, name: str, *, named: bool) -> Json:
-    """Return the schema of a component's mapping, with or without the key `name`."""
+    """Return the JSON Schema of a component's mapping of parameters, with or without the key `name`."""
     component = registry.get(kind, name)
     plain = _inlined(parameters_of(component).model_json_schema())
     filled = filled_in(plain, {}, set())
@@ -107,7 +107,7 @@ def _parameters(kind: str, name: str, *, named: bool) -> Json:
 
 
 def _inlined(schema: Json) -> Json:
-    """Replace references in a schema by their definitions."""
+    """Replace each reference in a JSON Schema by the definition that it refers to."""
     definitions = schema.pop("$defs", {})
 
     def replaced(node: Any) -> Any:

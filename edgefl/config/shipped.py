@@ -14,12 +14,12 @@ PATTERNS: dict[Kind, str] = {"scenario": "*.yaml", "study": "studies/*.yaml"}
 
 
 def names(kind: Kind) -> dict[str, Path]:
-    """List the shipped files of a kind: name -> file."""
+    """Return the shipped files of a kind, such as scenarios: name -> file."""
     return {file.stem: file for file in sorted(FOLDER.glob(PATTERNS[kind]))}
 
 
 def find(wanted: Path, kind: Kind) -> Path:
-    """Find a file at its path, or among the shipped ones.
+    """Find a file at its path, or by its name among the shipped files.
 
     Args:
         wanted: a file, or a name such as `quickstart`; `scenarios/...` also finds a shipped file if there is no such
@@ -33,7 +33,7 @@ def find(wanted: Path, kind: Kind) -> Path:
     if wanted.parts[:1] == ("scenarios",):
         return data(wanted)
     if wanted.suffix or len(wanted.parts) > 1:
-        return wanted  # its reader reports that it is missing
+        return wanted  # the file's reader reports that the file is missing
     known = names(kind)
     if wanted.name not in known:
         from edgefl.config.registry import did_you_mean
@@ -44,13 +44,13 @@ def find(wanted: Path, kind: Kind) -> Path:
 
 
 def data(path: Path) -> Path:
-    """Return the file, or the shipped one for a path below `scenarios/` that is not in the current folder."""
+    """Return the path, or that of the shipped file for a missing path below `scenarios/`."""
     own = HOME / path
     return own if path.parts[:1] == ("scenarios",) and not path.exists() and own.is_file() else path
 
 
 def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
-    """Copy shipped files to a folder; identical files that are already there are kept.
+    """Copy shipped files to a folder; files that are there already and identical are kept.
 
     Args:
         folder: FOLDER for all scenarios, studies and traces, or EXAMPLES.
@@ -77,5 +77,5 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
 
 
 def _is_source(file: Path) -> bool:
-    """Whether a file is shipped, not a by-product of running it."""
+    """Return whether a file of the package is shipped, rather than a by-product of Python or of a run."""
     return "__pycache__" not in file.parts and file.name not in ("__init__.py", "digits.npz")

@@ -1,6 +1,6 @@
-"""Base of all models that check a scenario file: no unknown keys, no nan, no infinity, strict types.
+"""Base of all models that check a scenario file: it refuses unknown keys, nan, infinity and wrong types.
 
-Pydantic accepts true for the number 1, "1" for 1, and 'off' for false; in a settings file each of them is a slip.
+Pydantic accepts true for the number 1, "1" for 1, and 'off' for false; in a settings file each is a mistake.
 """
 
 import itertools
@@ -49,7 +49,7 @@ class Strict(BaseModel):
             message = {"message": f"must be {right}, got {quoted(wrong)}{remedy}"}
             raise PydanticCustomError("strict", "{message}", message)
         value = located(value, field.annotation)
-        # NumPy rejects -0.0 as a deviation
+        # NumPy rejects a standard deviation of -0.0
         return 0.0 if isinstance(value, float) and value == 0 else value
 
 
@@ -60,7 +60,7 @@ def one_of(model: Model, what: str) -> Model:
         what: the word for a field in the error.
 
     Raises:
-        ValueError: no field or several are given; names them.
+        ValueError: no field is given, or several; names these fields.
     """
     given = [name for name in type(model).model_fields if getattr(model, name) is not None]
     if len(given) != 1:
@@ -70,7 +70,7 @@ def one_of(model: Model, what: str) -> Model:
 
 
 def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
-    """Replace American spellings of keys by the known ones: `center_m` by `centre_m`."""
+    """Replace American spellings of keys by the British ones that are known, such as `center_m` by `centre_m`."""
     read = {}
     for key, value in keys.items():
         ours = "_".join(BRITISH.get(word, word) for word in key.split("_")) if isinstance(key, str) else key
@@ -87,7 +87,7 @@ def _note_spelling(key: str, ours: str) -> None:
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return the first part of a value that has a wrong type, and the right type in words; None for other faults."""
+    """Return the first part of a value with a wrong type, and the right type in words; None without such a part."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])
@@ -107,12 +107,12 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Whether a number with these annotations may be written as text, which is checked where it is converted."""
+    """Return whether a number with these annotations may be written as text; `Words` then checks the text."""
     return any(isinstance(mark, Words) for mark in metadata)
 
 
 def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any, Any]]:
-    """Pair the items of a list, tuple or mapping with their types; empty if the value is of another type."""
+    """Pair the items of a list, tuple or mapping with the types they must have; yield nothing for other values."""
     if origin is dict and isinstance(value, dict):
         return zip(value.values(), itertools.repeat(inner[1]), strict=False)
     if origin in (list, tuple) and isinstance(value, list | tuple):
@@ -122,7 +122,7 @@ def _items(value: Any, origin: Any, inner: Sequence[Any]) -> Iterable[tuple[Any,
 
 
 def _of_none(value: Any, field: FieldInfo) -> str:
-    """Suggest how to write null, or what to write if null is not allowed."""
+    """Suggest how to write null, or what to write where null is not allowed; '' if neither applies."""
     if value is None:
         return "" if field.is_required() else ": null is not allowed here; leave the key out for its default"
     may_be_none = type(None) in get_args(field.annotation)

@@ -1,4 +1,4 @@
-"""Read tables, CSV or Parquet, row by row with the line of each."""
+"""Read tables from CSV or Parquet files row by row, with each row's line number."""
 
 import csv
 import math
@@ -17,7 +17,7 @@ READABLE = (".csv", ".csv.gz", ".parquet")
 def rows(
     path: Path, separator: str | None = None, *, blanks: bool = False
 ) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and cells of each row of a CSV file, without empty rows.
+    """Yield line number and cells of each row of a CSV file; empty rows are skipped.
 
     Args:
         separator: None: comma, semicolon or tab, the most frequent one in the first line.
@@ -44,7 +44,7 @@ def rows(
 
 
 class Table:
-    """A table: the names of its columns, from its first row, and its other rows, each with its line number.
+    """A table with the names of its columns, from the first row, and all other rows with their line numbers.
 
     Cells are texts, or values in a Parquet table; its names count as line 1. CSV: separated by commas, semicolons or
     tabs.
@@ -63,11 +63,11 @@ class Table:
         self.names = [str(name).strip() for name in names]
 
     def error(self, line: int, message: str) -> EdgeflError:
-        """Return an error about a line."""
+        """Return an error about a line of the table, with the file's path."""
         return EdgeflError(f"{self._path}:{line}: {message}", self._place)
 
     def column(self, wanted: Sequence[str], *, exact: bool = False) -> int:
-        """Return the place of the one column with a wanted name.
+        """Return the index of the only column that has one of the wanted names.
 
         Args:
             wanted: names in lower case, or with `exact` as they are in the table.
@@ -104,7 +104,7 @@ class Table:
 
 
 def number(value: Any) -> float | None:
-    """Return a cell as a finite number, or None if it is not one."""
+    """Convert a cell to a number; return None if the cell holds no finite number."""
     try:
         found = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -113,7 +113,7 @@ def number(value: Any) -> float | None:
 
 
 def seconds(value: Any) -> float | None:
-    """Return a cell as seconds: a number, or a date in ISO 8601 (UTC if it names no zone); None if neither."""
+    """Convert a cell with a number or an ISO 8601 date (UTC if it names no zone) to seconds; None for others."""
     found = number(value)
     if found is not None:
         return found

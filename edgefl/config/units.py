@@ -1,4 +1,4 @@
-"""Units at the end of key names, and suggestions for numbers given in another unit, such as MHz or per cent."""
+"""Units at the end of keys' names, and suggestions for numbers in another unit, such as MHz or per cent."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ UNITS = {
     "hours": "h",
     "flops_per_sample": "FLOPs",
 }
-# unit at the end of a key's name -> units that people may write instead, as multiples of it
+# unit at the end of a key's name -> units that a user may write instead, as multiples of the key's unit
 PREFIXES = {
     "hz": {"GHz": 1e9, "MHz": 1e6, "kHz": 1e3},
     "m": {"km": 1e3},
@@ -43,17 +43,17 @@ _WITH_UNIT = re.compile(r"\s*([-+]?\d[\d_.]*(?:[eE][-+]?\d+)?)\s*([A-Za-z/%]+)\s
 
 
 def unit_of(key: str) -> str | None:
-    """Return the unit of a key, such as Hz for bandwidth_hz, or None if its name has none."""
+    """Return the unit in a key's name, such as Hz for bandwidth_hz, or None if the name has no unit."""
     return next((unit for suffix, unit in UNITS.items() if key == suffix or key.endswith(f"_{suffix}")), None)
 
 
 def without_unit(key: str) -> str:
-    """Return a key without its unit: bandwidth for bandwidth_hz."""
+    """Return a key's name without the unit, such as bandwidth for bandwidth_hz."""
     return next((key.removesuffix(f"_{suffix}") for suffix in UNITS if key.endswith(f"_{suffix}")), key)
 
 
 def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
-    """Suggest what to write for a number that seems to be in another unit; '' if unsure.
+    """Suggest a number in the key's unit for a number that seems to be in another unit; '' if unsure.
 
     Args:
         place: the key's place. error: pydantic's error.
@@ -74,7 +74,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
 
 
 def with_unit(key: str, text: str) -> str:
-    """Suggest how to write '20 MHz' as a number; '' if unsure."""
+    """Suggest a number in the key's unit for a text such as '20 MHz'; '' if unsure."""
     match = _WITH_UNIT.fullmatch(text)
     if match is None:
         return ""

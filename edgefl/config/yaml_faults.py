@@ -1,4 +1,4 @@
-"""Explain PyYAML's errors in everyday words, at the line that has to be changed.
+"""Explain PyYAML's errors in everyday words, and find the line that the user has to change.
 
 A parser names the place where it cannot continue. If a bracket is not closed or a line's indent is off, the line to
 change is usually further up.
@@ -10,7 +10,7 @@ import yaml
 
 from edgefl.errors import quoted
 
-Fault = tuple[int, str]  # line, counted from 1, and what is wrong there
+Fault = tuple[int, str]  # line, counted from 1, and description of the fault
 
 _REMEDIES = {
     "found undefined tag handle": "tags such as !x are not supported; write the plain value",
@@ -26,7 +26,7 @@ _REMEDIES = {
 
 
 def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[int, int] | None) -> Fault:
-    """Return the line of the fault and what is wrong there.
+    """Return the line of a YAML fault, counted from 1, and a description of the fault.
 
     Args:
         error: raised by the loader.
@@ -81,18 +81,18 @@ def _near(lines: list[str], line: int) -> str:
 
 
 def _lacks_a_blank(text: str) -> bool:
-    """Whether a line is a key and a value without a space between them, as in `lr:0.1`."""
+    """Return whether a line lacks the space after a key's colon, as in `lr:0.1`."""
     return re.fullmatch(r"[\s-]*[A-Za-z_]\w*:[^\s:/]+\s*(#.*)?", text) is not None
 
 
 def _begins_line(lines: list[str], line: int, colon: int) -> bool:
-    """Whether the colon belongs to the first key of its line."""
+    """Return whether the colon in this column belongs to the first key of its line."""
     before = lines[line - 1][:colon] if line <= len(lines) else ""
     return ": " not in before
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line with an indent that differs from its block's, given the line where the parser noticed it.
+    """Find the line with an indent that differs from its block's, given the line where the parser noticed this.
 
     Of two neighbouring indents, the one with fewer lines is taken to be wrong.
     """
@@ -108,7 +108,7 @@ def _out_of_step(lines: list[str], line: int) -> Fault | None:
     first = here
     while first and indents[first - 1][1] > own:
         first -= 1
-    if first < here:  # less than the line above: compare with the block that ends here
+    if first < here:  # indented less than the line above: compare with the block that ends here
         level = min(indent for _, indent in indents[first:here])
     else:
         while first and indents[first - 1][1] >= level:

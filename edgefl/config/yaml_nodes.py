@@ -1,4 +1,4 @@
-"""Read YAML text as a tree of values that know their line; numbers are strict, and nothing is ever executed.
+"""Read YAML text as a tree of values with their lines; numbers are strict, and no content is executed.
 
 The reader supports what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
 numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90, off as
@@ -16,9 +16,9 @@ from yaml.reader import Reader
 from edgefl.config.yaml_faults import explain
 from edgefl.errors import quoted
 
-DEEPEST = 50  # levels of nesting
-MOST_UNFOLDED = 100_000  # values that all aliases together may stand for
-LONGEST_NUMBER = 300  # characters; no setting needs more
+DEEPEST = 50  # maximum number of levels of nesting
+MOST_UNFOLDED = 100_000  # maximum number of values that all aliases together may stand for
+LONGEST_NUMBER = 300  # maximum length of a number in characters; no setting needs more
 
 _INTEGER = re.compile(r"[-+]?(0|[1-9]\d*(_\d+)*)")
 _FLOAT = re.compile(r"[-+]?((0|[1-9]\d*(_\d+)*)(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -32,7 +32,7 @@ _CONSTANTS: dict[str, Any] = {
 
 
 class FaultyText(Exception):
-    """A fault in the text, with its line."""
+    """An error raised at a fault in YAML text, with the fault's line."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(line, message)
@@ -42,7 +42,7 @@ class FaultyText(Exception):
 
 @dataclass
 class Node:
-    """A value of the text: a scalar, or a mapping or list with children by key or index.
+    """A value in YAML text: a scalar, or a mapping or list with children by key or index.
 
     lines: each child's key -> its line. size, height: number of values and levels, with aliases expanded.
     """
@@ -59,7 +59,7 @@ class Node:
         return self  # never changed after reading
 
     def data(self) -> Any:
-        """Return the value as new dicts and lists; aliases share nothing."""
+        """Return the value as new dicts and lists, copied for each alias."""
         if self.kind is dict:
             return {key: child.data() for key, child in self.children.items()}
         if self.kind is list:
@@ -74,7 +74,7 @@ class Node:
 
 
 def read(text: str) -> Node | None:
-    """Read a text; return None if it is empty.
+    """Read YAML text as a tree of values; return None if the text is empty.
 
     Raises:
         FaultyText: not one YAML document of the kind described above.
@@ -91,7 +91,7 @@ def read(text: str) -> Node | None:
 
 
 def scalar(text: str) -> Any:
-    """Return the value of a plain scalar: a number, true or false, None, or text.
+    """Return the value of an unquoted YAML scalar: a number, true or false, None, or text.
 
     Raises:
         ValueError: the number is too long.
@@ -107,15 +107,15 @@ def scalar(text: str) -> Any:
 
 
 class _Composer:
-    """Build the tree from PyYAML's events."""
+    """Build the tree of values from the events of PyYAML's parser."""
 
     def __init__(self, loader: yaml.SafeLoader, text: str) -> None:
         self._loader = loader
         self._text = text
         self._quote: tuple[int, int] | None = (
-            None  # first and last line of the scalar read last, if in quotes
+            None  # first and last line of the last scalar, if it is in quotes
         )
-        self._anchors: dict[str, Node | None] = {}  # None while its value is incomplete
+        self._anchors: dict[str, Node | None] = {}  # anchor -> value; None while the value is incomplete
         self._unfolded = 0
 
     def document(self) -> Node | None:
@@ -201,7 +201,7 @@ class _Composer:
         return _under(merged, node) if merged.children else node
 
     def _merge_sources(self, event: yaml.Event, depth: int) -> list[Node]:
-        """Return the merged mappings in order of precedence."""
+        """Return the mappings that a merge key `<<` names, in order of precedence."""
         node = self._node(event, depth)
         sources = list(node.children.values()) if node.kind is list else [node]
         if any(source.kind is not dict for source in sources):
@@ -210,7 +210,7 @@ class _Composer:
 
 
 def _under(merged: Node, node: Node) -> Node:
-    """Return the node, completed by the merged children that it lacks, which come first."""
+    """Return a mapping's node with merged children added in front, except those with keys that the node has."""
     whole = Node(node.line, kind=dict)
     for key, child in {**merged.children, **node.children}.items():
         whole.add(key, child, (node if key in node.children else merged).lines[key])
@@ -225,7 +225,7 @@ def _collection(event: yaml.CollectionStartEvent, kind: type) -> Node:
 def _scalar(event: yaml.ScalarEvent) -> Node:
     _refuse_tag(event)
     _check_characters(event)
-    if event.tag or not event.implicit[0]:  # in quotes
+    if event.tag or not event.implicit[0]:  # a scalar in quotes is text
         return Node(_line(event), event.value)
     try:
         return Node(_line(event), scalar(event.value))

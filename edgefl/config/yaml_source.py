@@ -1,4 +1,4 @@
-"""YAML files with line numbers, dotted overrides, and errors with place and remedy."""
+"""Read YAML files with line numbers, apply dotted overrides, and raise errors with place and remedy."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,11 +12,11 @@ from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import EdgeflError, clipped, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
-LARGEST_FILE = 10_000_000  # bytes; a settings file has a few hundred
+LARGEST_FILE = 10_000_000  # bytes; a settings file usually has a few hundred
 
 
 class Source:
-    """A YAML document with the line of every key, and overrides applied on top."""
+    """A YAML document with the line of every key, and with overrides of single keys."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Source:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> "Source":
-        """Make a document from data without a file; its errors name keys only."""
+        """Make a document from data that come from no file; its errors name keys, but neither file nor line."""
         source = cls.__new__(cls)
         source.path, source._node = Path("scenario"), Node(0, kind=dict)
         source.data, source._overrides = _plain_copy(data), {}
@@ -45,7 +45,7 @@ class Source:
 
     @property
     def folder(self) -> Path | None:
-        """The file's folder, which may contain files that it names; None without a file."""
+        """The folder of the document's file, where files that the document names may be; None without a file."""
         return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:
@@ -67,13 +67,13 @@ class Source:
             target[part] = inner
             target = inner
         target[place[-1]] = value
-        # this override replaces earlier ones below the key
+        # this override replaces earlier overrides of keys below this one
         for below in [other for other in self._overrides if other[: len(place)] == place]:
             del self._overrides[below]
         self._overrides[place] = origin
 
     def where(self, place: Place) -> str:
-        """Return where a key was set: `file.yaml:14`, or the override's origin."""
+        """Return the place where a key was set: `file.yaml:14`, or the origin of the override that set it."""
         for length in range(len(place), -1, -1):
             if place[:length] in self._overrides:
                 return self._overrides[place[:length]]
@@ -85,15 +85,15 @@ class Source:
         return f"{self.path}:{line}" if self._node.line else f"{self.path}:"
 
     def error(self, place: Place, message: str) -> EdgeflError:
-        """Return an error at a key of this document."""
+        """Return an error about a key of this document, with the place where the key was set."""
         where = f"{self.where(place)} {dotted(place)}" if place else self.where(place).removesuffix(":")
         return EdgeflError(f"{where}: {message}")
 
     def validate(self, model: type[Model]) -> Model:
-        """Validate the document against a model.
+        """Validate the document against a pydantic model, and return the model's instance.
 
         Raises:
-            EdgeflError: one line per wrong key, with file, line and remedy; a long message is cut.
+            EdgeflError: has a line for each wrong key, with file, line and remedy; a long message is cut.
         """
         try:
             return model.model_validate(self.data)
@@ -104,14 +104,14 @@ class Source:
 
 
 def _plain_copy(data: Any) -> Any:
-    """Copy nested dicts and lists, so that changes do not reach the original."""
+    """Copy nested dicts and lists, so that overrides do not change the caller's data."""
     if isinstance(data, Mapping):
         return {str(key): _plain_copy(value) for key, value in data.items()}
     return [_plain_copy(each) for each in data] if isinstance(data, list | tuple) else data
 
 
 def parse_value(text: str, origin: str) -> Any:
-    """Parse an override's YAML value, such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
+    """Parse the value of an override as YAML, such as `20e6`, `true` or `{name: fedprox, mu: 0.1}`."""
     try:
         node = read(text)
     except FaultyText as fault:
@@ -120,12 +120,12 @@ def parse_value(text: str, origin: str) -> Any:
 
 
 def write(data: Any) -> str:
-    """Write data as YAML that `read` and YAML 1.1 (PyYAML) read back as the same data."""
+    """Return data as YAML text from which both `read` and YAML 1.1 (PyYAML) restore the same data."""
     return yaml.dump(data, Dumper=Dumper, sort_keys=False)
 
 
 class Dumper(yaml.SafeDumper):
-    """Also quote text such as 1e5, which `read` takes for a number but PyYAML does not."""
+    """A YAML writer that also quotes text such as 1e5, which `read` takes for a number but PyYAML does not."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -140,7 +140,7 @@ def _plain(text: str) -> Any:
     try:
         return scalar(text)
     except ValueError:
-        return None  # a number with too many digits
+        return None  # a number with too many digits must be quoted, too
 
 
 Dumper.add_representer(str, _quoted_text)

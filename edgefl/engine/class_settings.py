@@ -1,4 +1,4 @@
-"""Settings of devices, and those of a class of devices."""
+"""Settings of all devices, and of a class of devices."""
 
 import math
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class _DeviceNumber(Section):
 
     @property
     def number(self) -> int | None:
-        """The number of devices, or None if it is known only in the world."""
+        """The number of devices, or None if a trace or a random draw decides it."""
         return self.count if isinstance(self.count, int) else None
 
 
@@ -56,7 +56,7 @@ class DeviceFile(Section):
         None,
         ge=1,
         le=1e18,
-        description="FLOPs of the inference whose time is in column latency_ms; both give a device's speed",
+        description="FLOPs of the inference whose time is in column latency_ms; together they give a device's speed",
     )
 
 
@@ -77,7 +77,7 @@ class EveryDevice(_DeviceNumber):
         ge=-10,
         le=30,
         description="gain of a device's own antennas towards its site, in both directions: 0 below 7 GHz (38.802,"
-        " Annex A), -3 for small ones (38.875), more for panels; it does not apply to interference",
+        " Annex A), -3 for small devices (38.875), more for panels; it does not apply to interference",
     )
     max_bandwidth_hz: float | None = Field(
         None,
@@ -150,7 +150,7 @@ class EveryDevice(_DeviceNumber):
     )
 
 
-# keys of a class with another description than in `devices`
+# keys of a class with a description that differs from that in `devices`
 OF_A_CLASS = {
     "array_gain_db": "gain of a device's own antennas towards its site",
     "power": "power of the radio",
@@ -220,12 +220,12 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """The keys set to null: the class has no value for them, whatever `devices` says."""
+        """Keys that the class sets to null: it has no value for these keys, whatever `devices` says."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
 def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarray:
-    """Return [classes] the number of devices of each class, out of all.
+    """Return the number of devices of each class [classes], given the number of all devices.
 
     The running sums of the shares, times the number of devices, are rounded (half upwards), and a class's size is the
     difference of two consecutive ones: every class is within one device of its share, and splitting a class in two

@@ -20,12 +20,12 @@ class Activity(StrEnum):
 class Cause(StrEnum):
     """The reason why a device is cut off."""
 
-    LEFT = "left"  # it left the cell
-    OFF = "off"  # it was switched off
-    EMPTY = "empty"  # its battery ran empty
-    LATE = "late"  # the round's deadline came
-    SURPLUS = "surplus"  # enough updates of others had arrived
-    RADIO_LINK_FAILURE = "failed"  # its link was too weak for too long
+    LEFT = "left"  # the device left the cell
+    OFF = "off"  # the device was switched off
+    EMPTY = "empty"  # the device's battery ran empty
+    LATE = "late"  # the round's deadline passed
+    SURPLUS = "surplus"  # enough updates of other devices had arrived
+    RADIO_LINK_FAILURE = "failed"  # the device's link was too weak for too long
     LOST = "lost"  # the upload arrived with errors
     UNUSABLE = "unusable"  # the update is not finite, and the server drops it
 
@@ -75,9 +75,9 @@ NO_STALL = Stall()
 
 
 class Access(NamedTuple):
-    """Time before a transfer's first slot, after the device was ready for it, and its energy.
+    """Time and energy between a device's readiness for a transfer and the transfer's first slot.
 
-    listened_s: the last part of it, in which the radio was connected and listened.
+    listened_s: the last part of this time, in which the radio was connected and listened.
     """
 
     time_s: float = 0.0
@@ -89,7 +89,7 @@ NO_ACCESS = Access()
 
 
 class Span(NamedTuple):
-    """One activity from start to end, or until it was cut off.
+    """One activity of a device, from its start to its end or cut-off.
 
     bits: bits moved by a transfer. share_done: share of the work done, in [0, 1]. cut: why it ended early, or None.
     airtime_s: time for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each
@@ -111,7 +111,7 @@ class Span(NamedTuple):
     arrives: float = 1.0
 
     def after(self, access: Access) -> "Span":
-        """Return a transfer with the access before it."""
+        """Return the transfer with its preceding access."""
         return self._replace(energy_j=self.energy_j + access.energy_j, access=access)
 
 
@@ -120,12 +120,12 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 
     Args:
         pieces: the cell and the transfer over each link.
-        gaps: the searches for a link after each of them, except perhaps the last.
+        gaps: the searches for a link after each piece, except perhaps the last.
     """
     if not gaps and len(pieces) == 1:
         return pieces[0][1]
     moved = [span for _, span in pieces]
-    # the last one determines how it ended
+    # the last piece determines how the transfer ended
     last = gaps[-1] if len(gaps) == len(pieces) else moved[-1]
     everything = [*moved, *gaps]
     return Span(
@@ -167,7 +167,7 @@ class DeviceTask(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The part of one device in one round; an activity that it did not reach is None."""
+    """The part of one device in one round; an activity that the device did not reach is None."""
 
     device: int
     outcome: Outcome
@@ -178,7 +178,7 @@ class Part(NamedTuple):
 
     @classmethod
     def of(cls, device: int, iterations: int, spans: list[Span]) -> "Part":
-        """Build the part from its activities, in order; the last activity determines how the part ended."""
+        """Build a device's part of a round from its activities, in order; the last one determines the outcome."""
         last = spans[-1]
         outcome = Outcome.COMPLETED
         if last.cut is not None:

@@ -33,7 +33,7 @@ class DeviceRound:
     energy_rx_j: float = 0.0
     energy_tx_j: float = 0.0
     energy_compute_j: float = 0.0
-    energy_tail_j: float = 0.0  # of both transfers, until the device's next one
+    energy_tail_j: float = 0.0  # of both transfers, until the device's next transfer
     energy_j: float = 0.0  # sum of the four; idle is not included
     outcome: str = ""
     cell: int = 0
@@ -98,8 +98,8 @@ class Event:
     session: int | None
     cell: int | None = None
     from_cell: int | None = None  # handovers: the cell the device came from
-    stay_s: float | None = None  # handovers: time for which it was connected there
-    interruption_s: float | None = None  # handovers: time without any cell after it
+    stay_s: float | None = None  # handovers: time for which the device was connected there
+    interruption_s: float | None = None  # handovers: time without any cell after the handover
     detail: str = ""
 
 
@@ -116,12 +116,12 @@ class EventName(StrEnum):
     ARRIVAL = "arrival"  # a device entered the cells' area; cell: its serving cell, none if it is off
     DEPARTURE = "departure"  # a device left the cells' area; cell: its last serving cell
     HANDOVER = "handover"  # a device changed its cell; detail: ping_pong for a quick return
-    SWITCHED_ON = "switched_on"  # cell: its serving cell from now on
-    SWITCHED_OFF = "switched_off"  # cell: its last serving cell
+    SWITCHED_ON = "switched_on"  # cell: the device's serving cell from now on
+    SWITCHED_OFF = "switched_off"  # cell: the device's last serving cell
     BATTERY_EMPTY = "battery_empty"
-    RADIO_LINK_FAILURE = "radio_link_failure"  # its link was below the lowest rate for T310
+    RADIO_LINK_FAILURE = "radio_link_failure"  # the device's link was below the lowest rate for T310
     REESTABLISHED = (
-        "reestablished"  # it has a link again; interruption_s: since the failure; from_cell: if another
+        "reestablished"  # the link is back; interruption_s: since the failure; from_cell: if another
     )
     BATTERY_BACK = "battery_back"  # charged enough to take part again
 
@@ -144,7 +144,7 @@ class LedgerRow:
     idle_j: float
     total_j: float
     wasted_j: float
-    recharged_j: float | None = None  # taken in by recharging; a full battery takes in no more
+    recharged_j: float | None = None  # energy taken in by recharging; a full battery takes in no more
     left_j: float | None = None
 
 
@@ -171,7 +171,7 @@ class Position:
 class DeviceScore:
     """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: those of its personal
+    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: scores of its personal
     model.
     """
 
@@ -189,7 +189,7 @@ class DeviceScore:
 
 
 class Recorder(Protocol):
-    """Stores rows, as the run directory's tables do."""
+    """Store rows, for example in the tables of the run directory."""
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         """Append rows to the table of their type.
@@ -209,7 +209,7 @@ class Recorder(Protocol):
         """
 
     def flush(self) -> None:
-        """Make all rows written so far readable for others."""
+        """Make all rows written so far readable by other processes."""
 
 
 class Nowhere:
@@ -286,7 +286,7 @@ def average_columns(
 def round_columns(
     columns: Mapping[str, Any], start_s: float, end_s: float, starts_s: Sequence[float] | None = None
 ) -> dict[str, Any]:
-    """Return the columns of Round that sum or average its devices' columns from `device_columns`.
+    """Return the columns of Round that sum or average the columns of the round's devices.
 
     Args:
         starts_s: start of each device, or None if all began with the round.

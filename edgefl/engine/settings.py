@@ -54,7 +54,7 @@ class HandoverSettings(Section):
 
     hysteresis_db: float = Field(3.0, ge=0, le=15, description="hysteresis Hys")
     a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset")
-    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time that the event must hold")
+    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which the event must hold")
     handover_latency_s: float = Field(
         0.05, ge=0, le=10, description="interruption: time without a cell after a handover"
     )
@@ -65,7 +65,7 @@ class HandoverSettings(Section):
         le=19,
         description="coefficient k of the layer-3 measurement filter; 0: no filter",
     )
-    # s: a return to the last cell within it is a ping-pong, TR 36.839, 5.5.2
+    # s: a return to the last cell within this time is a ping-pong, TR 36.839, 5.5.2
     min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",
@@ -120,7 +120,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def _check_recorded(self) -> None:
-        """Raise if a trace is to define the devices, but does not move all of them."""
+        """Raise an error if a trace is to define the devices, but does not move all of them."""
         key = "count: all" if self.count == "all" else "classes_by: types"
         if not self.mobility.recorded:
             raise ValueError(f"{key} takes devices from a trace: set mobility: {{name: trace, path: FILE}}")
@@ -164,7 +164,7 @@ class DeviceSettings(EveryDevice):
         return draws
 
     def kinds(self) -> list["DeviceSettings"]:
-        """Return the settings of each class's devices; without classes, of all."""
+        """Return the settings of each class's devices, or without classes the settings of all devices."""
         if self.classes is None:
             return [self]
         return [self.model_copy(update=one.own()) for one in self.classes.values()]
@@ -269,7 +269,7 @@ class WorkloadSettings(Section):
 
 
 def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
-    """Raise if the keys given include some about circuits that the power model ignores."""
+    """Raise an error if the given keys include circuit keys that the power model ignores."""
     name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
     if ignored:
         raise ValueError(

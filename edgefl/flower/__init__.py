@@ -1,11 +1,11 @@
-"""Flower and edgefl together: `pip install 'edgefl-cosim[flower]'`.
+"""Run Flower's strategies and ClientApps in edgefl: `pip install 'edgefl-cosim[flower]'`.
 
 Any Flower strategy and ClientApp in a scenario; the network determines which devices are present and take part, and
 which updates arrive when:
 
     edgefl.simulate(scenario, learner=flower.learner(client_app, strategy, initial=arrays))
 
-The warm start of recurring sessions around any Flower strategy, in edgefl or in Flower's own simulation:
+Warm starts of recurring sessions for any Flower strategy, in edgefl or in Flower's own simulation:
 
     strategy = flower.warm_started(FedAvg(), rounds=10)
 

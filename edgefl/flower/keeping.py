@@ -1,8 +1,8 @@
-"""A Flower run's state as arrays and facts for a snapshot; nothing is pickled, so no file runs code.
+"""The state of a Flower run as arrays and JSON for a snapshot; nothing is pickled, so loading runs no code.
 
 A strategy's state consists of its attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
 and parameters, and lists, tuples and dicts of these; strategies within it are treated in the same way. Functions are
-ignored. A strategy with other attributes must define its state itself:
+ignored. A strategy with other attributes must have two methods:
 
     state_dict() -> dict          of such data
     load_state_dict(dict)         restore the state returned by `state_dict`
@@ -43,11 +43,11 @@ Arrays = dict[str, np.ndarray]
 
 
 class Unkept(EdgeflError):
-    """An error raised when an attribute is not data."""
+    """An error raised when a strategy's attribute is not data that a snapshot can hold."""
 
 
 def state_of(strategy: Any) -> dict[str, Any]:
-    """Return the state of a strategy as data.
+    """Return a strategy's state: its `state_dict`, or its attributes that are data.
 
     Raises:
         Unkept: an attribute is not data, and the strategy has no state_dict.
@@ -71,7 +71,7 @@ def state_of(strategy: Any) -> dict[str, Any]:
 
 
 def restore(strategy: Any, state: Mapping[str, Any]) -> None:
-    """Restore a strategy's state returned by `state_of`."""
+    """Restore a strategy from the state returned by `state_of`."""
     if _says_itself(strategy):
         strategy.load_state_dict(dict(state))
         return
@@ -83,12 +83,12 @@ def restore(strategy: Any, state: Mapping[str, Any]) -> None:
 
 
 def _says_itself(strategy: Any) -> bool:
-    """Whether a strategy defines its state itself."""
+    """Return whether a strategy defines its state by `state_dict` and `load_state_dict`."""
     return hasattr(strategy, "state_dict") and hasattr(strategy, "load_state_dict")
 
 
 def pack(value: Any, arrays: Arrays) -> Any:
-    """Convert data to JSON, and add the bytes of arrays to `arrays`; `unpack` reverses it.
+    """Convert data to JSON, and add the bytes of NumPy arrays to `arrays`; `unpack` reverses the conversion.
 
     Raises:
         Unkept: the value is not data.
@@ -121,7 +121,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
 
 
 def unpack(facts: Any, arrays: Arrays) -> Any:
-    """Convert facts and arrays from `pack` back to data."""
+    """Convert the JSON and arrays that `pack` made back to data."""
     if not isinstance(facts, list):
         return facts
     name, first, *rest = facts

@@ -1,4 +1,4 @@
-"""Devices as Flower nodes: each runs the ClientApp in this process and keeps its context."""
+"""Simulated devices as Flower nodes: each runs the ClientApp in this process, and keeps its context."""
 
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from edgefl.rng import Streams
 
 FIRST_NODE = 1  # node of device 0: in Flower node 0 means none
 UNAVAILABLE = 5  # flwr.common.constant.ErrorCode.NODE_UNAVAILABLE
-# Flower's sampling looks up the connected nodes, and again every second while there are too few
+# Flower's sampling looks up the connected nodes, and repeats this every second while there are too few
 MOST_ASKED = 4
 TOO_FEW = (
     "the strategy waits for more nodes than the {many} of this round, but no more will connect: the scenario sets the"
@@ -28,17 +28,17 @@ TOO_FEW = (
 
 
 def node_of(device: int) -> int:
-    """Return the node id of a device."""
+    """Return the id of the Flower node that stands for a device."""
     return device + FIRST_NODE
 
 
 def device_of(node: int) -> int:
-    """Return the device of a node."""
+    """Return the device that a Flower node stands for."""
     return node - FIRST_NODE
 
 
 class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types are checked
-    """The currently connected devices, as a strategy sees them.
+    """The currently connected devices as the Flower nodes that a strategy sees.
 
     Args:
         app: the ClientApp that each device runs.
@@ -58,7 +58,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
-        """Connect these devices, and name the stream of global random numbers."""
+        """Connect these devices for a `with` block, and seed the global random numbers by a name."""
         before, self.connected, self._asked = (self.connected, self._name), tuple(devices), 0
         self._name = name
         try:
@@ -77,11 +77,11 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
         return {device: self._answer(device, sent[device]) for device in sorted(sent)}
 
     def state(self) -> dict[int, RecordDict]:
-        """Return the contents of the devices' contexts."""
+        """Return the state in each device's Flower context."""
         return {device: context.state for device, context in self._contexts.items()}
 
     def restore(self, states: Mapping[int, RecordDict]) -> None:
-        """Restore the contents of the devices' contexts."""
+        """Restore the state in each device's Flower context."""
         for device, state in states.items():
             self._context(device).state = state
 
@@ -128,10 +128,10 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
             )
         return self._contexts[device]
 
-    # ---- as Flower's Grid
+    # ---- methods of Flower's Grid
 
     def set_run(self, run: Any) -> None:
-        """Do nothing: this run is the only one."""
+        """Do nothing: edgefl has a single Flower run."""
 
     @property
     def run(self) -> Any:
@@ -168,18 +168,18 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
 
 
 def lost(message: Message) -> Message:
-    """Return the error reply for an update that did not arrive."""
+    """Return the error reply that a strategy receives for an update that did not arrive."""
     return Message(Error(UNAVAILABLE, "its update did not arrive"), reply_to=message)
 
 
 def bits_of(content: RecordDict) -> int:
-    """Return the bits of a message: arrays, metrics and configuration."""
+    """Return the size of a message's arrays, metrics and configuration in bits."""
     return 8 * sum(record.count_bytes() for record in content.values())
 
 
 @contextmanager
 def _identity() -> Iterator[None]:
-    """Act as the server's task, which creates messages."""
+    """Take the identity of Flower's server task for a `with` block, since only a task can create messages."""
     names = ("_task_id", "_run_id", "_node_id")
     before = [getattr(TaskIdentity, name) for name in names]
     for name in names:
@@ -193,7 +193,7 @@ def _identity() -> Iterator[None]:
 
 @contextmanager
 def _drawing(key: int) -> Iterator[None]:
-    """Seed the global generators of Python, NumPy and PyTorch, which apps and strategies use, from a key."""
+    """Seed the global generators of Python, NumPy and PyTorch from a key for a `with` block, then restore them."""
     python, numpy, tensors = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
     random.seed(key)
     np.random.seed(key % 2**32)  # noqa: NPY002

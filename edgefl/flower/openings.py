@@ -1,4 +1,4 @@
-"""Sessions of a wrapped strategy: progress of the current one, models of past ones."""
+"""Sessions of a wrapped strategy: progress of the current session, and models of past sessions."""
 
 from collections.abc import Mapping
 from types import SimpleNamespace
@@ -13,7 +13,7 @@ from edgefl.learning.warm_starts import Final, Saved, WarmStart
 if TYPE_CHECKING:
     from torch import Tensor
 
-# state that changes with sessions, besides the saved sessions
+# attributes that change from session to session, besides the saved sessions
 CHANGING = (
     "number",
     "probes_left",
@@ -30,7 +30,7 @@ CHANGING = (
 
 
 class Openings:
-    """The models of past sessions, and the progress of the current one; models are named arrays."""
+    """The models of past sessions, and the progress of the current session; a model is arrays by name."""
 
     def __init__(
         self, warm_start: WarmStart, rounds: int | None, changed_share: float | None, pilot_sessions: int
@@ -49,11 +49,11 @@ class Openings:
         self._rounds, self._changed_share, self._pilots = rounds, changed_share, pilot_sessions
         self.number = 0  # number of the session
         self.probes_left = 0
-        # sent until a round of training has a result
+        # sent to nodes until a round of training has made a model
         self.opening: dict[str, np.ndarray] | None = None
         self.weights: Mapping[int, float] = {}
-        self.told = False  # whether a scenario tells when sessions begin
-        self._trained = 0  # rounds in this session
+        self.told = False  # whether the scenario begins the sessions
+        self._trained = 0  # rounds of training in this session
         self._nodes: frozenset[int] = frozenset()  # nodes at the start of the session
         self._initial: dict[str, np.ndarray] = {}
         self._finals: list[Final] = []
@@ -63,7 +63,7 @@ class Openings:
         self._gradient: Tensor | None = None
 
     def due(self, nodes: frozenset[int]) -> bool:
-        """Return whether a session begins with this round, outside of edgefl."""
+        """Return whether a session begins with this round in Flower's own runs; in edgefl the scenario decides."""
         if self.told:
             return False
         if self.number == 0:
@@ -76,7 +76,7 @@ class Openings:
         return self._changed_share is not None and gone >= self._changed_share
 
     def begin(self, model: Mapping[str, np.ndarray], nodes: frozenset[int] = frozenset()) -> int:
-        """End the open session with its last model, and begin the next one; return its number of probes."""
+        """Save the open session's last model, and begin the next session; return the number of probe rounds."""
         if self.number == 0:
             self._initial = dict(model)
         elif self.number <= self._pilots:
@@ -95,7 +95,7 @@ class Openings:
         return self.probes_left
 
     def probed(self, measured: Mapping[str, np.ndarray] | None) -> None:
-        """Take the average model of a probe round, or None if no update arrived."""
+        """Record the average model of a probe round, or None if no update arrived."""
         self.probes_left -= 1
         if measured is not None:
             assert self._pilot is not None
@@ -103,7 +103,7 @@ class Openings:
             self._gradient = self._flat(measured) - self._pilot
 
     def open(self, model: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Make the model that the session's training starts from."""
+        """Return the model that the session's training starts from."""
         self.opening = dict(model)
         if self.number > self._pilots:
             opening = self._warm_start.opening(self._flat(model), self._saved, self._gradient)
@@ -129,7 +129,7 @@ class Openings:
         return self._trained > 0 or self.opening is not None
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state as data."""
+        """Return the sessions' models and progress as data."""
         kept = {name: getattr(self, name) for name in CHANGING}
         return kept | {
             "weights": dict(self.weights),
@@ -138,7 +138,7 @@ class Openings:
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Restore a state returned by `state_dict`."""
+        """Restore the sessions' models and progress as returned by `state_dict`."""
         for name in CHANGING:
             setattr(self, name, state[name])
         self._finals = [Final(*one) for one in state["finals"]]
@@ -147,7 +147,7 @@ class Openings:
             self._warm_start = self._warm_start.of_model(self._layout(self._initial))
 
     def _flat(self, model: Mapping[str, np.ndarray]) -> "Tensor":
-        """Return the trained numbers of a model [M]: all but integers, such as counters."""
+        """Return a model's floating-point numbers as a vector [M]; integers, such as counters, are left out."""
         import torch
 
         parts = [np.asarray(array, np.float64).ravel() for array in _trained(model).values()]

@@ -1,4 +1,4 @@
-"""Any Flower strategy and ClientApp as the learner of a scenario."""
+"""Make a scenario's learner from any Flower strategy and ClientApp."""
 
 import inspect
 import math
@@ -46,7 +46,7 @@ def learner(
     flops_per_sample: float | None = None,
     columns: Sequence[str] = (),
 ) -> Callable[[Assignment], "_FlowerLearner"]:
-    """Return a learner for `edgefl.simulate`.
+    """Return a learner for `edgefl.simulate` from a Flower ClientApp and a strategy.
 
     The scenario's selector chooses participants among the present devices; these are the nodes that the strategy is
     offered in a round. A node that the strategy leaves out has a row without bits and joules. The ClientApp runs in
@@ -95,7 +95,7 @@ def learner(
 
 
 def _functions_of(client_app: ClientApp) -> list[Any]:
-    """Return the functions of a ClientApp without Flower's wrappers."""
+    """Return the user's functions in a ClientApp, without Flower's wrappers around them."""
     waiting, functions = [*vars(client_app).values()], []
     while waiting:
         one = waiting.pop()
@@ -135,7 +135,7 @@ class _FlowerLearner:
 
     @property
     def payload_bits(self) -> int:
-        """Bits of the model."""
+        """Size of the model in bits."""
         return 8 * int(self.rounds.arrays.count_bytes())
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
@@ -158,7 +158,7 @@ class _FlowerLearner:
         return _FlowerStage(self, facts)
 
     def train(self, ids: Sequence[int]) -> LocalRound:
-        """Let the strategy make messages for these devices, and the devices reply to them."""
+        """Let the strategy make messages for these devices, and run the ClientApp on each message."""
         self.number += 1
         with self.nodes.of(ids, "train", self.number):
             with _of_strategy("make the messages of", self.number):
@@ -182,7 +182,7 @@ class _FlowerLearner:
         )
 
     def _work(self, device: int) -> tuple[int, int, int, int]:
-        """Return a device's iterations, samples, bits down and bits up; all 0 if the strategy leaves it out."""
+        """Return a device's iterations, samples, bits down and bits up; all 0 if the strategy sent it no message."""
         if device not in self.sent:
             return 0, 0, 0, 0
         reply = self.replies[device]
@@ -192,7 +192,7 @@ class _FlowerLearner:
         return iterations, self.epochs * examples, bits_of(self.sent[device].content), bits_of(reply.content)
 
     def aggregate(self, ids: Sequence[int]) -> None:
-        """Pass the replies that arrived to the strategy, in order of ids."""
+        """Pass the replies that arrived to the strategy, in order of device ids."""
         arrived = [self.replies[id_] for id_ in ids if id_ in self.replies]
         missing = [message for id_, message in sorted(self.sent.items()) if id_ not in set(ids)]
         with self.nodes.of(ids, "aggregate", self.number):
@@ -201,7 +201,7 @@ class _FlowerLearner:
                     self.rounds.aggregate(self.number, arrived, missing)
 
     def evaluate(self, present: Sequence[int]) -> Evaluation:
-        """Test at the server, or on the present devices."""
+        """Test the model at the server, or without a test there on the present devices if `tests_on_devices`."""
         with self.nodes.of(present, "test", self.number):
             with _of_strategy("test the model of", self.number):
                 metrics = self.rounds.test(self.number)
@@ -218,10 +218,10 @@ class _FlowerLearner:
 
 
 class _ResumableFlowerLearner(_FlowerLearner):
-    """A learner that can be resumed, because its strategy's state is data."""
+    """A Flower learner that can resume runs, because its strategy's state is data."""
 
     def state(self) -> tuple[Arrays, dict[str, Any]]:
-        """Return everything that training changes."""
+        """Return everything that training changes, as arrays and JSON."""
         arrays: Arrays = {}
         stage, opening = self.stage, self.stage.opening
         kept = {
@@ -235,7 +235,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
         return arrays, {"flower": pack(kept, arrays)}
 
     def restore(self, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-        """Restore a state returned by `state`."""
+        """Restore the learner from what `state` returned."""
         kept = unpack(facts["flower"], dict(arrays))
         restore(self.strategy, kept["strategy"])
         self.nodes.restore(kept["nodes"])
@@ -244,7 +244,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
         self.stage = StageFacts(**kept["stage"], opening=opening)
 
     def stages(self) -> Iterator[Stage]:
-        """Yield the open stage and those after it."""
+        """Yield the stages of the open session, from the current one on."""
         probing = self.stage.rounds is not None
         yield _FlowerStage(self, self.stage)
         if probing:
@@ -253,7 +253,7 @@ class _ResumableFlowerLearner(_FlowerLearner):
 
 @dataclass(frozen=True)
 class _FlowerStage:
-    """One stage of a Flower learner."""
+    """A stage of a Flower learner's session: probe rounds or training."""
 
     learner: _FlowerLearner
     facts: StageFacts
@@ -283,7 +283,7 @@ def _first(metrics: Metrics, names: Sequence[str]) -> float | None:
 
 @contextmanager
 def _of_strategy(what: str, number: int) -> Iterator[None]:
-    """Turn a strategy's failure into an error that names the round."""
+    """Turn an exception raised by a strategy into an error that names the round."""
     try:
         yield
     except EdgeflError:
@@ -296,14 +296,14 @@ def _of_strategy(what: str, number: int) -> Iterator[None]:
 
 
 def _check_reply(device: int, reply: Message, model: ArrayRecord, alike: bool) -> bool:
-    """Return whether all numbers of a reply are finite.
+    """Return whether all numbers in a device's reply are finite.
 
     Args:
         model: the global model.
         alike: whether replies are combined with the model array by array.
 
     Raises:
-        EdgeflError: arrays cannot be read, or do not have the model's shapes although `alike`.
+        EdgeflError: arrays cannot be read, or with `alike` do not have the model's shapes.
     """
     who = f"the reply of device {device}"
     records = [numbers_of(record, who) for record in reply.content.array_records.values()]

@@ -24,13 +24,13 @@ from edgefl.errors import EdgeflError, quoted
 from edgefl.flower.nodes import TOO_FEW, Nodes, device_of, lost, node_of
 
 MOST_SAMPLES = 10**12
-NUMBERS = "fiub"  # kinds of NumPy types
+NUMBERS = "fiub"  # `dtype.kind` of real numbers in NumPy
 Metrics = Mapping[str, Any]
 EvaluateFn = Callable[[int, ArrayRecord], MetricRecord | None]
 
 
 class _OfMessages:
-    """Rounds of a strategy with messages: make messages, and aggregate replies.
+    """The rounds of a flwr.serverapp strategy, which makes messages and aggregates replies.
 
     Attributes:
         arrays: the global model. combines: whether Flower's own code combines replies array by array.
@@ -56,12 +56,12 @@ class _OfMessages:
         self.arrays = _first_model(initial)
 
     def configure(self, number: int) -> list[Message]:
-        """Make the messages of a round."""
+        """Return the messages that the strategy sends to devices for training in a round."""
         config = ConfigRecord(dict(self._config))
         return list(self.strategy.configure_train(number, self.arrays, config, self._nodes))
 
     def aggregate(self, number: int, arrived: Sequence[Message], missing: Sequence[Message]) -> None:
-        """Make the new model from the replies that arrived; `missing` are messages without a reply."""
+        """Aggregate the replies that arrived into the new model; `missing` are messages without a reply."""
         replies = [*arrived, *map(lost, missing)]
         arrays, _ = self.strategy.aggregate_train(number, replies)
         self.arrays = self.arrays if arrays is None else arrays
@@ -71,12 +71,12 @@ class _OfMessages:
         return None if self._evaluate is None else self._evaluate(number, self.arrays)
 
     def configure_test(self, number: int) -> list[Message]:
-        """Make the messages that request tests on devices."""
+        """Return the messages by which the strategy requests tests on devices."""
         config = ConfigRecord(dict(self._config))
         return list(self.strategy.configure_evaluate(number, self.arrays, config, self._nodes))
 
     def tested(self, number: int, replies: Sequence[Message]) -> Metrics:
-        """Combine the devices' test results."""
+        """Combine the devices' test results by the strategy's rule."""
         for reply in replies:
             for record in reply.content.metric_records.values():
                 if self._key in record:
@@ -84,7 +84,7 @@ class _OfMessages:
         return self.strategy.aggregate_evaluate(number, list(replies)) or {}
 
     def examples(self, reply: Message) -> object:
-        """Return the number of training samples in a reply."""
+        """Return the number of training samples that a reply reports."""
         for record in reply.content.metric_records.values():
             if self._key in record:
                 return record[self._key]
@@ -94,7 +94,7 @@ class _OfMessages:
 
 
 class _OfResults:
-    """Rounds of an older strategy, with FitIns and FitRes."""
+    """The rounds of an older flwr.server strategy, which exchanges FitIns and FitRes."""
 
     def __init__(self, strategy: OldStrategy, nodes: Nodes, initial: Any) -> None:
         self.strategy, self._nodes = strategy, nodes
@@ -167,7 +167,7 @@ class _OfResults:
         if not results:
             return {}
         loss, metrics = self.strategy.aggregate_evaluate(number, results, [])
-        if not metrics and results:  # without a function for them, Flower omits metrics
+        if not metrics and results:  # Flower omits metrics without a function that aggregates them
             metrics = _averaged(results)
         return {**metrics, "loss": loss}
 
@@ -176,12 +176,12 @@ class _OfResults:
 
 
 def _by_flower(aggregate: Callable[..., Any]) -> bool:
-    """Whether a strategy's aggregation is Flower's own code."""
+    """Return whether a strategy's aggregation is Flower's own code."""
     return aggregate.__module__.startswith("flwr.")
 
 
 def _first_model(initial: Any) -> ArrayRecord:
-    """Return a first model as a record of finite numbers."""
+    """Convert the first model to an ArrayRecord, and refuse numbers that are not finite."""
     try:
         made = (
             initial if isinstance(initial, ArrayRecord) else ArrayRecord([np.asarray(one) for one in initial])
@@ -196,7 +196,7 @@ def _first_model(initial: Any) -> ArrayRecord:
 
 
 def _averaged(results: Sequence[Any]) -> dict[str, float]:
-    """Average accuracies weighted by examples, as in Flower's tutorials."""
+    """Average the devices' accuracies, weighted by number of examples, as in Flower's tutorials."""
     total = sum(result.num_examples for _, result in results)
     have = total and all("accuracy" in result.metrics for _, result in results)
     if not have:
@@ -207,7 +207,7 @@ def _averaged(results: Sequence[Any]) -> dict[str, float]:
 
 
 class _Proxy(ClientProxy):  # type: ignore[misc]
-    """A device for older strategies, which refer to it but never call it."""
+    """A device as older strategies see it; strategies may pass the proxy on, but not call its methods."""
 
     def __init__(self, node: int) -> None:
         super().__init__(str(node))
@@ -222,7 +222,7 @@ class _Proxy(ClientProxy):  # type: ignore[misc]
 
 
 class _Manager(SimpleClientManager):  # type: ignore[misc]
-    """The currently connected devices, for older strategies."""
+    """The client manager of older strategies: the currently connected devices."""
 
     def __init__(self, nodes: Nodes) -> None:
         super().__init__()
@@ -242,10 +242,10 @@ class _Manager(SimpleClientManager):  # type: ignore[misc]
 def rounds_of(
     strategy: Any, nodes: Nodes, initial: Any, config: Mapping[str, Any], evaluate: EvaluateFn | None
 ) -> _OfMessages | _OfResults:
-    """Return the rounds of a strategy of either kind.
+    """Return the interface to a strategy's rounds, for either kind of strategy.
 
     Raises:
-        EdgeflError: it is of neither kind, or something that it needs is missing.
+        EdgeflError: the strategy is of neither kind, or something that it needs is missing.
     """
     if isinstance(strategy, Strategy):
         return _OfMessages(strategy, nodes, initial, config, evaluate)
@@ -262,7 +262,7 @@ def rounds_of(
 
 
 def whole(given: object, who: str) -> int:
-    """Return a number of samples as an integer."""
+    """Return a reported number of samples as an integer, or raise if it is not one from 0 to MOST_SAMPLES."""
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
         raise EdgeflError(
@@ -272,10 +272,10 @@ def whole(given: object, who: str) -> int:
 
 
 def numbers_of(record: ArrayRecord, who: str) -> list[np.ndarray]:
-    """Return the arrays of a record.
+    """Return the arrays of an ArrayRecord as NumPy arrays.
 
     Raises:
-        EdgeflError: an array cannot be read, or is not of numbers.
+        EdgeflError: an array cannot be read, or does not hold real numbers.
     """
     arrays = []
     for name, array in record.items():

@@ -64,7 +64,7 @@ def _record(model: Mapping[str, np.ndarray]) -> ArrayRecord:
 
 
 class _Around:
-    """Base of wrapped strategies of both kinds."""
+    """Base of the wrappers that add warm starts to a strategy, for both kinds of strategies."""
 
     def __init__(self, inner: Any, openings: Openings) -> None:
         self.inner, self.openings = inner, openings
@@ -74,7 +74,7 @@ class _Around:
         return getattr(vars(self)["inner"], name)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of the strategy and its openings as data."""
+        """Return the states of the wrapped strategy and of its sessions as data."""
         return {
             "inner": state_of(self.inner),
             "openings": self.openings.state_dict(),
@@ -82,24 +82,24 @@ class _Around:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a state returned by `state_dict`."""
+        """Restore the wrapped strategy and its sessions as returned by `state_dict`."""
         restore(self.inner, state["inner"])
         self.openings.load_state_dict(state["openings"])
         self._probing = state["probing"]
 
     def begin_session(self, arrays: ArrayRecord) -> int:
-        """Begin a session of a scenario; return the number of its probe rounds."""
+        """Begin a session of the scenario; return its number of probe rounds."""
         self.openings.told = True
         return self.openings.begin(_arrays(arrays))
 
     def open_session(self, arrays: ArrayRecord) -> ArrayRecord:
-        """Return the session's opening model."""
+        """Return the model that the session's training starts from."""
         return _record(self.openings.open(_arrays(arrays)))
 
     def _to_send(
         self, model: Mapping[str, np.ndarray], nodes: frozenset[int]
     ) -> Mapping[str, np.ndarray] | None:
-        """Begin a round; return the model to send instead of the last one, or None."""
+        """Begin a round; return the model to send instead of the last aggregated one, or None."""
         openings = self.openings
         if openings.due(nodes):
             openings.begin(model, nodes)
@@ -113,7 +113,7 @@ class _Around:
 
 
 class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
-    """A wrapped strategy with messages."""
+    """A flwr.serverapp strategy with warm starts."""
 
     def configure_train(
         self, server_round: int, arrays: ArrayRecord, config: ConfigRecord, grid: Grid
@@ -121,7 +121,7 @@ class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
         sent = self._to_send(_arrays(arrays), frozenset(grid.get_node_ids()))
         if sent is not None:
             arrays = _record(sent)
-        # the strategy's reference model
+        # the reference model that the strategy measures changes from
         opens = sent is not None and not self._probing
         if opens and getattr(self.inner, "current_arrays", None) is not None:
             self.inner.current_arrays = None
@@ -153,7 +153,7 @@ class _WarmStarted(_Around, Strategy):  # type: ignore[misc]
 
 
 class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
-    """A wrapped older strategy."""
+    """An older flwr.server strategy with warm starts."""
 
     def initialize_parameters(self, client_manager: Any) -> Any:
         return self.inner.initialize_parameters(client_manager)
@@ -166,7 +166,7 @@ class _OldWarmStarted(_Around, OldStrategy):  # type: ignore[misc]
         if sent is not None and not self._probing:
             if hasattr(self.inner, "current_weights"):  # FedOpt's reference model
                 self.inner.current_weights = parameters_to_ndarrays(parameters)
-            elif getattr(self.inner, "initial_parameters", None) is not None:  # FedAvgM
+            elif getattr(self.inner, "initial_parameters", None) is not None:  # FedAvgM's reference model
                 self.inner.initial_parameters = parameters
         return self.inner.configure_fit(server_round, parameters, client_manager)
 

@@ -1,10 +1,10 @@
-"""Train in a process beside the engine's; the results are the same bytes as with a single process.
+"""Train in a process beside the engine's; the results are byte for byte those of a single process.
 
-A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child goes on with
+A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
 the learners and the journal as they are, the parent with the engine. From then on the parent sends the learners'
 questions through a socket, in the order in which the engine asks them, so that every answer and every line of the
-journal is that of a single process. The child says what a round takes before it trains, if training cannot change
-that: the engine then moves the round's bits while the child trains, and waits where it needs a score.
+journal is that of a single process. The child reports a round's amounts of work before it trains, if training cannot
+change them: the engine then moves the round's bits while the child trains, and waits where it needs a score.
 """
 
 import ctypes
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
 FORKS_AFTER_S = 0.5  # the fork, and the copies of memory that follow, take some hundredths of a second
-OURS = "edgefl "  # begins the names of threads that hold no lock while a round begins
-NOT_WAITED_FOR = ("aggregate", "adopt")  # questions without an answer
+OURS = "edgefl "  # name prefix of threads that hold no lock while a round begins
+NOT_WAITED_FOR = ("aggregate", "adopt")  # calls whose answer the engine does not wait for
 Given = ParamSpec("Given")
 _DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux's prctl
 
@@ -57,7 +57,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
 
 def _is_safe() -> bool:
-    """Return whether no other thread can hold a lock that training needs: the child would wait for it forever."""
+    """Return whether a fork is safe: if another thread held a lock, the child would wait for the lock forever."""
     return all(
         thread is threading.current_thread()
         or thread.name.startswith(OURS)
@@ -68,7 +68,7 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """An answer that may be still to come: the round's work, if it is sent before training, and the value."""
+    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if these arrive first."""
 
     work: LocalRound | None = None
     is_there: bool = False
@@ -76,7 +76,7 @@ class _Answer:
 
 
 class LearnerBeside(Answering):
-    """A server's learner, which answers in the run's training process."""
+    """A server's learner that passes each question to the run's training process."""
 
     def __init__(self, own: Answering, number: int, process: "TrainingProcess") -> None:
         super().__init__(own.at.cell, own.flops_per_sample, own.payload_bits, own.sees_time)
@@ -87,9 +87,9 @@ class LearnerBeside(Answering):
 
 
 class TrainingProcess:
-    """The process in which a run's learners answer: this one, and later perhaps a child forked from it.
+    """The process in which a run's learners train: the engine's own process, or later a child forked from it.
 
-    Use as a context manager inside `around`: at its end the journal is closed where it is written.
+    Use what `around` returns as a context manager: on exit the process that writes the journal closes it.
 
     Args:
         path: the run directory.
@@ -101,18 +101,18 @@ class TrainingProcess:
         self._path, self._forks, self._trained = path, forks, trained
         self._ready: Callable[[], bool] = lambda: True
         self._learners: list[LearnerBeside] = []
-        self._functions: list[Callable[..., Any]] = []  # known to both processes by their place
-        self._spent_s = 0.0  # by training in this process
+        self._functions: list[Callable[..., Any]] = []  # both processes know a function by its index
+        self._spent_s = 0.0  # time spent on training in this process
         self._socket: socket.socket | None = None
         self._child = 0  # its process number; 0 in the child
-        self._answers: deque[_Answer] = deque()  # those that the child owes
-        self._failure: BaseException | None = None  # the child's
+        self._answers: deque[_Answer] = deque()  # pending answers of the child, oldest first
+        self._failure: BaseException | None = None  # the child's error
         self._left = False
-        self._works = self._stops = False  # the child: whether it answers now, and whether it is to end
+        self._works = self._stops = False  # in the child: whether it is answering, and whether it must stop
         self._foretold: LocalRound | None = None
 
     def around(self, journal: Journal, ready: Callable[[], bool]) -> Self:
-        """Return this process, with its journal.
+        """Set the run's journal, and return this process.
 
         Args:
             ready: whether the learners train, rather than take recorded answers.
@@ -121,14 +121,14 @@ class TrainingProcess:
         return self
 
     def learner(self, own: Answering) -> Answering:
-        """Return a learner that answers here or in the child."""
+        """Return a learner that answers in this process before the fork, and in the child afterwards."""
         if not self._forks:
             return own
         self._learners.append(LearnerBeside(own, len(self._learners), self))
         return self._learners[-1]
 
     def told(self, function: Callable[Given, None]) -> Callable[Given, None]:
-        """Return a function that training may call, to be done in the process that began the run."""
+        """Wrap a function for training to call: the wrapped function runs in the process that began the run."""
         self._functions.append(function)
         number = len(self._functions) - 1
 
@@ -141,13 +141,13 @@ class TrainingProcess:
         return tell
 
     def done(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Return a function that the process that began the run calls, and that runs where the learners are."""
+        """Wrap a function for the process that began the run: the wrapped function runs in the training process."""
         self._functions.append(function)
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
 
     def ask(self, question: messages.Question) -> Any:
-        """Return a learner's answer; a round's may come without scalars, and waits for them when they are read."""
+        """Return a learner's answer; the answer to `train` may still lack scalars, and waits for these when read."""
         if self._socket is None and question.call == "train" and self._is_due():
             self._fork()
         if self._socket is None:
@@ -176,7 +176,7 @@ class TrainingProcess:
             self._journal.__exit__(kind, error, trace)
             return
         try:
-            if error is not None:  # what it computes is not needed
+            if error is not None:  # the child's current result is not needed
                 os.kill(self._child, signal.SIGUSR1)
             self._send("leave", (error is not None, isinstance(error, KeyboardInterrupt)))
             self._until(lambda: self._left, raises=error is None)
@@ -200,7 +200,7 @@ class TrainingProcess:
             warnings.simplefilter("ignore", DeprecationWarning)
             try:
                 child = os.fork()
-            except OSError:  # no room for another process: this one goes on
+            except OSError:  # no memory for another process: this one continues to train
                 self._forks = False
                 ours.close()
                 theirs.close()
@@ -218,7 +218,7 @@ class TrainingProcess:
     # -- in the process that began the run -----------------------------------------------------------
 
     def _send(self, kind: str, content: Any) -> _Answer:
-        """Send a question to the child, reading what it sends meanwhile: either may send more than a socket holds."""
+        """Send a message to the child, and receive the child's messages meanwhile, so that neither side blocks."""
         assert self._socket is not None
         self._answers.append(answer := _Answer())
         left = memoryview(messages.packed(kind, content))
@@ -228,7 +228,7 @@ class TrainingProcess:
                 if comes:
                     self._receive()
                 else:
-                    with suppress(BrokenPipeError):  # the child is gone: there is no more to read
+                    with suppress(BrokenPipeError):  # the child has ended: nothing reads the rest
                         left = left[self._socket.send(left, socket.MSG_DONTWAIT) :]
         return answer
 
@@ -237,7 +237,7 @@ class TrainingProcess:
         return answer.value
 
     def _until(self, enough: Callable[[], bool], *, raises: bool = True) -> None:
-        """Receive messages until `enough` returns True.
+        """Receive messages from the child until `enough` returns True.
 
         Args:
             raises: whether to raise the child's error, for this question or an earlier one.
@@ -253,10 +253,10 @@ class TrainingProcess:
                 self._receive()
 
     def _receive(self) -> None:
-        """Receive a message from the child.
+        """Receive and handle one message from the child process.
 
         Raises:
-            EdgeflError: the child is gone.
+            EdgeflError: the child has ended.
         """
         assert self._socket is not None
         try:
@@ -282,14 +282,14 @@ class TrainingProcess:
     # -- in the child --------------------------------------------------------------------------------
 
     def _serve(self, parent: int) -> NoReturn:
-        """Answer until the parent leaves or dies; this process never returns to the parent's code."""
+        """Answer the parent's questions until the parent sends `leave` or dies; then end this process."""
         assert self._socket is not None
         try:
             ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
             for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # the parent decides when training ends
                 signal.signal(getattr(signal, name), signal.SIG_IGN)
             signal.signal(signal.SIGUSR1, self._stop)
-            gc.freeze()  # a collection would write to all memory, and so copy it
+            gc.freeze()  # a garbage collection would write to all pages, and so copy them
             for learner in self._trained:
                 learner.foretell = self._foretell
             goes_on = os.getppid() == parent
@@ -299,9 +299,9 @@ class TrainingProcess:
             os._exit(0)
 
     def _obey(self, kind: str, content: Any) -> bool:
-        """Do what the parent asks, and answer; return whether there is more to do."""
+        """Handle a message from the parent, and reply; return whether to wait for another message."""
         leaves, answered = kind == "leave", None
-        if self._failure is not None and not leaves:  # the parent knows
+        if self._failure is not None and not leaves:  # the parent has received the error
             return True
         try:
             if leaves:
@@ -326,14 +326,14 @@ class TrainingProcess:
         return not leaves
 
     def _foretell(self, work: LocalRound, round_: int) -> None:
-        """Send the work of the round asked for, before it trains; a resumed run first repeats an earlier round."""
+        """Send a round's amounts of work before it trains, unless it only repeats a round of an interrupted run."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
             self._foretold = work
             self._reply("work", work)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal: interrupt what the child is doing."""
+        """Handle SIGUSR1: interrupt the child's current call, or its next one."""
         self._stops = True
         if self._works:
             interrupt(signal.SIGINT)

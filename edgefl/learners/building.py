@@ -24,16 +24,16 @@ from edgefl.scenario import memory_needs
 from edgefl.scenario.members import Members, members_of
 from edgefl.scenario.world import World
 
-if TYPE_CHECKING:  # a run without learning does not load PyTorch
+if TYPE_CHECKING:  # a run without learning must not load PyTorch
     import torch
 
     from edgefl.learning.datasets import Data, Dataset
     from edgefl.learning.federation.training_data import TrainingData
 
-# PyTorch's own threads stay off: small layers run faster on one thread, and with two under other load OpenMP
-# barriers slowed logistic regression 17-fold. Cores train several devices at a time; a study uses processes.
+# PyTorch's own threads stay off: small layers run faster on one thread, and on a busy machine the OpenMP barriers of
+# two threads slowed logistic regression 17-fold. Cores train several devices at a time; a study uses processes.
 THREADS_PER_OPERATION = 1
-_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # NVIDIA, its boards, AMD, WSL
+_GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # NVIDIA, NVIDIA's embedded boards, AMD, WSL
 
 
 def available_cores() -> int:
@@ -44,14 +44,14 @@ def available_cores() -> int:
 
 
 def may_have_gpu() -> bool:
-    """Return whether PyTorch may find a `cuda` GPU, without loading it."""
+    """Return whether PyTorch may find a `cuda` GPU; PyTorch is not loaded."""
     if sys.platform != "linux":
         return sys.platform != "darwin"
     return any(path for name in _GPUS for path in Path("/dev").glob(name))
 
 
 def torch_device(name: str) -> "torch.device":
-    """Return the torch device of `auto`, `cpu`, `cuda`, `cuda:N` or `mps`; `auto` is `cuda` where it exists.
+    """Return the torch device named by `auto`, `cpu`, `cuda`, `cuda:N` or `mps`; `auto` prefers `cuda` to `cpu`.
 
     Raises:
         EdgeflError: the name is unknown, or this machine has no such device.
@@ -77,7 +77,7 @@ def torch_device(name: str) -> "torch.device":
 
 @dataclass(frozen=True)
 class Means:
-    """The means to build learners: torch device, number of threads, and loader of data."""
+    """The resources with which learners are built: name of the torch device, number of threads, data loader."""
 
     device: str
     threads: int
@@ -90,7 +90,7 @@ def build(
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[Learners, dict[str, Any], Training | None]:
-    """Build a learner per server, run.json's entries on model and machine, and the training.
+    """Build a learner for each server; also return run.json's entries on model and machine, and the training.
 
     Args:
         sizes: federation (or an empty name) -> stand-ins for its learners; None: build its learners.
@@ -125,7 +125,7 @@ def build(
 def _of_one(
     world: World, means: Means, sizes: Mapping[int, Any] | None, before: Sequence[memory.Need]
 ) -> Built:
-    """Build the learners of one federation.
+    """Build the learners of one federation, or stand-ins that train nothing.
 
     Args:
         before: memory needs of the learners built before.
@@ -157,7 +157,7 @@ def _of_one(
 def _torch_learners(
     world: World, means: Means, before: Sequence[memory.Need]
 ) -> tuple[dict[int, Any], Training]:
-    """Build a PyTorch learner per cell, and the training."""
+    """Build a PyTorch learner for each cell with a server, and the record of what the run trains."""
     import torch
 
     from edgefl.learning.federation.cloud_stage import below_a_cloud
@@ -205,7 +205,7 @@ def _torch_learners(
 def _of_cells(
     world: World, members: Members, settings: LearningSettings, training_data: "TrainingData"
 ) -> dict[int, Any]:
-    """Build the learner of each cell that has a server."""
+    """Build the PyTorch learner of each cell that has a server."""
     from edgefl.learning.federation.learner import TorchLearner
 
     return {
@@ -234,7 +234,7 @@ def _further(settings: LearningSettings) -> dict[str, str]:
 
 
 def notes_at_start(training: Training | None) -> list[str]:
-    """Return notes on a run's training that its user should read before it begins."""
+    """Return notes on a run's training that the user should read before the run begins."""
     if training is None or training.torch_device.type != "cpu" or "bf16" not in training.precisions:
         return []
     from edgefl.learning.local.processor import bf16_note

@@ -1,4 +1,4 @@
-"""Check the answers of an external learner; an error names place and remedy."""
+"""Check the answers of an external learner; errors name the place in the run and the remedy."""
 
 import inspect
 import json
@@ -32,17 +32,17 @@ VERBS = ("facts", "train", "aggregate", "evaluate")
 
 @dataclass(frozen=True)
 class Where:
-    """The learner that is asked, and the point in the run."""
+    """The learner under check, and the place in the run, for error messages."""
 
     name: str
     place: Place
 
     def at(self, **further: Any) -> "Where":
-        """Return this place with further details."""
+        """Return a copy of this place with further details, such as the session's number."""
         return replace(self, place=replace(self.place, **further))
 
     def wrong(self, what: str) -> EdgeflError:
-        """Return the error for a wrong answer at this place."""
+        """Return the error about a learner's wrong answer at this place."""
         return EdgeflError(f"{self}: {what}")
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class CheckedStage:
 
 
 def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, least: float = 0) -> Any:
-    """Return a number as Python's own."""
+    """Return a learner's number as a Python int or float, or raise if it is not finite or below `least`."""
     number = _plain(value)
     fits = isinstance(number, int) if whole else isinstance(number, int | float) and math.isfinite(number)
     if not fits or isinstance(number, bool) or number < least:
@@ -147,7 +147,7 @@ def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, 
 
 
 def facts_of(where: Where, facts: Any) -> dict[str, Any]:
-    """Return the facts of a state.
+    """Return the facts of a learner's state, or raise if JSON cannot restore them.
 
     Raises:
         EdgeflError: they do not survive JSON unchanged.

@@ -1,4 +1,4 @@
-"""Model files in a run directory: the last models, the best, and those of every n-th round."""
+"""Model files in a run directory: the last models, the best models, and the models of every n-th round."""
 
 import math
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ AT_THE_END = ("last", "personal")  # kept only at the end of a run
 
 
 class ModelKeeper:
-    """Write the models of a run's cells into `models` in its directory, or in their federation's directory.
+    """Write the models of a run's cells into the folder `models` of the run's, or a federation's, directory.
 
     `cell0.safetensors` is the last model of cell 0; with `-best` it is the best model, with `-round40` the model
     after the cell's 40th round of the global model. For `-served` and `-personal` see
@@ -57,7 +57,7 @@ class ModelKeeper:
 
     @property
     def follows_rounds(self) -> bool:
-        """Whether models are kept during the run, so that all of it must be trained here."""
+        """Whether model files are written during the run, so that this run must train every round itself."""
         return bool(self._learners) and self._record.models not in AT_THE_END
 
     def finish(self, loan: Loan | None) -> None:
@@ -75,7 +75,7 @@ class ModelKeeper:
         for path in self._learners:
             self._write(path, "")
         for folder in {path.parent for path in self._learners}:
-            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # of a process that was killed
+            for draft in (*folder.glob("*.part"), *folder.glob(".tmp*")):  # left by a process that was killed
                 draft.unlink(missing_ok=True)
 
     def _tested(self, path: Path, evaluation: Evaluation) -> None:
@@ -108,7 +108,7 @@ class ModelKeeper:
             ending = "" if kind == kept_models.GLOBAL else f"-{kind}"
             path = of.with_name(f"{of.name}{suffix}{ending}.safetensors")
             with writing(path):
-                path.parent.mkdir(exist_ok=True)  # but not the run's folder: if it is gone, it was moved
+                path.parent.mkdir(exist_ok=True)  # but not the run's folder: if it is missing, it was moved
                 try:
                     model_files.write(draft_of(path), tensors, {"kind": kind, **about}, inputs)
                     settle(path)
@@ -117,7 +117,7 @@ class ModelKeeper:
                     raise
 
     def _taken_from(self, loan: Loan) -> bool:
-        """Copy the lender's models if this run has taken all of its training; return whether they were copied."""
+        """Copy the lending run's model files if this run took over all its training; return whether it did."""
         try:
             theirs = yaml.safe_load((loan.lender / SCENARIO).read_text(encoding="utf-8"))["record"]
             complete = about_of(loan.lender)["status"] == "completed"

@@ -1,4 +1,4 @@
-"""Messages between the two processes of a run: a kind and its content."""
+"""Messages, each with a kind and a content, between the two processes of a run."""
 
 import pickle
 import socket
@@ -18,7 +18,7 @@ _LENGTH = struct.Struct("!Q")
 
 @dataclass(frozen=True)
 class Question:
-    """A question to one of the learners, with all that its answer depends on."""
+    """A call of one of a run's learners, with everything that the answer depends on."""
 
     learner: int
     at: Place
@@ -29,13 +29,13 @@ class Question:
 
 
 def packed(kind: str, content: Any) -> bytes:
-    """Return a message as bytes, its length first."""
+    """Pickle a message, and put its length in bytes in front."""
     message = pickle.dumps((kind, content), protocol=5)
     return _LENGTH.pack(len(message)) + message
 
 
 def read(pipe: socket.socket) -> Any:
-    """Read a message.
+    """Read one message from a socket.
 
     Raises:
         EOFError: the other end is closed.
@@ -56,7 +56,7 @@ def _exactly(pipe: socket.socket, length: int) -> bytearray:
 
 
 def carried(error: BaseException) -> BaseException:
-    """Return an error as another process can raise it, with this process's traceback unless it is a user's."""
+    """Return an error that another process can raise, with this process's traceback unless the user caused it."""
     if not isinstance(error, EdgeflError | Interrupted):
         error.add_note(f"in the process that trains:\n{''.join(traceback.format_exception(error))}")
     try:

@@ -27,7 +27,7 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class _SizedLearner:
-    """The data and the size of a learner without its model."""
+    """A stand-in for a learner: its devices' data, its payload and FLOPs, but no model."""
 
     device_data: DeviceData
     payload_bits: int
@@ -38,7 +38,7 @@ class _SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, _SizedLearner] | None:
-    """Return a stand-in with the size of each cell's learner; None if this needs PyTorch, or nothing is trained.
+    """Return a stand-in with the size of each cell's learner; None if PyTorch is needed, or nothing is trained.
 
     Args:
         world: the world of one federation.
@@ -49,11 +49,11 @@ def of(
     if settings is None or not _is_enough(settings, device):
         return None
     one = _sized(settings, world, load)
-    return dict.fromkeys(world.served, one) if one else None  # all cells deal alike
+    return dict.fromkeys(world.served, one) if one else None  # all cells deal the same samples to devices
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:
-    """Return whether this learning can be checked without tensors, given a model that states its size.
+    """Return whether these settings of learning can be checked without tensors if the model states its size.
 
     The following need the learner: a GPU, whose memory counts; bfloat16, which the processor must support; numba,
     which must be installed; drifts and tests on devices, which change or divide the test data; a file that must fit

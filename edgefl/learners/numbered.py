@@ -1,4 +1,4 @@
-"""Translate the run's device ids to a federation's own 0..n-1."""
+"""Translate the run's device ids to a federation's own numbers 0 to n-1."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class NumberedLearner:
-    """A learner that takes and returns ids, around one that uses numbers; see `scenario.members`.
+    """A learner that takes and returns device ids, wrapped around a learner that uses a federation's numbers.
 
     Args:
-        ids: [devices] of the federation, ascending; number 0 is the first.
+        ids: [devices] of the federation, ascending; the first one has number 0, see `scenario.members`.
     """
 
     def __init__(self, learner: "TorchLearner", ids: np.ndarray) -> None:
@@ -40,7 +40,7 @@ class NumberedLearner:
 
     @property
     def device_data(self) -> DeviceData:
-        """The samples of each device, by number."""
+        """The training samples of each device, by the device's number in the federation."""
         return self._learner.device_data
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
@@ -55,7 +55,7 @@ class NumberedLearner:
 
 
 class _NumberedStage:
-    """A stage that takes and returns ids."""
+    """A stage that takes and returns device ids, wrapped around one that uses a federation's numbers."""
 
     def __init__(self, stage: Stage, numbers: "_Numbers") -> None:
         self._stage, self._numbers = stage, numbers
@@ -91,16 +91,16 @@ class _NumberedStage:
 
 
 class _Numbers:
-    """The numbers of a federation's devices."""
+    """The two-way map between the ids of a federation's devices and their numbers 0 to n-1."""
 
     def __init__(self, ids: np.ndarray) -> None:
         self.ids: list[int] = ids.tolist()
         self._of = {id_: number for number, id_ in enumerate(self.ids)}
 
     def of(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Return the numbers of devices."""
+        """Return the numbers of the devices with these ids."""
         return tuple(self._of[id_] for id_ in ids)
 
     def ids_of(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the devices that have these numbers."""
+        """Return the ids of the devices with these numbers."""
         return tuple(self.ids[number] for number in numbers)

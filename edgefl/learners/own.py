@@ -1,4 +1,4 @@
-"""External learners: any object that implements `edgefl.contract.Learner`, instead of the one with PyTorch.
+"""External learners: any object that implements `edgefl.contract.Learner` can replace the PyTorch learner.
 
     edgefl.simulate(scenario, learner=make)
 
@@ -47,7 +47,7 @@ NEEDED = ("session", "flops_per_sample", "payload_bits")
 
 @dataclass(frozen=True)
 class Assignment:
-    """What an external learner is made with.
+    """The arguments of an external learner: its cell, devices, random streams, positions and settings.
 
     Args:
         cell: number of the cell that the learner serves.
@@ -56,7 +56,7 @@ class Assignment:
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each standing population that takes turns; by default one of all devices.
-        sessions: their number; None if only the run's duration bounds it.
+        sessions: number of sessions; None if only the run's duration bounds it.
         workload: the scenario's, for its steps and batch.
     """
 
@@ -100,7 +100,7 @@ class OutsideLearner:
         self._start: SessionStart | None = None
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """Yield the learner's stages, each checked; one of them must be ended by the session policy."""
+        """Yield the learner's stages, each checked; one stage must continue until the session policy ends it."""
         self._start = start
         endless = False
         where = self._where.at(session=start.number)
@@ -137,7 +137,7 @@ class OutsideLearner:
 
 
 def _assignments(world: World) -> dict[int, Assignment]:
-    """Return the assignment of each federation's learner."""
+    """Return the arguments of each cell's external learner, by cell."""
     sections = world.sections
     if sections.workload is None:
         raise EdgeflError(
@@ -167,10 +167,10 @@ def _assignments(world: World) -> dict[int, Assignment]:
 
 
 def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLearner], dict[str, Any]]:
-    """Make the learner of each federation, and run.json's entries on them.
+    """Make an external learner for each cell with a server, and run.json's entries on these learners.
 
     Raises:
-        EdgeflError: it is not a learner, or the scenario does not fit one.
+        EdgeflError: `learner` neither is nor makes a learner, or the scenario does not fit an external learner.
     """
     name, told = name_of(learner), _assignments(world)
     finished = hasattr(learner, "session") and not isinstance(learner, type)
@@ -203,7 +203,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
 
 
 def training_of(learners: Mapping[int, OutsideLearner]) -> TrainingParts | None:
-    """Return the parts of a run's snapshots, or None if its learners cannot resume."""
+    """Return the learners as parts of a run's snapshots, or None if they cannot be resumed."""
     if not all(learner.resumable for learner in learners.values()):
         return None
     return TrainingParts({f"cell {cell}": learner for cell, learner in learners.items()})

@@ -1,4 +1,4 @@
-"""What a run trains, and where, for one federation or several."""
+"""The trained parts of a run and their torch device, for one federation or several."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Learners = Mapping[str, Mapping[int, Any]]
 
 @dataclass(frozen=True)
 class Training:
-    """What a run trains, and where. A run that trains nothing has no journal: running it again is as fast.
+    """The trained parts of a run, and the torch device. A run that trains nothing has no journal: a rerun is as fast.
 
     further: circumstances of training that not all runs have. cells: learners that train with PyTorch, by federation
     and cell. score: name of the score that judges models. needs: memory that is needed in any case. precisions:
@@ -39,7 +39,7 @@ Built = tuple[dict[int, Any], dict[str, Any], Training | None]
 
 
 def together(several: Mapping[str, Built]) -> tuple[Learners, dict[str, Any], Training | None]:
-    """Combine what the federations of a run have; run.json keeps each one's own entries."""
+    """Combine the learners and the training of a run's federations; run.json keeps each federation's entries."""
     learners = {name: own for name, (own, _, _) in several.items()}
     if set(several) == {""}:
         return learners, *several[""][1:]

@@ -1,1 +1,1 @@
-"""Training with PyTorch: models, data, local training, algorithms, warm starts. There is no clock here."""
+"""Training with PyTorch: models, data, local training, algorithms and warm starts, without simulated time."""

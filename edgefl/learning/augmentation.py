@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Augmentation:
-    """Shift images at random within a black margin, and mirror half of them, drawn for every step.
+    """Shift images at random within a black margin and mirror half of the images, drawn again for every step.
 
     An image is padded with zeros on each side, cropped to its size at a uniform random position, and mirrored left to
     right with probability 1/2: He et al., Deep Residual Learning, CVPR 2016, section 4.2, with 4 pixels for CIFAR's
@@ -18,18 +18,18 @@ class Augmentation:
     stopping use the original images.
     """
 
-    padding: ClassVar[int] = 4  # pixels of margin on each side
+    padding: ClassVar[int] = 4  # width of the margin on each side, pixels
 
     @property
     def views(self) -> int:
-        """Number of views of an image, all equally likely."""
+        """The number of views of an image, all equally likely."""
         return 2 * (2 * self.padding + 1) ** 2
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """Check that samples of this shape are images.
+        """Check that samples of this shape are images, or raise.
 
         Raises:
-            EdgeflError: they are not images; names their shape.
+            EdgeflError: the samples are not images; names their shape.
         """
         if len(shape) not in (2, 3):
             raise EdgeflError(
@@ -39,7 +39,7 @@ class Augmentation:
             )
 
     def draw(self, sizes: np.ndarray, widest: int, generators: Iterable[np.random.Generator]) -> np.ndarray:
-        """Draw the view of each sample of a round [K, steps, B], for each device from its own stream.
+        """Draw the view of each sample in a round [K, steps, B], for each device from its own random stream.
 
         Args:
             sizes: number of samples in each batch [K, steps]; the samples come first, then padding, which has the
@@ -52,7 +52,7 @@ class Augmentation:
         return views
 
     def seen(self, images: Tensor, views: Tensor) -> Tensor:
-        """Return images [n, ..., height, width] in these views [n]."""
+        """Return the images [n, ..., height, width], each shifted and mirrored as its view in `views` [n] says."""
         import torch
 
         height, width = images.shape[-2:]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Chance:
-    """Draw random numbers for k devices, each from its own stream, or for the server from a single one.
+    """Draw random numbers for k devices, each from its own stream, or for the server from a single stream.
 
     A device's numbers depend on its name, its cell, the round and the seed only: they are the same whichever other
     devices take part, on any processor, and after a resume. Each draw continues after the previous one. For the
@@ -40,19 +40,19 @@ class Chance:
         self._begun: list[np.random.Generator] | None = None
 
     def uniform(self, *size: int) -> Tensor:
-        """Draw uniform numbers in [0, 1), [k, *size] float32."""
+        """Draw uniform random numbers in [0, 1) for each device, [k, *size] float32."""
         return self._stacked(lambda one: one.random(size, dtype=np.float32))
 
     def normal(self, *size: int) -> Tensor:
-        """Draw standard normal numbers, [k, *size] float32."""
+        """Draw standard normal random numbers for each device, [k, *size] float32."""
         return self._stacked(lambda one: one.standard_normal(size, dtype=np.float32))
 
     def subset(self, count: int, of: int) -> Tensor:
-        """Draw sets of different integers from 0 to `of` - 1, [k, count] in any order; all are equally likely."""
+        """Draw for each device a random set of `count` different integers below `of`, [k, count] in any order."""
         return self._stacked(lambda one: one.choice(of, count, replace=False, shuffle=False))
 
     def part(self, begin: int, end: int) -> Chance:
-        """Return the streams of some of the devices, at their start."""
+        """Return the streams of the devices at positions `begin` to `end` - 1, from each stream's start."""
         return Chance(self._generator, self._ids and self._ids[begin:end], self._torch_device)
 
     def _stacked(self, draw: Callable[[np.random.Generator], Any]) -> Tensor:
@@ -88,11 +88,11 @@ class RoundChance:
     torch_device: torch.device | None = None
 
     def of_devices(self, verb: str, ids: Sequence[int]) -> Chance:
-        """Return the streams of these devices for a method."""
+        """Return the devices' random streams for a method of the algorithm."""
         return self._of(verb, ids)
 
     def of_server(self, verb: str) -> Chance:
-        """Return the server's stream for a method."""
+        """Return the server's random stream for a method of the algorithm."""
         return self._of(verb, None)
 
     def _of(self, verb: str, ids: Sequence[int] | None) -> Chance:

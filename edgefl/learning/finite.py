@@ -1,14 +1,14 @@
-"""Refuse samples that are not finite: a single one ruins a model."""
+"""Refuse samples that are not finite, since a single one ruins a model."""
 
 import numpy as np
 
 from edgefl.errors import EdgeflError
 
-AT_ONCE = 65_536  # samples checked at a time
+AT_ONCE = 65_536  # number of samples checked at a time
 
 
 def require_finite(samples: np.ndarray, what: str) -> None:
-    """Check that all samples [n, ...] are finite.
+    """Check that all numbers in samples [n, ...] are finite.
 
     Args:
         what: name of the samples, e.g. "x_train of a.npz".

@@ -1,4 +1,4 @@
-"""What `learning.kernels: numba` trains, and whether it can be loaded."""
+"""Check what `learning.kernels: numba` can train, and load numba."""
 
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -17,7 +17,7 @@ PLAIN = ("early_stopping", "clip_norm", "augmentation", "batching", "precision",
 
 
 def numba_name() -> str:
-    """Return numba and its version, as run.json has them.
+    """Return `numba` with its version, as run.json states it.
 
     Raises:
         EdgeflError: numba is not installed, or cannot be loaded.
@@ -33,14 +33,14 @@ def numba_name() -> str:
 
 
 def trains_plainly(algorithm: Algorithm) -> bool:
-    """Return whether an algorithm leaves the devices' gradients, losses and steps as they are."""
+    """Return whether an algorithm changes neither gradients nor losses nor steps of local training."""
     kind = type(algorithm)
     same = kind.correct is Algorithm.correct and kind.term is Algorithm.term
     return same and not algorithm.trains_personal and not algorithm.keeps_apart()
 
 
 def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
-    """Yield what numba's code does not train: the key, what conflicts, and the remedy."""
+    """Yield each setting that numba's code cannot train: its key, the conflict, and the remedy."""
     local = settings.local
     if settings.model.hidden_widths() is None:
         name = registry.name_of("models", settings.model)

@@ -1,4 +1,4 @@
-"""Compare a lower bound of the memory needed with the memory available, and refuse a run that needs more."""
+"""Refuse a run if a lower bound of the memory that it needs exceeds the available memory."""
 
 import ctypes
 import math
@@ -11,15 +11,15 @@ from pathlib import Path
 
 from edgefl.errors import EdgeflError
 
-# parameters of mallopt in glibc's malloc.h: how much freed memory is kept, and from which size on it is returned
+# parameters of glibc's mallopt: how much freed memory is kept, and the size from which on it is returned
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
 LARGEST_REUSED, KEPT_FREE = 2**26, 2**27
-MUCH = 100_000_000  # bytes; less is available, or the program would not have started
+MUCH = 100_000_000  # bytes; so much is available, or the program would not have started
 
 
 @dataclass(frozen=True)
 class Need:
-    """A lower bound of the memory needed, the setting that determines it, and its purpose."""
+    """A need of memory: a lower bound in bytes, the key that determines it, and its purpose in words."""
 
     place: tuple[str, ...]
     size: float  # bytes
@@ -27,10 +27,10 @@ class Need:
 
 
 def require(needs: Sequence[Need], available: float | None = None) -> None:
-    """Check that the memory needed is available; the message is about the largest need.
+    """Check that the memory for all needs is available; the error names the largest need.
 
     Args:
-        available: bytes; None: those of this machine, looked up only if much is needed.
+        available: bytes; None: the memory of this machine, looked up only if much is needed.
 
     Raises:
         EdgeflError: names the memory needed, its purpose, and the memory available.
@@ -49,7 +49,7 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
 
 
 def available_bytes(root: Path = Path("/")) -> float:
-    """Return the memory that this process may still allocate, including swap; inf if unknown.
+    """Return the bytes of memory that this process may still allocate, including swap; inf if unknown.
 
     Args:
         root: folder of /proc and /sys.
@@ -68,12 +68,12 @@ def available_bytes(root: Path = Path("/")) -> float:
 
 
 def held_bytes(root: Path = Path("/")) -> float:
-    """Return the memory that this process holds now, in bytes; NaN if unknown."""
+    """Return the bytes of memory that this process holds now; NaN if unknown."""
     return _of_status("VmRSS", root)
 
 
 def peak_bytes(root: Path = Path("/")) -> float:
-    """Return the peak memory of this process.
+    """Return the peak memory of this process in bytes.
 
     On Linux, getrusage includes the memory of the parent process, so it is used only without /proc.
     """
@@ -107,7 +107,7 @@ def reuse_freed() -> bool:
 
 
 def _group_limits(root: Path) -> list[float]:
-    """Return the limits, in bytes, of the process's control groups (of version 1 or 2)."""
+    """Return the memory limits, in bytes, of this process's control groups (version 1 or 2)."""
     limits = []
     for line in _lines(root / "proc/self/cgroup"):
         number, controllers, group = line.split(":", 2)
@@ -118,10 +118,10 @@ def _group_limits(root: Path) -> list[float]:
         else:
             continue
         inner = folder / group.lstrip("/")
-        # in a container the group may have its name from outside; then only the mount itself exists
+        # in a container, the group's path may be the one outside; then only the mount point itself exists
         for place in (inner, *inner.parents):
             for text in _lines(place / file) if place.is_relative_to(folder) else ():
-                limits += [float(text)] if text.isdecimal() else []  # otherwise `max`
+                limits += [float(text)] if text.isdecimal() else []  # otherwise the text is `max`
     return limits
 
 
@@ -129,7 +129,7 @@ def _lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except OSError:
-        return []  # this system has none
+        return []  # this system lacks the file
 
 
 def _gb(size: float) -> str:

@@ -1,4 +1,4 @@
-"""The task of a run, which defines the devices' loss and the models' score, from settings and data."""
+"""Find a run's task, which defines the devices' loss and the models' score, from settings and data."""
 
 from edgefl.config import registry
 from edgefl.errors import EdgeflError, about
@@ -8,7 +8,7 @@ from edgefl.learning.tasks import Task
 from edgefl.learning.tasks.classification import Classification
 
 CLASSIFICATION = Classification()
-OF_CLASSES = ("top5", "macro_f1", "auc", "perplexity")  # metrics
+OF_CLASSES = ("top5", "macro_f1", "auc", "perplexity")  # metrics that need classes
 
 
 def of_cross_entropy(task: Task) -> bool:
@@ -17,7 +17,7 @@ def of_cross_entropy(task: Task) -> bool:
 
 
 def task_of(settings: LearningSettings, data: Data) -> Task:
-    """Return the task in the settings, or by default that of the data set, fitted to the data.
+    """Return the task that the settings name, or by default the data set's task, fitted to the data.
 
     Raises:
         EdgeflError: data, task and settings do not match.
@@ -30,7 +30,7 @@ def task_of(settings: LearningSettings, data: Data) -> Task:
 
 
 def _refuse(settings: LearningSettings, task: Task) -> None:
-    """Refuse settings that need classes if the task has none."""
+    """Refuse settings that need classes if the task has no classes."""
     name = registry.name_of("tasks", task)
     if task.of_classes:
         return

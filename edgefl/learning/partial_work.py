@@ -1,4 +1,4 @@
-"""Partial work: stragglers do fewer epochs or steps, and their updates count."""
+"""Partial work: stragglers do fewer epochs or steps, and their updates are aggregated."""
 
 from collections.abc import Sequence
 

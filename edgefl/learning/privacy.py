@@ -20,13 +20,13 @@ from edgefl.config.scenario_fields import Section
 from edgefl.learning.chance import Chance
 from edgefl.learning.tensors import Tensor
 
-# further column of devices.csv: epsilon of all updates of the device that an observer has seen, including this one
+# column of devices.csv: epsilon of all the device's updates that an observer has seen, including the row's update
 EPSILON = "epsilon"
-HALVINGS = 200  # of the interval in the search for epsilon
+HALVINGS = 200  # maximum number of halvings of the interval in the search for epsilon
 
 
 class PrivacySettings(Section):
-    """Clipping of updates, and noise."""
+    """Settings of differential privacy: clipping of updates, and noise."""
 
     clip: float = Field(
         gt=0,
@@ -47,7 +47,7 @@ class PrivacySettings(Section):
     delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may not hold")
 
     def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
-        """Yield notes on what the account leaves out: selectors and sessions that use reports without noise."""
+        """Yield notes on reports without noise, used by selectors and sessions, that the account leaves out."""
         if selector and self.noise:
             yield (
                 f"learning.privacy: {selector} chooses by devices' reports about their data, which have no noise:"
@@ -62,17 +62,17 @@ class PrivacySettings(Section):
 
 @dataclass(frozen=True)
 class Privacy:
-    """Clipping and noise of updates by the settings."""
+    """Clip updates and add noise by the settings, and compute epsilon."""
 
     settings: PrivacySettings
 
     @property
     def on_devices(self) -> bool:
-        """Return whether devices add the noise; then each upload that begins counts, as the server may see it."""
+        """Whether devices add the noise; each upload that begins then counts, since the server may see it."""
         return self.settings.where == "device"
 
     def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:
-        """Return the updates of k devices [k, M] with changes clipped to C, and with noise if devices add it."""
+        """Return updates of k devices [k, M] with changes clipped to norm C, and with noise if devices add it."""
         import torch
 
         change, settings = rows - start, self.settings
@@ -83,7 +83,7 @@ class Privacy:
         return limited
 
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
-        """Add the same noise of the server to each of the updates [k, M], so that their weighted mean has this noise.
+        """Add the server's noise to updates [k, M], the same to each, so that their weighted mean has this noise.
 
         One update changes the mean by at most its share times C.
         """
@@ -93,7 +93,7 @@ class Privacy:
         return rows + deviation * rng.normal(rows.shape[1])
 
     def epsilon(self, updates: np.ndarray) -> np.ndarray:
-        """Return epsilon [k] for the number of updates of each device."""
+        """Return epsilon [k] of devices, given each device's number of charged updates [k]."""
         return np.array([epsilon_of(self.settings.noise, int(many), self.settings.delta) for many in updates])
 
 
@@ -119,7 +119,7 @@ def epsilon_of(noise: float, updates: int, delta: float) -> float:
 
 
 def _delta(epsilon: float, mu: float) -> float:
-    """Return delta of a Gaussian mechanism with means that are mu deviations apart."""
+    """Return delta at epsilon of a Gaussian mechanism with means that are mu standard deviations apart."""
     from scipy.special import log_ndtr
 
     first, second = float(log_ndtr(mu / 2 - epsilon / mu)), epsilon + float(log_ndtr(-mu / 2 - epsilon / mu))

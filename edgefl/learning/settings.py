@@ -1,4 +1,4 @@
-"""Settings of learning: what is trained, on which data, and how."""
+"""Settings of learning: model, data, algorithm, local training, evaluation and costs."""
 
 from collections.abc import Iterator
 from operator import attrgetter
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # settings load without PyTorch
     from edgefl.learning.tasks import Task
 
 
-# keys of `learning` that must be unset for the theorem, and what they do to a local step or a transfer
+# keys of `learning` that must be unset for the theorem, and their effect on a local step or a transfer
 BEYOND_THEORY = {
     "local.weight_decay": "adds to each gradient",
     "local.clip_norm": "shortens gradients",
@@ -30,7 +30,7 @@ BEYOND_THEORY = {
 
 
 class InitialModel(Section):
-    """The model that a run begins with instead of one drawn by the seed: another run's, or a pretrained one."""
+    """The file of the model that a run begins with, from another run or pretrained, instead of a random model."""
 
     path: Path = Field(
         description="safetensors file with the module's tensor names, such as a run's models/cell0.safetensors;"
@@ -44,7 +44,7 @@ class InitialModel(Section):
 
 
 class LocalSettings(Section):
-    """Local training: its amount, its steps, and how it is computed."""
+    """Settings of local training: amount of work, steps, and way of computing."""
 
     steps: int = Field(5, ge=1, le=1_000_000, description="e: local iterations per round")
     epochs: int | None = Field(None, ge=1, le=100_000, description="local epochs per round, instead of steps")
@@ -130,7 +130,7 @@ class LocalSettings(Section):
     )
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
-        """Return [k] whether devices stop after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.
+        """Return whether each of k devices stops after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.
 
         The first epoch is compared with the received model; `epochs` is a device's maximum (E).
 
@@ -150,12 +150,12 @@ class LocalSettings(Section):
 
     @property
     def most(self) -> int:
-        """Epochs of a round, or steps if epochs are not set."""
+        """The number of local epochs in a round, or of steps if epochs are not set."""
         return self.epochs or self.steps
 
 
 class EvaluationSettings(Section):
-    """Evaluation of models: test data, interval and scores."""
+    """Settings of the evaluation of models: test data, interval and scores."""
 
     validation: float | None = Field(
         None,
@@ -215,14 +215,14 @@ class EvaluationSettings(Section):
 
 
 class CostSettings(Section):
-    """Costs that are booked: bits of a transfer, and samples that take computing time and energy."""
+    """Settings of costs: bits of a transfer, and samples that take computing time and energy."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="payload_bits is this times the number of parameters"
+        32, ge=1, le=64, description="bits of a sent number; payload_bits is this times the parameters"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
-        description="a transfer carries all that the algorithm exchanges, or just one model (J)",
+        description="vectors in a transfer: all that the algorithm exchanges, or just one model (J)",
     )
     booked: Literal["nominal", "processed", "all"] = Field(
         "all",
@@ -232,12 +232,12 @@ class CostSettings(Section):
         "model, or to compare or distil with one; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
-        "counted", description="N_p phi, forward and backward: a number, or counted"
+        "counted", description="FLOPs of a forward and backward pass, N_p phi: a number, or counted"
     )
 
 
 class LearningSettings(Section):
-    """Settings of the training: model, data and algorithm."""
+    """Settings of learning: model, data, algorithm, and everything about training."""
 
     dataset: Annotated[Any, Named("datasets")] = Field(description="data set")
     task: Annotated[Any, Named("tasks", optional=True)] = Field(
@@ -260,7 +260,7 @@ class LearningSettings(Section):
     )
     privacy: PrivacySettings | None = Field(
         None,
-        description="clip and add noise to what devices send, with an account (epsilon) per device; null: off",
+        description="clip devices' updates and add noise, with an account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
         None, description="file of the model with which the run begins; null: drawn from the seed"
@@ -272,7 +272,7 @@ class LearningSettings(Section):
         1,
         ge=1,
         le=1_000_000,
-        description="P: sessions 1 to P have no warm start; models saved for warm starts come after them",
+        description="P: sessions 1 to P have no warm start; later sessions' models are saved for warm starts",
     )
     after_pilot: Literal["continue", "restart"] = Field(
         "continue",
@@ -306,7 +306,7 @@ class LearningSettings(Section):
         return self
 
     def beyond_theory(self) -> Iterator[tuple[str, str, str]]:
-        """Yield what the convergence theorem does not cover: the key, what it does, and the remedy."""
+        """Yield each setting that the convergence theorem does not cover: its key, its effect, and the remedy."""
         parts = {"algorithm": (self.algorithm, "fedavg"), "local.optimiser": (self.local.optimiser, "sgd")}
         for key, (part, plain) in parts.items():
             if (name := registry.name_of(f"{key.rpartition('.')[2]}s", part)) != plain:
@@ -322,11 +322,11 @@ class LearningSettings(Section):
 
     @property
     def copies_in_transfers(self) -> int:
-        """Number of models per participant in memory besides its local one: those that transfers change."""
-        # what is sent; what each received, and what it sent as the server counts it
+        """The number of models per participant in memory, besides the local model, that transfers change."""
+        # a device's upload; the model that it received, and its upload as the server counts it
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 
     @property
     def learned(self) -> "Task":
-        """The named task, or the data set's own; not yet fitted to data."""
+        """The task that `task` names, or the data set's own task, not yet fitted to data."""
         return self.task or registry.get("tasks", self.dataset.task)()  # type: ignore[return-value]

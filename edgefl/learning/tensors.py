@@ -1,4 +1,4 @@
-"""Tensors for modules that do not import PyTorch, which takes longer to load than a scenario."""
+"""The type of tensors for modules that do not import PyTorch, which takes longer to load than a scenario."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,5 +11,5 @@ WITHOUT_DOUBLE = "mps"  # type of the torch devices that have no float64: Apple'
 
 
 def in_double(tensor: Tensor) -> Tensor:
-    """Return a tensor in float64, on the processor if its own device has none."""
+    """Convert a tensor to float64, on the CPU if the tensor's device has no float64."""
     return (tensor.cpu() if tensor.device.type == WITHOUT_DOUBLE else tensor).double()

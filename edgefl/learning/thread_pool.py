@@ -1,4 +1,4 @@
-"""A pool of threads, including the caller's, that works off a list of jobs."""
+"""A pool of threads, including the caller's, that work off a list of jobs."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ Job = TypeVar("Job")
 
 
 class ThreadPool:
-    """A number of threads, including the caller's; each free thread takes the next job.
+    """A pool of threads, including the caller's, in which each free thread takes the next job.
 
     PyTorch's operations run single-threaded in them, so that results do not depend on the number of threads.
     """
@@ -19,10 +19,10 @@ class ThreadPool:
     def __init__(self, count: int) -> None:
         self.count = count
         self._pool: ThreadPoolExecutor | None = None
-        self._process = 0  # number of the process with the threads: a forked one has none
+        self._process = 0  # id of the process that has the threads: a forked process has none of them
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
-        """Call do(hand, job) once for each job; `hand` is the thread's number, 0 to count - 1, 0 for the caller."""
+        """Call do(hand, job) once for each job; `hand` is the number of the thread, and 0 for the caller's."""
         waiting = iter(jobs)
 
         def some(hand: int) -> None:
@@ -43,5 +43,5 @@ class ThreadPool:
 
 
 def _one_thread_each() -> None:
-    """Make operations of this thread single-threaded; jobs run in parallel instead."""
+    """Make PyTorch's operations in this thread single-threaded, since jobs run in parallel."""
     torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""The user's folders: the cache of downloads, and the home folder."""
+"""Find the user's folders: the cache of downloads, and the home folder."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ def user_cache() -> Path | None:
 
 
 def without_tilde(path: Path) -> Path:
-    """Replace a leading tilde by the user's home folder.
+    """Replace a path's leading tilde by the user's home folder.
 
     Raises:
         EdgeflError: the user has no home folder.

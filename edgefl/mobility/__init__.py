@@ -31,7 +31,7 @@ class Movement(Protocol):
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
-        """Return [devices] the speed for each link's Doppler shift: the device's, or its mean if it varies."""
+        """Return [devices] the speed for each link's Doppler shift: the device's speed, or its mean if it varies."""
 
 
 class RecordedMovement(Movement, Protocol):
@@ -73,7 +73,7 @@ class Mobility(Component):
     ones.
     """
 
-    # whether device numbers come from a file or road; a class then takes the first ones
+    # whether device numbers come from a file or road; a class then takes the first numbers
     own_numbers: ClassVar[bool] = False
     # whether a file gives the number of devices and their types; the class then has `start_all`
     recorded: ClassVar[bool] = False
@@ -100,7 +100,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`; the scenario defines all that it names."""
+        """Return the model in a world with these areas, `self.places`, which include all that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed
@@ -112,7 +112,7 @@ class Mobility(Component):
     def reach_m(self, cell_radius_m: float) -> float:
         """Return the largest distance of devices from the origin, m; with several cells, farther devices are absent.
 
-        It is the area's radius if the area is a disc, and otherwise larger.
+        The distance is the area's radius if the area is a disc, and otherwise larger.
         """
         return self.area_radius_m(cell_radius_m)
 
@@ -127,7 +127,7 @@ class Mobility(Component):
                 places its devices itself, as it documents; then only their number counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several.
             min_distance_m: smallest distance of the drop. Devices may come closer.
-            streams: the run's; mobility uses those below "mobility".
+            streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:
             EdgeflError: the parameters do not fit the cell or the number of devices.

@@ -17,10 +17,10 @@ DAYS: tuple[Day, ...] = get_args(Day)
 class PartOfDay(Strict):
     """A part of the day, until the next one begins."""
 
-    from_hour: Hour = Field(description='hour of the day at which it begins: 17.5 or "17:30"')
+    from_hour: Hour = Field(description='hour of the day at which this part begins: 17.5 or "17:30"')
     days: tuple[Day, ...] | None = Field(
         None,
-        description="days to which it applies: mon ... sun; if left out, those without an entry of their own",
+        description="days to which this part applies: mon ... sun; if left out, days without parts of their own",
     )
 
     @model_validator(mode="after")
@@ -84,6 +84,6 @@ class Calendar:
 
 
 def _of_day(spells: Sequence[PartOfDay], day: Day) -> list[int]:
-    """Return the spells of a day: its own, or if it has none, those of every day."""
+    """Return the spells of a day: the day's own spells, or without any, the spells of every day."""
     own = [number for number, spell in enumerate(spells) if spell.days and day in spell.days]
     return own or [number for number, spell in enumerate(spells) if not spell.days]

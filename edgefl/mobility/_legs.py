@@ -47,15 +47,15 @@ class Legs(ABC):
     def __init__(self, speeds_m_s: np.ndarray) -> None:
         devices = len(speeds_m_s)
         self._trip_number = np.zeros(devices, dtype=np.int64)
-        self._has_rested = np.zeros(devices, dtype=bool)  # since its last walk
+        self._has_rested = np.zeros(devices, dtype=bool)  # whether the device has rested since its last walk
         self._speeds_m_s = speeds_m_s
         self._from_m = np.zeros((2, devices))
         self._to_m = np.zeros((2, devices))
         self._velocity_m_s = np.zeros((2, devices))
-        self._start_s = np.full(devices, math.inf)  # later than any time: the first call begins
+        self._start_s = np.full(devices, math.inf)  # later than any time: the first call starts the legs
         self._arrive_s = np.zeros(devices)
         self._until_s = np.zeros(devices)
-        # of the current legs: between the first two times no device starts
+        # of the current legs: between the first two times no device starts or ends a leg
         self._last_start_s, self._first_end_s, self._last_arrival_s = math.inf, -math.inf, 0.0
         self._number = np.zeros(devices, dtype=np.int64)  # of the next leg to make
         # the leg after the current one, if it has been made
@@ -64,7 +64,7 @@ class Legs(ABC):
 
     @abstractmethod
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Reset these devices to time 0; return their places [2, ids] then, m."""
+        """Reset these devices to time 0; return their places [2, ids] at that time, m."""
 
     @abstractmethod
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
@@ -89,7 +89,7 @@ class Legs(ABC):
     def trips(self, time_s: float) -> Trips:
         """Return the trips at a time: a trip begins when a device leaves a rest, and ends at the next rest."""
         self._walk(time_s)
-        # while moving the device's mean speed: a slow leg does not mean that it left its vehicle
+        # while moving the device's mean speed: a slow leg does not mean that the device left its vehicle
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:
@@ -121,7 +121,7 @@ class Legs(ABC):
 
     def _set_out(self, ids: np.ndarray) -> None:
         if not self._made[ids].all():
-            lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: it never leaves
+            lacking = np.flatnonzero(~self._made & np.isfinite(self._until_s))  # inf: the device never leaves
             made = self.next_leg(
                 lacking, self._number[lacking], self._to_m[:, lacking], self._until_s[lacking]
             )

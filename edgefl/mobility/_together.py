@@ -40,7 +40,7 @@ class Together:
         )
 
     def trips(self, time_s: float) -> Trips:
-        """Return each device's trip at a time, from its model."""
+        """Return each device's trip at a time, from the device's mobility model."""
         number, speed_m_s = np.empty(self._count, dtype=np.int64), np.empty(self._count)
         for ids, movement, rows in self._parts:
             found = trips(movement, time_s)

@@ -49,13 +49,13 @@ class Ways:
         return self._first[pair, ids], self._last[pair, ids]
 
     def lengths_m(self, first: np.ndarray, last: np.ndarray) -> np.ndarray:
-        """Return [n] the distance along a path from each first corner to a later one of the same path, m."""
+        """Return [n] the distance along a path from each first corner to a later corner of that path, m."""
         return self._along_m[last] - self._along_m[first]
 
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] the last corners passed, and [2, n] the places, walked_m after the starts of whole ways."""
+        """Return the last corners passed [n] and the places [2, n] of people after walked_m of their whole ways."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
@@ -83,7 +83,7 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
         return
     remedy = 'add a trip to the plan, such as {leave: "18:00", to: home}'
     if homewards.any():
-        remedy = "the trips home have a smaller share than others: leave it out there"
+        remedy = "the trips home have a smaller share than other trips: leave share out there"
     there = dict.fromkeys(goals[entry] for entry in np.flatnonzero(followed[:, lost].any(axis=1)).tolist())
     yield (
         f"mobility itinerary: {lost.sum():,} of {lost.size:,} people leave home and never come back: they remain at"
@@ -97,7 +97,7 @@ def cut_off(
     streets: "StreetMap",
     names: Sequence[str],
 ) -> Iterator[str]:
-    """Yield a note on each place without a way along streets to the others, for most people with a spot there.
+    """Yield a note on each place from which most people have no way along streets to the other places.
 
     Args:
         spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: names of the

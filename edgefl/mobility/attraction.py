@@ -20,7 +20,7 @@ from edgefl.rng import Streams
 HOME, WORK = range(2)
 # Offsets of a device's random numbers: these first, then two for each decision
 _WORK_PLACE, _WORK_SPOT, _CENTRE_SPOT, _OPENING, _DECISIONS = 0, 1, 3, 5, 7
-# Offset of four numbers for its spot in each place that is an area
+# Offset of four numbers for the device's spot in each place that is an area
 _AREAS = 2**40
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = str | dict[str, Share]
@@ -54,9 +54,9 @@ WEEKDAY = (
 class Attraction(Walkers):
     """Each device chooses between home, work, the centre and areas, by the time of day.
 
-    Its home is where it was dropped. All devices share a few work places, uniform on the disc; each device belongs to
-    one of them. There is one centre. Each device has its own spots, uniform within 30 m of the place, so the
-    same devices meet at the same places every day.
+    A device's home is where the device was dropped. All devices share a few work places, uniform on the disc; each
+    device belongs to one of them. There is one centre. Each device has its own spots, uniform within 30 m of the
+    place, so the same devices meet at the same places every day.
 
     Real places are the scenario's `areas`: `homes` and `works` name the areas of homes and work places (one, or
     several with the share of the devices in each), and a part of the rhythm may name further areas,
@@ -124,7 +124,7 @@ class Attraction(Walkers):
 
     @cached_property
     def calendar(self) -> Calendar:
-        """The calendar of the rhythm, which returns its part at a time."""
+        """The calendar of the rhythm, which returns the part of the day at a time."""
         return Calendar(self.rhythm, day_s=self.day_s, begin_hour=self.begin_hour, begin_day=self.begin_day)
 
     @cached_property
@@ -144,7 +144,7 @@ class Attraction(Walkers):
             )
         draws = UniformDraws(streams, len(positions_m))
         everyone = np.arange(len(positions_m))
-        # drawn in order, so that more work places leave the first ones in place
+        # drawn in order, so that adding work places leaves the first places unchanged
         works_m = on_disc(streams("mobility", "work_places").random((self.work_places, 2)).T, room_m)
         mine = (draws.uniform(everyone, _WORK_PLACE, 1)[0] * self.work_places).astype(np.int64)
         spots_m = [
@@ -161,12 +161,12 @@ class Attraction(Walkers):
     def choices(self, time_s: np.ndarray, uniform: np.ndarray) -> np.ndarray:
         """Choose places [n] at simulated times [n], also before 0, from uniform numbers [n]."""
         part = self.calendar.spells(time_s)
-        # compare with the cumulated probabilities; the rest is the last place
+        # compare with the cumulative probabilities; the rest is the last place
         return (uniform[:, None] >= self._upto[part]).sum(axis=1)
 
     @cached_property
     def _upto(self) -> np.ndarray:
-        """Cumulated probabilities of each part's places except the last, [parts, places - 1]."""
+        """Cumulative probabilities of each part's places except the last, [parts, places - 1]."""
         each = [
             [part.home, part.work, part.centre, *(part.areas.get(name, 0.0) for name in self._visited)]
             for part in self.rhythm

@@ -17,19 +17,19 @@ _MEAN_OVER_STD = 3.0
 
 
 class GaussMarkov(LargerArea):
-    """Speed and heading with memory.
+    """Each device changes its speed and heading gradually, with memory.
 
     Every step_s, with an independent standard normal number w for each quantity,
 
         speed   = mean + x,  x' = alpha x + sqrt(1 - alpha^2) std w
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
-    and the device moves straight during a step. Both begin in their stationary laws, normal around the mean with the
-    given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, uniform. A negative
-    speed (less than 1 step in 700) is a step backwards.
+    and the device moves straight during a step. Speed and heading begin in their stationary laws, normal around the
+    mean with the given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, uniform.
+    A negative speed (less than 1 step in 700) is a step backwards.
 
     At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
-    of y do not change. This preserves the distributions above. Positions also stay uniform over the area at all
+    of y do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all
     times, as they were when devices were dropped. (Camp, Boleng and Davies instead turn the mean heading away when a
     border is near.)
 

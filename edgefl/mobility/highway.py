@@ -15,7 +15,7 @@ from edgefl.rng import Streams
 
 
 class Highway(LargerArea):
-    """Vehicles in parallel lanes, both directions, each at the constant speed of its lane.
+    """Vehicles drive in parallel lanes, in both directions, each at the constant speed of its lane.
 
     The road is straight, area_factor times as long as the cell is wide, and passes the base station at a distance of
     offset_m. A vehicle that reaches its end is absent for away_s, and then re-enters its lane at the other end: the

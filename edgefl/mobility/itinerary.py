@@ -26,7 +26,7 @@ FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
 # Offsets of a person's random numbers. Habits: one for each entry of the plan, and from this offset, by the name of
-# the place, four for its spot there and one for whether it ever goes there
+# the place, four for the person's spot there and one for whether the person ever goes there
 _SPOTS = 2**40
 # Days: a sequence for each entry of the plan, with one number a day from this offset
 _DAYS, _TODAY = 2**32, 2**16
@@ -45,7 +45,7 @@ class _Trip(Strict):
     leave: Hour = Field(description='hour of the day at which people leave: 8.5 or "8:30"')
     to: str = Field(description="destination: home, or a name in addresses")
     spread_min: float = Field(
-        0.0, ge=0, le=720, description="people leave at most this many minutes before or after it"
+        0.0, ge=0, le=720, description="people leave at most this many minutes before or after `leave`"
     )
     share: float = Field(
         1.0, ge=0, le=1, description="share of the people who go there, always the same people"
@@ -156,13 +156,13 @@ class Itinerary(Walkers):
 
     @property
     def travels_by(self) -> Mode:
-        """The mode of travel."""
+        """The people's mode of travel."""
         slow: list[Mode] = [mode for mode, top_m_s in FASTEST.items() if self.speed_max_m_s <= top_m_s]
         return self.mode or [*slow, "car"][0]
 
     @cached_property
     def _names(self) -> list[str]:
-        """The places, home first."""
+        """Names of the people's places, home first."""
         return list(dict.fromkeys([HOME, *self.addresses]))
 
     def start(
@@ -173,7 +173,7 @@ class Itinerary(Walkers):
         return _Commutes(spots_m, self, self.speeds_m_s(len(positions_m), streams), streams, draws)
 
     def _spots_m(self, name: str, dropped_m: np.ndarray, draws: UniformDraws) -> np.ndarray:
-        """Draw each person's spot [2, people] in a place."""
+        """Draw each person's spot [2, people] in one of the places."""
         address = self.addresses.get(name)
         everyone = np.arange(len(dropped_m))
         if address is None:
@@ -298,7 +298,7 @@ class _Leaves:
         self._usual = np.stack([2 * habits.uniform(people, n, 1)[0] - 1 for n in range(len(model.plan))])
         self._leave_h = np.array([trip.leave for trip in model.plan])
         self._spread_h = np.array([trip.spread_min for trip in model.plan]) / 60
-        # -1: `after` begins with the next entry
+        # 1 less, since `after` begins with the next entry
         self.first = -len(model.plan) * round(model.period_s / model.day_s) - 1
 
     def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:

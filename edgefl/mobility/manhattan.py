@@ -25,11 +25,11 @@ class Manhattan(Walkers):
     is in the middle of a block. At each junction a device turns left or right or goes straight on; at the area's
     edge, where streets end, it turns round. Each device keeps its speed.
 
-    Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This is the
-    stationary law: a piece of street is entered from straight on, from its left and from its right with probabilities
-    that sum to one, and is left at its other end in the same way.
+    Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
+    the stationary law: a piece of street is entered from straight on, from its left and from its right with
+    probabilities that sum to one, and is left at its other end in the same way.
 
-    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: their
+    Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: that model's
     lanes and following distances, width of streets, traffic lights.
     """
 
@@ -37,8 +37,8 @@ class Manhattan(Walkers):
         1.0, ge=1, le=10, description="half side of the square relative to the cell's radius"
     )
     block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets")
-    left_probability: ClassVar[float] = 0.25  # of a turn at a junction; Bai et al.
-    right_probability: ClassVar[float] = 0.25  # likewise
+    left_probability: ClassVar[float] = 0.25  # of a turn to the left at a junction; Bai et al.
+    right_probability: ClassVar[float] = 0.25  # of a turn to the right; Bai et al.
 
     def reach_m(self, cell_radius_m: float) -> float:
         return math.sqrt(2.0) * self.area_radius_m(cell_radius_m)  # the square's corners
@@ -83,7 +83,7 @@ class _Drives(Legs):
         street = 1 + (street * (len(self._stops_m) - 2)).astype(np.int64)
         self._heading[ids] = heading = (4 * heading).astype(np.int64)
         north_south = heading % 2
-        # the stop behind; the first leg goes one further, without a turn
+        # the last stop behind the device; the first leg leads to the next stop, without a turn
         ahead = np.searchsorted(self._stops_m, along_m)
         behind = np.where(heading < 2, ahead - 1, ahead)
         self._stop[north_south, ids] = behind

@@ -33,11 +33,11 @@ class OdFlows(Walkers):
     """Each device stays in an area, leaves for another at the rate of the hour, and walks straight there.
 
     A device in area o at a time when trips_per_hour has {o: {d: r}} leaves for d within the next dt hours with
-    probability r dt, independent of its past: of N devices there, N r leave in an hour. It goes to a uniformly random
-    place in d, at its own speed, and can leave again on arrival; d may be o, for a walk within it. Apart from devices
-    on their way, the number of devices in each area therefore follows dN_d/dt = sum over o of N_o r_od - N_d sum over
-    e of r_de; a table of origins and destinations by hours, divided by the number of people at each origin, gives the
-    rates.
+    probability r dt, independent of its past: of N devices there, N r leave in an hour. The device goes to a
+    uniformly random place in d, at its own speed, and can leave again on arrival; d may be o, for a walk within it.
+    Apart from devices on their way, the number of devices in each area therefore follows dN_d/dt = sum over o of N_o
+    r_od - N_d sum over e of r_de; a table of origins and destinations by hours, divided by the number of people at
+    each origin, gives the rates.
 
     Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day has day_s and 24
     hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the cells
@@ -102,7 +102,7 @@ class _Departures:
     """
 
     def __init__(self, calendar: Calendar, rates: np.ndarray) -> None:
-        """rates: [k, areas] trips per hour to each area, in the spells that begin at calendar.begins_h."""
+        """Take trips per hour `rates` [k, areas] to each area, in the spells that begin at calendar.begins_h."""
         self._calendar = calendar
         self._rates = rates.sum(axis=1)
         self._upto = np.cumsum(rates, axis=1)
@@ -112,7 +112,7 @@ class _Departures:
     def next(
         self, time_s: np.ndarray, exponential: np.ndarray, choice: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return [n] how long devices stay from times [n] on, s (inf: for good), and [n] their next destinations."""
+        """Return how long devices stay from times [n] on, s (inf: forever), and their next destinations, [n] each."""
         whole = self._sum[-1]
         if not whole > 0:
             return np.full(len(time_s), np.inf), np.zeros(len(time_s), dtype=np.int64)
@@ -120,7 +120,7 @@ class _Departures:
         spell = np.searchsorted(self._begins_h, now_h, side="right") - 1
         wanted = self._sum[spell] + (now_h - self._begins_h[spell]) * self._rates[spell] + exponential
         periods, wanted = np.divmod(wanted, whole)
-        # the spell in which the integral reaches it, one with a positive rate
+        # the spell in which the integral reaches that number, a spell with a positive rate
         spell = np.maximum(
             np.searchsorted(self._sum, wanted, side="left") - 1, np.flatnonzero(self._rates)[0]
         )

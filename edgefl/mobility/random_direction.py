@@ -74,14 +74,14 @@ class _StraightTrips(Legs):
         return Leg(to_m, walk_s, np.where(at_border, 0.0, self._rest_s[ids]))
 
     def _set_off(self, ids: np.ndarray) -> None:
-        """Start a new trip: draw heading, walking time and the rest after it."""
+        """Start a new trip: draw heading, walking time and the rest after the walk."""
         trip = self._trip[ids]
         self._trip[ids] += 1
         turn, travel, pause, phase = self._draws.uniform(ids, _PER_TRIP * trip, _PER_TRIP)
         self._heading[ids] = 2.0 * math.pi * turn
         self._left_s[ids] = -self._model.travel_s * np.log(travel)
         self._rest_s[ids] = -self._model.pause_s * np.log(pause)
-        # exponential times have no memory: a rest under way is distributed like a whole one
+        # exponential times have no memory: the rest of a pause under way is distributed as a whole pause
         cycle_s = self._model.pause_s + self._model.travel_s
         at_rest = ids[(trip == 0) & (phase * cycle_s < self._model.pause_s)]
         self._left_s[at_rest] = 0.0

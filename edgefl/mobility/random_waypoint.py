@@ -23,9 +23,9 @@ class RandomWaypoint(Walkers):
     resting one is uniform; and a device of speed v rests for a share p / (p + 128 R / (45 pi v)) of its time (Hyytia,
     Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
-    Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a
-    density proportional to its length, a resting one with a uniform remaining rest (perfect simulation, Navidi and
-    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). Their law never changes. Without
+    Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a density
+    proportional to its length, a resting one with a uniform remaining rest (perfect simulation, Navidi and Camp, IEEE
+    Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The devices' law never changes. Without
     `steady_state` they start at the drop, uniform in area, with a new leg, and approach the law within a few legs:
     the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a run differ from later
     ones. Left out: speeds and rests that differ from leg to leg.
@@ -80,7 +80,7 @@ class _Walks(Legs):
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)
         place_m += uniform[0] * (to_m - place_m)
-        # a renewal process at a random time: at rest with the rest's share of time, and uniformly within it
+        # at a random time a device rests with probability pause / (pause + walk), uniformly within the pause
         walk_s = MEAN_LEG * self._radius_m / self._speeds_m_s
         resting = uniform[1] * (self._pause_s + walk_s) < self._pause_s
         place_m = np.where(resting, on_disc(uniform[2:4], self._radius_m), place_m)

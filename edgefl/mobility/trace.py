@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 PLACE = ("devices", "mobility", "path")
 # after a loss a receiver needs the ephemeris, which a satellite sends every 30 s (IS-GPS-200, 20.3.3): twice that
 RECEPTION_S = 60.0
-MILLISECONDS = 1e11  # a time above it is in the year 5138, or not in seconds
+MILLISECONDS = 1e11  # a time above this number is in the year 5138, or not in seconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
 
@@ -28,9 +28,9 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between them (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` it may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
+    ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
-    The form of a file is found by its content, whatever its name; each may be packed by gzip:
+    The format of a file is found by its content, whatever its name; files may be packed by gzip:
 
     - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
@@ -47,9 +47,9 @@ class Trace(Mobility):
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
-    shift is that of a device's mean speed: its path length over the time for which it is present.
+    shift is that of a device's mean speed: path length over the time for which the device is present.
 
-    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other forms are named in
+    Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; those of other formats are named in
     edgefl/mobility/_traces. Left out: heights, the recorded speeds and angles.
     """
 
@@ -64,7 +64,7 @@ class Trace(Mobility):
     )
     geo: bool | None = Field(
         None,
-        description="whether x and y are longitude and latitude, degrees; null: no, and an error if they look so",
+        description="whether x and y are longitude and latitude; null: no, and an error if they look like degrees",
     )
     bad_rows: Literal["error", "skip"] = Field(
         "error", description="rows that cannot be read are an error, or are skipped and counted in a note"
@@ -126,7 +126,7 @@ class Trace(Mobility):
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 
     def _read(self, keep: int | None) -> Samples:
-        """Read the samples of this number of devices, or of all; note what is skipped."""
+        """Read the samples of this number of devices, or of all devices; note which rows are skipped."""
         wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
@@ -153,7 +153,7 @@ class Trace(Mobility):
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
         rows, counts = self._in_simulation(samples)
-        del samples  # a large second copy of the rows
+        del samples  # the samples are a large second copy of the rows
         limits_s = np.full(len(counts), self.max_gap_s or 0.0)
         if self.max_gap_s is None:
             limits_s = _usual_gaps_s(rows[:, 0], counts, lost)
@@ -184,7 +184,7 @@ class Trace(Mobility):
         return rows, counts
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
-        """Raise if times or coordinates seem to have another unit."""
+        """Raise an error if times or coordinates seem to be in another unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
             raise EdgeflError(
                 f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 if"
@@ -282,7 +282,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] path length over time between samples with the device present; 0 with one sample only."""
+    """Return [devices] the mean speed, path length over the time with the device present; 0 with one sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
@@ -296,8 +296,8 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
         times_s: [samples] times, device after device.
         counts: [devices] number of samples of each.
         lost: [devices] number of usual intervals beyond which a gap is an absence. Devices of a file that lists all
-            devices of each time step have their median interval in common; others have their own, and at least
-        RECEPTION_S.
+            devices of each time step have their median interval in common; other devices have their own, and at least
+            RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

@@ -26,13 +26,13 @@ Point = tuple[Metres, Metres]
 
 
 class _Region(Protocol):
-    """A part of the plane."""
+    """A region of the plane, in m."""
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         """Map uniform numbers [3, n] in (0, 1) to points [2, n] uniform in area."""
 
     def drawn(self) -> dict[str, Any]:
-        """Return what a picture needs: centre and radius, or points, the corners of each ring, m."""
+        """Return what a picture of the region needs: centre and radius, or points, the corners of each ring, m."""
 
 
 class _Streets(Protocol):
@@ -79,17 +79,17 @@ class Places:
         return None if self.streets is None else self.streets.map_for(mode)
 
     def drawing(self) -> dict[str, Any]:
-        """Return areas and streets as a picture needs them, or nothing without any."""
+        """Return the areas and streets as a picture of the map needs them; empty without any."""
         if not self.areas and self.streets is None:
             return {}
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
         return {"areas": areas, "streets": self.streets.drawn() if self.streets else []}
 
     def on_earth(self, path: Path, lines: Sequence[npt.ArrayLike]) -> LocalPlane:
-        """Return the local plane.
+        """Return the local plane, in which a file's longitudes and latitudes become metres.
 
         Args:
-            path, lines: the file that needs it, and the file's places, each [n, 2] longitudes and latitudes.
+            path, lines: the file that needs the plane, and its places, each [n, 2] longitudes and latitudes.
 
         Raises:
             EdgeflError: the scenario does not give the origin's place on Earth; proposes one.
@@ -104,7 +104,7 @@ class Places:
         return self.plane
 
     def noted(self) -> list[str]:
-        """Return the notes, each once, also about an origin that nothing has used."""
+        """Return each note once, including a note about an origin that nothing has used."""
         unused = "origin_lon_lat is not used, because nothing in this scenario is in degrees: leave it out"
         return [*dict.fromkeys(self.notes), *([unused] if self.plane and "plane" not in self.used else [])]
 
@@ -164,7 +164,7 @@ class SumoNet(Strict):
 
 
 class Area(Strict):
-    """One area, with exactly one of these shapes."""
+    """One area of the map, with exactly one shape."""
 
     disc: Disc | None = Field(None, description="{centre_m, radius_m}")
     rectangle: Rectangle | None = Field(None, description="{from_m, to_m}")
@@ -177,7 +177,7 @@ class Area(Strict):
         return one_of(self, "shape")
 
     def region(self, places: Places) -> _Region:
-        """Return the region; reads map files."""
+        """Return the region of the area, reading its map file if it has one."""
         if self.polygon is not None:
             return trapezoids([[self.polygon.points_m]])
         if self.geojson is not None:
@@ -187,12 +187,12 @@ class Area(Strict):
             x, y = self.sumo_net.origin_m
             return Rectangle(from_m=(low_m[0] - x, low_m[1] - y), to_m=(high_m[0] - x, high_m[1] - y))
         region = self.disc or self.rectangle
-        assert region is not None  # the schema requires one of them
+        assert region is not None  # the schema requires one of the shapes
         return region
 
 
 def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
-    """Return the union of a file's polygons."""
+    """Return the union of a GeoJSON file's polygons."""
     nothing = "an area needs polygons: lines make streets, and a disc makes an area around a point"
     read = shapes(source, POLYGONS, nothing)
     lines = [ring for one in read for ring in one.rings]
@@ -215,7 +215,7 @@ class _MapSource(Protocol):
     """Source of a scenario's streets."""
 
     def read(self, places: Places) -> _Streets:
-        """Return the streets; reads map files."""
+        """Return the streets of the map, reading its file if it has one."""
 
 
 def places(
@@ -224,7 +224,7 @@ def places(
     """Return the map of a scenario: the regions of its areas, and its streets.
 
     Raises:
-        EdgeflError: one of them is invalid; names its place in the scenario.
+        EdgeflError: an area or the streets are invalid; names their place in the scenario.
     """
     earth = Places({}, LocalPlane(*origin_lon_lat) if origin_lon_lat else None)
     regions: dict[str, _Region] = {}

@@ -34,7 +34,7 @@ OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
 
 @dataclass(frozen=True)
 class _Shape:
-    """A polygon, as its rings, or a line or a point, as a single ring; and number and properties of its feature.
+    """A polygon, as its rings, or a line or point, as a single ring, with its feature's number and properties.
 
     rings: each [(longitude, latitude), ...].
     """
@@ -74,7 +74,7 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Sha
     Args:
         source: a FeatureCollection, a Feature or a geometry.
         kinds: kinds of geometries, POLYGONS, LINES or POINTS; others are left out.
-        nothing: remedy for a file without any.
+        nothing: remedy for a file without such geometries.
     """
     path, place = source.path, ("geojson", "path")
     with foreign_files.reading(path, *place):
@@ -145,7 +145,7 @@ def _content(path: Path) -> bytes:
 
 
 def _unreadable(content: bytes, error: Exception) -> str:
-    """Return what a file that is not GeoJSON is, and the remedy."""
+    """Return what an unreadable file is if it is not GeoJSON, and the remedy."""
     begin = content[:1000].lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin.startswith(b"<"):
         return (
@@ -159,10 +159,10 @@ def _unreadable(content: bytes, error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why values could not be read, in words that are not about Python."""
+    """Return why values could not be read, in words that do not refer to Python."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
-    return str(error) if isinstance(error, ValueError) else "its values are nested in another way"
+    return str(error) if isinstance(error, ValueError) else "its values are nested in an unexpected way"
 
 
 def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
@@ -177,12 +177,12 @@ def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, Any]) -> list[int]:
-    """Return the numbers of the features with given properties, or with a name.
+    """Return the numbers of a file's features with given properties, or with a given name.
 
     A name is the value of `id` or of the property `name`; if no feature has it there, of any property.
 
     Raises:
-        EdgeflError: no feature is meant, or it is not clear which; names the properties.
+        EdgeflError: no feature matches, or several do; names the properties.
     """
     place = ("geojson", "feature")
     values = [dict(_values(one)) for one in features]
@@ -222,7 +222,7 @@ def _known(values: Sequence[Mapping[str, str]], keys: Collection[str]) -> str:
 
 
 def _values(feature: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield `id` and all properties of a feature as text, nested ones with dots in their names."""
+    """Yield `id` and all properties of a feature as text, nested properties with dots in their names."""
     yield from _flat(_properties(feature), "")
     if feature.get("id") is not None:
         yield "id", _text(feature["id"])
@@ -271,7 +271,7 @@ def _pair(corner: Sequence[Any]) -> Pair:
 
 
 def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
-    """Return a function from the coordinates of a GeoJSON file to longitudes and latitudes.
+    """Return a function that converts the coordinates of a GeoJSON file to longitudes and latitudes.
 
     Args:
         crs: member of the file; None, as RFC 7946 has it, for degrees.
@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees."""
+    """Return places in degrees, checked to be longitudes and latitudes in this order."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

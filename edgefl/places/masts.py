@@ -16,7 +16,7 @@ from edgefl.errors import EdgeflError, moved, quoted
 from edgefl.places.geojson_files import POINTS, GeoJson, shapes
 from edgefl.places.plane import LocalPlane
 
-NEAR_DEG = 0.7  # of latitude, 78 km: farther masts are out of any world, and of the plane
+NEAR_DEG = 0.7  # of latitude, 78 km: farther masts are outside any world, and outside the plane
 SAME_DIGITS = 5  # decimals of a degree, about 1 m, up to which two cells are at one mast
 # the first cells of a row of OpenCelliD's files, which have no line of names, and its columns
 RADIOS = ("GSM", "UMTS", "LTE", "NR", "CDMA")
@@ -30,7 +30,7 @@ NAMES = {
     "azimuth": ("azimuth", "azimuth_deg", "bearing"),
 }
 Values = str | int | float
-Row = tuple[str, Mapping[str, Any]]  # where it is, for errors, and its cells by column
+Row = tuple[str, Mapping[str, Any]]  # where the row is, for errors, and its cells by column
 
 
 class SitesFile(Strict):
@@ -71,11 +71,11 @@ class SitesFile(Strict):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The key of the file in the scenario."""
+        """The scenario's key that names the file."""
         return ("layout", "sites", "geojson" if self.csv is None else "csv")
 
     def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "_Masts":
-        """Return the masts of the file, within a radius of the origin if it is given."""
+        """Return the masts of the file, within a radius of the origin if a radius is given."""
         path = shipped.data(self.csv or self.geojson or Path())
         origin = None if origin_lon_lat is None else tuple(origin_lon_lat)
         return _read(self, path, origin, radius_m, foreign_files.stamp(path, *self.place))
@@ -114,7 +114,7 @@ def _read(
 
 
 def with_masts(scenario: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's keys with the places and bearings of its file of sites, if it names one."""
+    """Return a scenario's keys with the places and bearings of its file of sites, if it names such a file."""
     layout = scenario.get("layout")
     if not (isinstance(layout, Mapping) and isinstance(layout.get("sites"), Mapping)):
         return scenario
@@ -229,7 +229,7 @@ class _Rows:
             many = "none" if not len(kept) else f"{np.isfinite(distances_m).sum():,}"
             raise EdgeflError(
                 f"{path}: of {len(places_deg):,} masts {many} lie in the world around origin_lon_lat"
-                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out those beyond it,"
+                f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out masts beyond it,"
                 " or move the origin to the masts",
                 place,
             )

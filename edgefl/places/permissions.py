@@ -35,13 +35,13 @@ _STORED = re.compile(r'"((?:[^"\\]|\\.)*)"=>"((?:[^"\\]|\\.)*)"')
 
 
 def of_lanes(kind: str, lanes: Sequence[Mapping[str, str]]) -> set[Mode]:
-    """Return the modes that may use any lane of an edge of SUMO's.
+    """Return the modes that may use any lane of a SUMO edge.
 
     A lane without permissions is open to all, except if the edge's type names only railways or waterways.
 
     Args:
         kind: type of the edge.
-        lanes: their attributes.
+        lanes: attributes of the edge's lanes.
     """
     parts = kind.split("|")
     permitted = any(lane.get("allow") or lane.get("disallow") for lane in lanes)
@@ -60,8 +60,8 @@ def _allows(lane: Mapping[str, str], vehicle: str) -> bool:
 def tags_of(properties: Mapping[str, Any]) -> dict[str, str]:
     """Return a feature's tags of OpenStreetMap, from its properties as different programs write them.
 
-    They are properties (osmtogeojson, QGIS), within `tags` (older osmtogeojson), or in the text `other_tags` (GDAL).
-    Overture's roads have the class of the highway, its railways and waterways a subtype.
+    The tags are properties (osmtogeojson, QGIS), within `tags` (older osmtogeojson), or in the text `other_tags`
+    (GDAL). Overture's roads have the class of the highway, its railways and waterways a subtype.
     """
     nested = properties.get("tags")
     stored = properties.get("other_tags")
@@ -88,8 +88,8 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
     Args:
         tags: tags of the line.
-        highways_only: whether a line needs `highway` to be a street; otherwise it is one unless it is something
-            else.
+        highways_only: whether a line needs `highway` to be a street; otherwise a line is a street unless its tags say
+            that it is something else.
     """
     highway = tags.get("highway")
     if highway is None and (highways_only or any(key in tags for key in OTHERS)):
@@ -101,18 +101,18 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
 
 def _may(tags: Mapping[str, str], keys: Sequence[str], *, by_default: bool) -> bool:
-    """Return whether a mode may use a line; keys: keys of its access, from general to specific."""
+    """Return whether a mode may use a line; keys: the mode's access keys, from general to specific."""
     may = by_default
     for key in keys:
         if tags.get(key) in CLOSED:
             may = False
-        elif key in tags and key != "access":  # access=yes opens no motorway to pedestrians
+        elif key in tags and key != "access":  # access=yes does not open a motorway to pedestrians
             may = True
     return may
 
 
 def name_of(tags: Mapping[str, str]) -> str:
-    """Return what a line is by its tags, for notes: highway=motorway, or highway=service with access=private."""
+    """Return a line's kind by its tags, for notes: highway=motorway, or highway=service with access=private."""
     kind = next((f"{key}={tags[key]}" for key in ("highway", *OTHERS) if key in tags), "no highway")
     closed = [f"{key}={tags[key]}" for key in ("access", "foot") if tags.get(key) in CLOSED]
     return " with ".join([kind, *closed[-1:]])

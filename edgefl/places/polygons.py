@@ -10,14 +10,14 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import shapely
 
-MOST_TRAPEZOIDS = 2_000_000  # 200 bytes each while they are made
-MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a polygon whose sides cross: some seconds
+MOST_TRAPEZOIDS = 2_000_000  # 200 bytes each while trapezoids are made
+MOST_COMPARED = 1_000_000_000  # pairs of sides and faces of a self-crossing polygon: some seconds
 Rings = Sequence[npt.ArrayLike]  # outline and holes of a polygon, each [corners, 2], m
 
 
 @dataclass(frozen=True, eq=False)
 class Trapezoids:
-    """Non-overlapping trapezoids with horizontal sides.
+    """Disjoint trapezoids with horizontal sides.
 
     Attributes:
         low_m, high_m: [n] height of the lower and the upper side.
@@ -37,7 +37,7 @@ class Trapezoids:
 
     @property
     def areas_m2(self) -> np.ndarray:
-        """[n] area of each trapezoid."""
+        """Area of each trapezoid [n], m^2."""
         return (self.high_m - self.low_m) * (self.right_m - self.left_m).mean(axis=0)
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
@@ -64,7 +64,7 @@ class _Union(NamedTuple):
 
 
 def union(polygons: Sequence[Rings]) -> _Union:
-    """Unite polygons.
+    """Return the union of polygons.
 
     A point is inside a polygon if a line from it to infinity crosses the polygon's rings an odd number of times, and
     inside the union if it is inside any polygon. Rings of fewer than three corners are dropped; if an outline is
@@ -72,7 +72,7 @@ def union(polygons: Sequence[Rings]) -> _Union:
     holes empty.
 
     Raises:
-        ValueError: nothing is left.
+        ValueError: no polygon is left.
     """
     import shapely
     from shapely.geometry.polygon import orient
@@ -92,7 +92,7 @@ def union(polygons: Sequence[Rings]) -> _Union:
 
 
 def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":
-    """Return what rings enclose an odd number of times, though they cross or share sides.
+    """Return the area that rings enclose an odd number of times, even if they cross or share sides.
 
     make_valid of shapely fills a hole that shares a side with the outline.
 
@@ -113,25 +113,25 @@ def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":
 
 
 def _crossed(begin: np.ndarray, end: np.ndarray, x: float, y: float) -> int:
-    """Return how many sides a ray from a point crosses to the east."""
+    """Return how many sides a ray from a point to the east crosses."""
     crossing = (begin[:, 1] > y) != (end[:, 1] > y)
     (x0, y0), (x1, y1) = begin[crossing].T, end[crossing].T
     return int(np.count_nonzero(x0 + (y - y0) / (y1 - y0) * (x1 - x0) > x))
 
 
 def _with_three_corners(rings: Rings) -> list[np.ndarray]:
-    """Return the rings with three different corners; none if the outline is not one of them."""
+    """Return the rings with at least three different corners; none if the outline has fewer."""
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for ring in rings]
     return [loop for loop in loops if _corners(loop) >= 3] if loops and _corners(loops[0]) >= 3 else []
 
 
 def _corners(loop: np.ndarray) -> int:
-    """Return the number of different corners."""
+    """Return the number of different corners of a ring."""
     return len(set(map(tuple, loop.tolist())))
 
 
 def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
-    """Cut polygons that do not overlap, each along horizontal lines through all its corners.
+    """Cut disjoint polygons into trapezoids, along horizontal lines through all corners of each polygon.
 
     Args:
         polygons: the rings of each: outline and holes; the last corner of a ring is joined to the first, which may

@@ -11,11 +11,11 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 JOIN_M = 0.1  # points closer than this are one corner
-MOST_PIECES = 5_000  # of lines that are cut where they cross, as all pairs are compared
+MOST_PIECES = 5_000  # pieces of lines that are cut where they cross, as all pairs are compared
 
 
 class _Entries(NamedTuple):
-    """The points at which n places meet the streets: the nearest point of any street."""
+    """The points at which n places meet the streets, for each place the nearest point of any street."""
 
     street: np.ndarray  # [n] index of the piece of street
     at_m: np.ndarray  # [2, n] the point
@@ -29,7 +29,7 @@ class StreetMap:
     Attributes:
         corners_m: [2, corners] places, m.
         ends: [2, pieces] the two corners of each straight piece.
-        lost: pieces that do not meet these, or None if there are none.
+        lost: pieces of street that do not meet this map's pieces, or None if all do.
     """
 
     corners_m: np.ndarray
@@ -68,7 +68,7 @@ class StreetMap:
         return type(self)(self.corners_m[:, corners], ends.reshape(2, -1))
 
     def cut_off(self, places_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether the nearest street of each place [2, n] is a lost piece; there must be lost pieces.
+        """Return whether the street nearest to each place [2, n] is a lost piece; the map must have lost pieces.
 
         Returns:
             [n] bool, and [n] the distance to the nearest street that counts, m.
@@ -79,7 +79,7 @@ class StreetMap:
 
     @cached_property
     def lengths_m(self) -> np.ndarray:
-        """[pieces] length of each piece."""
+        """Length of each piece of street [pieces], m."""
         return np.asarray(np.hypot(*(self.corners_m[:, self.ends[1]] - self.corners_m[:, self.ends[0]])))
 
     @cached_property
@@ -136,7 +136,7 @@ class StreetMap:
 
     @cached_property
     def _index(self) -> tuple[cKDTree, np.ndarray, float]:
-        """Middles of parts of all pieces, the piece of each, and half the length of the longest part.
+        """Middles of parts of all pieces of street, the piece of each part, and half the length of the longest part.
 
         If the nearest middle is at a distance d from a place, the nearest point of any street is at most d away, and
         the middle of that point's part is at most half a part's length farther.
@@ -172,7 +172,7 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
             mine = (apart[:, 0] * way[:, 1] - apart[:, 1] * way[:, 0]) / across
             theirs = (apart[:, 0] * way[n, 1] - apart[:, 1] * way[n, 0]) / across
         crossing = mine[(mine >= 0) & (mine <= 1) & (theirs >= 0) & (theirs <= 1)]
-        # and ends of others that lie on this one
+        # ends of other lines that lie on this line
         ends = np.concatenate([begin, end])
         share = np.clip((ends - begin[n]) @ way[n] / length[n] ** 2, 0.0, 1.0)
         on_it = np.hypot(*(ends - begin[n] - share[:, None] * way[n]).T) < JOIN_M
@@ -182,7 +182,7 @@ def cut_at_crossings(lines: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _joined(points: np.ndarray) -> np.ndarray:
-    """Return [points] the index of the corner to which each of [points, 2] belongs."""
+    """Return the index [points] of the corner to which each point [points, 2] belongs."""
     pairs = cKDTree(points).query_pairs(JOIN_M, output_type="ndarray")
     graph = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(points), len(points)))
     return np.asarray(connected_components(graph, directed=False)[1])
@@ -197,6 +197,6 @@ def _path(before: np.ndarray, goal: int) -> np.ndarray:
 
 
 def _without_repeats(points_m: np.ndarray) -> np.ndarray:
-    """Drop points equal to the one before; at least two remain."""
+    """Drop each point that equals the point before it; at least two points remain."""
     kept = np.append(True, np.any(np.diff(points_m, axis=0) != 0, axis=1))
     return points_m[kept] if kept.sum() > 1 else points_m[[0, -1]]

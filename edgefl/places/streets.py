@@ -50,7 +50,7 @@ class _StreetLines:
         """Return the map of the streets that are open to a mode.
 
         Raises:
-            EdgeflError: there are none; names the remedy.
+            EdgeflError: no street is open to the mode; names the remedy.
         """
         if mode not in self._maps:
             place = ("streets", self._key) if self._key == "lines_m" else ("streets", self._key, "path")
@@ -95,11 +95,11 @@ class _StreetLines:
 
 
 class Streets(Strict):
-    """The streets, from exactly one of these sources.
+    """The streets of a scenario, from exactly one source.
 
-    Lines of files meet where they share a point, as in OpenStreetMap: two that cross without one are a bridge and
-    a road below it. Lines of `lines_m` meet wherever they cross. All streets go both ways; if parts do not meet, only
-    the longest counts.
+    Lines of files meet where they share a point, as in OpenStreetMap: two lines that cross without a common point are
+    a bridge and a road below it. Lines of `lines_m` meet wherever they cross. All streets go both ways; if parts do
+    not meet, only the longest part counts.
 
     A mode of travel (foot, bicycle, bus, car) keeps to the streets where it is permitted: in a SUMO network by
     `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`
@@ -121,7 +121,7 @@ class Streets(Strict):
         return one_of(self, "source of streets")
 
     def read(self, places: Places) -> _StreetLines:
-        """Return the streets; reads map files.
+        """Return the streets of the map, reading its file if it has one.
 
         Raises:
             EdgeflError: a file cannot be read or has no line; names the remedy.
@@ -140,7 +140,7 @@ class Streets(Strict):
         # imported here since it loads SciPy
         from edgefl.places.street_map import cut_at_crossings
 
-        assert self.lines_m is not None  # the schema requires one of them
+        assert self.lines_m is not None  # the schema requires one of the sources
         with refused("lines_m"):
             lines = cut_at_crossings([np.array(line, dtype=float) for line in self.lines_m])
         return _StreetLines([_Street(line) for line in lines], ("lines_m", "lines_m"), places.notes)

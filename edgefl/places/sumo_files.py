@@ -26,7 +26,7 @@ class _Edge:
 
 
 def boundary(path: Path) -> tuple[Pair, Pair]:
-    """Read the lower left and upper right corner of a network, m, from `convBoundary` of its `<location>`."""
+    """Read the lower left and upper right corners of a network, m, from `convBoundary` of its `<location>`."""
     with _reading(path):
         locations = (each for name, each in _elements(path) if name == "location")
         found = next(locations, {}).get("convBoundary")
@@ -107,7 +107,7 @@ def _in_metres(path: Path, places: list[Pair]) -> None:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Add file and remedy to errors."""
+    """Add the file and a remedy to errors while a SUMO network is read."""
     with foreign_files.reading(path, *PLACE), about(*PLACE):
         try:
             yield
@@ -119,7 +119,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
-    """Return the corners of an edge: its shape, with the junctions in place of its ends.
+    """Return the corners of an edge: its shape, with the junctions in place of the shape's ends.
 
     Raises:
         ValueError: a position is wrong, or a junction is missing; names the edge.

@@ -32,7 +32,7 @@ def simulate(
         scenario: from `load_scenario`, or what that takes: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core. Results do not depend on it. With
+        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on it. With
             several, a longer run on Linux trains in a process beside the engine's, unless your process has threads.
         snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None for one every 10
             minutes.
@@ -79,7 +79,7 @@ def resume(
     on_note: Callable[[str], None] | None = None,
     progress: bool = True,
 ) -> Results:
-    """Resume an unfinished run, on the kind of device where it began.
+    """Resume an unfinished run, on the kind of PyTorch device on which it began.
 
     Its tables are rewritten from the first row on; at the end they equal those of an undisturbed run.
 
@@ -122,7 +122,7 @@ def _shown(
     on_round: "Callable[[Round], None] | None",
     on_note: Callable[[str], None] | None,
 ) -> "tuple[Callable[[Round], None], Callable[[str], None]]":
-    """Return functions for rounds and notes that show them, and then call the caller's own."""
+    """Return callbacks that show a run's rounds and notes, and then call the caller's own callbacks."""
     shown.begin({scenario.name: scenario})
 
     def each_round(row: "Round") -> None:

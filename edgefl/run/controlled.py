@@ -17,7 +17,7 @@ from edgefl.scenario.scenario import Scenario
 
 
 class _Stopped(Exception):
-    """Raised in the run's thread when the run is stopped."""
+    """An exception raised in the run's thread when the run is stopped."""
 
 
 class _Handover:
@@ -33,7 +33,7 @@ class _Handover:
         self.answers: queue.SimpleQueue[Decision | _Stopped] = queue.SimpleQueue()
 
     def ask(self, candidates: Candidates) -> Decision:
-        """Put a question, in the run's thread, and wait for the answer."""
+        """Ask for a decision on the candidates, in the run's thread, and wait for the answer."""
         self.questions.put(candidates)
         answer = self.answers.get()
         if isinstance(answer, _Stopped):
@@ -66,19 +66,19 @@ class Controlled(Decider):
         return self._handover.ask(candidates)
 
     def listen(self, handover: _Handover) -> None:
-        """Pass questions through this `_Handover` from now on."""
+        """Pass the run's questions through a given `_Handover` from now on."""
         self._handover = handover
 
 
 class ControlledWithReports(Controlled):
-    """A `Controlled` decider with devices that report losses and lengths of updates."""
+    """A `Controlled` decider for devices that report their losses and the lengths of their updates."""
 
     asks_loss: ClassVar[bool] = True
     asks_norm: ClassVar[bool] = True
 
 
 class _Rounds(Nowhere):
-    """A recorder that keeps the rows of rounds."""
+    """A recorder that keeps the rows of rounds in memory, and drops all other rows."""
 
     def __init__(self) -> None:
         self.rows: list[Round] = []
@@ -123,7 +123,7 @@ class ControlledRun:
 
     @property
     def spent_j(self) -> float:
-        """The energy of all finished rounds, with their tails until now."""
+        """The joules of all finished rounds, with their radio tails until now."""
         settled = self._settled.rows
         return total(row.energy_j for row in (*settled, *self.rows[len(settled) :]))
 

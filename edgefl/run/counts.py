@@ -1,4 +1,4 @@
-"""Totals and extremes of a run's rows, as they are written; absurdly long rounds, huge losses and NaN are noted."""
+"""Totals and extremes of a run's rows as they are written; absurdly long rounds, huge losses and NaN give notes."""
 
 import math
 from collections import Counter
@@ -51,7 +51,7 @@ class Extremes:
     _long: bool = False  # the next rows of devices may hold a long transfer
 
     def see(self, row: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Record a row as it is written, with values of further columns."""
+        """Update the extremes with a row as it is written; `further` holds values of extra columns."""
         if isinstance(row, Session):
             start = {"accuracy_start": row.accuracy_start, "loss_start": row.loss_start}
             self._scores(f"session {row.session}", start)
@@ -65,7 +65,7 @@ class Extremes:
         self._scores(where, {"accuracy": row.accuracy, "loss": row.loss, **(further or {})})
 
     def see_columns(self, row_type: type, columns: Mapping[str, Any]) -> None:
-        """Look at a batch of rows, given as columns: devices' parts of a round, or their scores."""
+        """Update the extremes with many rows, given as columns: participations in a round, or devices' scores."""
         if row_type is DeviceScore:
             where = _where(columns["session"], columns["phase"], columns["round"], columns["cell"])
             for name in {one.name for one in fields(DeviceScore)}.intersection(SCORES, columns):
@@ -180,7 +180,7 @@ class Counts:
 
     @classmethod
     def of_several(cls, federations: Iterable[str]) -> "Counts":
-        """Return a run's counts, with those of each federation in `of`; a single federation shares the run's."""
+        """Return a run's counts, with each federation's in `of`; a single federation shares the run's counts."""
         counts = cls()
         counts.of = {name: cls() if name else counts for name in federations}
         return counts

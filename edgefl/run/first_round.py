@@ -38,7 +38,7 @@ LONGEST_S = 1e9  # longest computing time of a device in a round, some 30 years:
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
-    It is exactly the run's own round 1: streams are drawn by name, not in turn.
+    The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn.
 
     Returns:
         Notes.
@@ -65,7 +65,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
 def _check_somebody_is_there(
     devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
 ) -> None:
-    """Refuse a run that can have no result: all devices of some session are outside its cells and stay there."""
+    """Refuse a run without any result: all devices of some session stay outside the cells for the whole run."""
     listed = getattr(devices.churn, "sessions", ())
     groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):
@@ -79,7 +79,7 @@ def _check_somebody_is_there(
 
 
 def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int]:
-    """Return the devices present that may take part in a session."""
+    """Return those of the present devices that may take part in a session."""
     allowed = members(session)
     return [id_ for id_ in present if allowed is None or id_ in allowed]
 
@@ -101,7 +101,7 @@ def _check_first_round(
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.reports.bits] * many
         opened = rounds.open(selection, down_bits, up_bits)
-        links = opened.links.at(opened.in_sync())  # the others are given up
+        links = opened.links.at(opened.in_sync())  # links that carry no bits are given up
         computes_s = _computes_s(work, rounds.simulation.fleet, rounds.processors, section)
         both_bits = payload_bits, payload_bits + rounds.reports.bits
         if not radio.air.dynamic and len(links):  # in a dynamic band one transfer's end depends on all others
@@ -136,14 +136,14 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
     at_once = rules.every_s is None and not rules.pause_s
     if at_once and isinstance(own.sessions, TimedPolicy) and many > MANY_ROUNDS:
         notes.append(
-            f"rounds follow one another without pause for {end_s:,.0f} s: about {many:,.0f} of "
-            f"{round_s:.2g} s; set rounds.every_s or rounds.pause_s"
+            f"rounds follow one another without pause for {end_s:,.0f} s: about {many:,.0f} rounds "
+            f"of {round_s:.2g} s each; set rounds.every_s or rounds.pause_s"
         )
     return notes
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Time only the slowest transfers: if they end, the others do; timing thousands would take seconds."""
+    """Check that a round's slowest transfers end, as all others then do; timing thousands would take seconds."""
     # a link without Doppler keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)

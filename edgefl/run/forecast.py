@@ -23,7 +23,7 @@ from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
-PYTORCH_BYTES = 180e6  # of its code, if it is only loaded when the run begins; measured
+PYTORCH_BYTES = 180e6  # memory of PyTorch's code, if loaded only when the run begins; measured
 
 
 class Range(NamedTuple):
@@ -33,13 +33,13 @@ class Range(NamedTuple):
     most: float
 
     def text(self, write: Callable[[float], str]) -> str:
-        """Format it as `least to most`, or as one value."""
+        """Format the range as `least to most`, or as one value."""
         least, most = (write(value) if math.isfinite(value) else "unknown" for value in self)
         return least if least == most else f"{least} to {most}"
 
 
 def total(parts: Iterable[tuple[Range, Range]]) -> Range:
-    """Add up amounts, each multiplied by its number."""
+    """Return the sum of ranges, each multiplied by a number."""
     least = most = 0.0
     for number, amount in parts:
         least += number.least * amount.least if number.least else 0.0  # also if the amount is unbounded
@@ -52,9 +52,9 @@ class Forecast:
     """What is known of a run before it begins.
 
     Attributes:
-        devices: their number. about: further lines of description. notes: what is allowed but probably unintended.
-            payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an estimate.
-            All of these are empty if the run was not built.
+        devices: number of devices. about: further lines of description. notes: what is allowed but probably
+            unintended. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
+            estimate. All of these are empty if the run was not built.
         probe: what its first rounds took, if they were tried. own: share of its training that it does itself.
     """
 
@@ -69,7 +69,7 @@ class Forecast:
 
     @property
     def where(self) -> str:
-        """The number of cells, as words."""
+        """The number of cells, and of those with a server, in words."""
         cells, served = self.scenario.layout.cells, len(self.scenario.layout.served)
         return f"{cells} cells, {served} with a server" if cells > 1 else "one cell"
 
@@ -80,7 +80,7 @@ class Forecast:
 
     @property
     def rounds(self) -> Range:
-        """The rounds of all federations together."""
+        """The number of rounds of all federations together."""
         return Range(
             *(sum(counts) for counts in zip(*(rounds for rounds, _ in self._courses()), strict=True))
         )
@@ -99,7 +99,7 @@ class Forecast:
 
     @property
     def disk_bytes(self) -> Range:
-        """The size of tables and journal."""
+        """The size of the run's tables and journal, in bytes."""
         return Range(*(number * self.probe.round_bytes for number in self.rounds))
 
     def costs(self) -> list[str]:
@@ -121,7 +121,7 @@ class Forecast:
 
 
 def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Range]:
-    """Return the number of rounds of a federation in all its cells, and the end of the last one, s."""
+    """Return a federation's number of rounds in all its cells, and the time at which the last round ends, s."""
     rules = own.rounds
     taken_s, probes = latency_s + rules.pause_s, _probes_of_sessions(own)
     spacing_s, probing_s = max(rules.every_s or 0.0, taken_s), probes * taken_s
@@ -202,7 +202,7 @@ def _samples(world: World, learner: Any) -> str:
 
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
-    """Describe one of several federations in a line."""
+    """Describe one of several federations that share the cells, in one line."""
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
@@ -214,7 +214,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Describe the bits of a transfer down and up, once if they are equal; codecs are not counted."""
+    """Describe the bits of a downlink and an uplink transfer, once if equal; codecs are not counted."""
     up_bits = learner.payload_bits
     if learning is None or learning.cost.payload == "model" or not up_bits:
         return f"bits per transfer: {up_bits:,}"

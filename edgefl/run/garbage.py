@@ -13,9 +13,9 @@ WHILE_A_RUN_GOES = (2_000, 10, 100)
 
 @contextmanager
 def seldom_at_start() -> Iterator[None]:
-    """Collect rarely in a command's process, and not at all at its end.
+    """Make garbage collection rare in a command's process, and skip it at the end of the process.
 
-    Everything that a command loads stays until its process ends. Otherwise Python would scan it repeatedly during
+    Everything that a command loads stays until its process ends. By default Python scans it repeatedly during
     loading, and once more at the end: 0.8 s of CPU with PyTorch, for nothing.
     """
     atexit.register(gc.freeze)
@@ -28,10 +28,10 @@ def seldom_at_start() -> Iterator[None]:
 
 @contextmanager
 def seldom_while_a_run_goes() -> Iterator[None]:
-    """Collect less often than usual, unless the caller has chosen an even lower frequency or none.
+    """Make garbage collection rarer while a run goes on, unless the caller has made it rarer still or disabled it.
 
     Collection took a tenth of a run without training: transfers create millions of objects, which need no collector.
-    It must not be as rare as at a command's start, since large tensors in cycles would stay.
+    Collection must not be as rare as at a command's start, since large tensors in cycles would stay in memory.
     """
     before = gc.get_threshold()
     if before[0]:

@@ -26,9 +26,9 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
 
 
 def _remedies(world: World) -> list[str]:
-    """Return settings that would lower the handovers and that the scenario lacks, the strongest first.
+    """Return settings that would lower the number of handovers and that the scenario lacks, the strongest first.
 
-    docs/network.md has what each does.
+    docs/network.md describes the effect of each.
     """
     radio, rules, propagation = world.extent.radio, world.handover, world.extent.radio.propagation
     shadowed, by_place = (

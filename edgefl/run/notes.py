@@ -131,7 +131,7 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
 
 
 def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Note churn that never switched a device, or a cycle longer than the run."""
+    """Note churn that never switched a device, or an on-off cycle longer than the run."""
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
     for churn in _distinct(kind.churn for kind in kinds):
@@ -143,7 +143,7 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
 
 
 def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
-    """Note movement that took no device across a cell's edge, or a day longer than the run."""
+    """Note movement that took no device across a cell's edge, or a simulated day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
     never = "" if crossed else "no device ever entered, left or changed its cell"
     # once, even if several classes have the same plan
@@ -175,7 +175,7 @@ def _beyond_its_file(
 
 
 def _distinct(components: Iterable[Any]) -> list[Any]:
-    """Return the components of all classes of devices, equal ones once."""
+    """Return the components of all classes of devices, each distinct component once."""
     distinct: list[Any] = []
     for component in components:
         if component not in distinct:
@@ -255,10 +255,10 @@ def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
 
 
 def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterator[str]:
-    """Note a tenth of a cell's devices or more without a link, and rounds that waited until timers expired.
+    """Note that a tenth of a cell's devices or more have no link, and that rounds waited until timers expired.
 
     Args:
-        devices: all of them.
+        devices: number of all devices.
         indoors: whether any is indoors.
     """
     rounds, out = counts.rounds.total(), counts.uncovered
@@ -312,7 +312,7 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
 
 
 def _seconds(value: float) -> str:
-    """Write 6.4412 as `6.44 s`, 86400.0 as `86,400 s`."""
+    """Format a time in seconds: 6.4412 as `6.44 s`, 86400.0 as `86,400 s`."""
     if value >= 100:
         return f"{value:,.0f} s"
     decimals = 2 - math.floor(math.log10(value)) if value > 0 else 0
@@ -320,7 +320,7 @@ def _seconds(value: float) -> str:
 
 
 def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
-    """Note distances shorter or longer than path loss is defined for."""
+    """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (
             f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "

@@ -47,7 +47,7 @@ class RunPlan:
 
     @cached_property
     def learning_identity(self) -> LearningIdentity | None:
-        """What determines the training, if other runs may share it."""
+        """What determines the run's training, if other runs may share that training; otherwise None."""
         return self.prepared.learning_identity(self.world)
 
     @property
@@ -56,7 +56,7 @@ class RunPlan:
         return self.learner_of(next(iter(self.learners)))
 
     def learner_of(self, federation: str) -> Any:
-        """Return one learner of a federation; its cells' learners are alike."""
+        """Return the learner of one of a federation's cells; the learners of all its cells are alike."""
         return next(iter(self.learners[federation].values()))
 
     @property
@@ -81,7 +81,7 @@ class RunPlan:
 
 
 class _Untaught(Untrained):
-    """A learner without training in a run that has some: devices report the same loss and norm."""
+    """A learner that trains nothing, in place of one that does: all devices report the same loss and norm."""
 
     def session(self, start: SessionStart) -> Iterator[Untrained]:
         asked = {REPORTED_LOSS: start.reports, REPORTED_NORM: start.norms}

@@ -29,7 +29,7 @@ from edgefl.scenario.world import World
 
 
 def check_world(world: World, *, reports: bool = False) -> list[str]:
-    """Check what depends on the drop, before any data are read.
+    """Check what depends on the random placement of the devices, before any data are read.
 
     Args:
         reports: whether a learner replaces the workload, and may report losses.
@@ -47,7 +47,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
 
 
 def _of_masts(world: World) -> Iterator[str]:
-    """Note what became of the rows of a file of sites."""
+    """Note how many rows of a file of sites became sites, and which rows were left out."""
     scenario, source = world.scenario, world.scenario.source
     sites = (given_keys(source.data.get("layout")) or {}).get("sites")
     if isinstance(sites, Mapping):
@@ -120,7 +120,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
 
 def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
-    """Deal the samples of further sessions too, in which other sets of labels first appear."""
+    """Deal samples for the sessions after the first, to find errors in label sets that only these sessions have."""
     # any cell's, since all deal alike; of a copy, so that the first session's are not dealt again
     device_data: DeviceData = copy.copy(next(iter(learners.values())).device_data)
     with about("learning", "partition"):
@@ -129,7 +129,7 @@ def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
 
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:
-    """Note reports of devices that are sent without noise."""
+    """Note devices' reports that are sent without noise."""
     asks = selector.asks_loss or selector.asks_norm
     names = (
         registry.name_of("selectors", selector) if asks else None,
@@ -160,7 +160,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
-    """Note what this algorithm sends and computes that the costs leave out."""
+    """Note what the scenario's algorithm sends and computes that the costs leave out."""
     name = registry.name_of("algorithms", learning.algorithm)
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []
@@ -173,7 +173,7 @@ def _of_costs(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
-    """Yield what a transfer carries besides one model."""
+    """Yield the parts of a transfer that the costs leave out: everything besides one model."""
     algorithm = learning.algorithm
     if algorithm.chooses_model:
         yield "all models but one on the way down"
@@ -185,7 +185,7 @@ def _not_paid_of_sent(learning: LearningSettings) -> Iterator[str]:
 
 
 def _not_paid_of_computed(learning: LearningSettings) -> Iterator[str]:
-    """Yield the passes besides those of local training."""
+    """Yield the computation that the costs leave out: passes through models besides local training."""
     algorithm, start = learning.algorithm, learning.warm_start
     if algorithm.trains_personal and learning.cost.booked == "nominal":
         yield "the passes that train personal models"

@@ -49,7 +49,7 @@ UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 def probe(
     plan: RunPlan, *, most_s: float = PROBE_WALL_S, clock: Callable[[], float] = time.perf_counter
 ) -> Probe:
-    """Carry out the first rounds of a plan in a temporary directory; it cannot be carried out again.
+    """Carry out the first rounds of a plan in a temporary directory; the plan cannot be carried out again.
 
     Args:
         most_s: the probe stops this long after its first round ended.
@@ -82,7 +82,7 @@ def probe(
             carry_out(plan, run, on_round=note)
         energy_j = _round_energy_j(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
-    first = min(servers, len(rows) - 1)  # these began with the run
+    first = min(servers, len(rows) - 1)  # rounds that began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),
@@ -102,7 +102,7 @@ def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     With radio tails, each server's last round is left out: its tails are too long, since no round follows.
 
     Args:
-        tables: one per federation. cells: with a server.
+        tables: one per federation. cells: the cells with a server.
     """
     energies_j: list[float] = []
     for table in tables:

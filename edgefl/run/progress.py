@@ -20,7 +20,7 @@ PROBE = "probe"
 
 
 class Row(NamedTuple):
-    """A run on display; `share` of it is complete, None before it begins."""
+    """A displayed run; `share` is the completed share of the run, None before the run begins."""
 
     label: str
     share: float | None
@@ -65,7 +65,7 @@ class ProgressDisplay:
             self._progress.start()
 
     def rows(self) -> list[Row]:
-        """List what the bars show, for a display of another kind."""
+        """Return what the progress bars show, a row per run, for another kind of display."""
         return [
             Row(
                 task.description,

@@ -117,7 +117,7 @@ class _Directory(PathView):
 
     @cached_property
     def _compared(self) -> "Comparison":
-        """All runs side by side; nothing is written."""
+        """The comparison of all runs in the directory; nothing is written."""
         from edgefl.analysis import compare
 
         found: Comparison = unwrap(compare)(self._runs)
@@ -228,7 +228,7 @@ class StudyResults(_Directory):
 
 
 def _if_readable(write: Callable[[], str]) -> str:
-    """Return a text, or nothing if the directory cannot be read: a description must not raise."""
+    """Return a directory's description, or '' if the directory cannot be read: a description must not raise."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes

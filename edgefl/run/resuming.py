@@ -43,7 +43,7 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
 
 
 def device_of(path: Path) -> str:
-    """Return the kind of device where the training of an unfinished run began; `auto` if it has not."""
+    """Return the kind of PyTorch device on which an unfinished run was trained; `auto` if training has not begun."""
     return str((header(path / FILE) or {"device": "auto"})["device"])
 
 
@@ -61,7 +61,7 @@ def _check_learner(path: Path, learner: Maker | Learner | None) -> None:
 
 
 def can_go_on(path: Path, scenario: Scenario) -> bool:
-    """Return whether an unfinished run of this scenario has trained something here that it can resume from."""
+    """Return whether a directory holds an unfinished run of a scenario, with training from which it can resume."""
     described, journal, values = path / SCENARIO, path / FILE, written(scenario)
     if not (described.is_file() and journal.is_file()):
         return False

@@ -42,7 +42,7 @@ def _in_notebook() -> bool:
 
 
 class Showing:
-    """Show nothing; the base of what shows progress."""
+    """A progress display that shows nothing; the base class of all progress displays."""
 
     _bars: ProgressDisplay | None = None
 
@@ -55,7 +55,7 @@ class Showing:
         return
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
-        """Begin to show these runs, by label; the previous ones are over."""
+        """Begin to show runs, given by label; the runs shown before are over."""
 
     def update(self, label: str, row: "Round | None") -> None:
         """Show that a round has ended; `row` None means that the run is complete."""
@@ -70,17 +70,17 @@ class Showing:
             self._show()
 
     def _show(self, *, at_once: bool = True) -> None:
-        """Show what has changed."""
+        """Update the display with what has changed."""
 
     def note(self, text: str) -> None:
-        """Show a note."""
+        """Show a note of the run above the progress bars."""
 
     def end(self, results: Results | StudyResults) -> None:
         """Show a run's notes that have not been shown, and a last line."""
 
 
 class _InTerminal(Showing):
-    """Bars in the terminal of stderr, with notes above them."""
+    """A progress display of bars in the terminal of stderr, with notes above the bars."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -118,7 +118,7 @@ class _InTerminal(Showing):
 
 
 class _InNotebook(Showing):
-    """Bars, notes and the last line in one output of a notebook's cell, which is replaced as the runs go on."""
+    """A progress display in one output of a notebook's cell, which is replaced as the runs go on."""
 
     def __init__(self) -> None:
         self._notes: list[str] = []
@@ -173,7 +173,7 @@ class _InNotebook(Showing):
 
 
 class _Shown:
-    """HTML for a notebook, with a text for what shows no HTML."""
+    """HTML for a notebook, with plain text for programs that cannot show HTML."""
 
     def __init__(self, text: str) -> None:
         self._text = text

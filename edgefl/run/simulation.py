@@ -50,7 +50,7 @@ def carry_out(
     resumes: bool = False,
     sharing: TrainingReuse = ALONE,
 ) -> Results:
-    """Run what has been prepared; a plan can be carried out once.
+    """Carry out a prepared run; a plan can be carried out once.
 
     Args:
         out, on_round, on_note: as in `edgefl.simulate`.
@@ -118,7 +118,7 @@ def carry_out(
 def _journaled(
     plan: RunPlan, run: RunDirectory, sharing: TrainingReuse, every: Every, on_note: Callable[[str], None]
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
-    """Yield the learners with a journal of their answers, its notes, and a function that keeps the models at the end.
+    """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
 
     Training of another run is reused; run.json counts its rounds. Federations that train nothing are not recorded:
     their answers follow from the questions.
@@ -187,7 +187,7 @@ def _journaled(
 
 
 def _write_ledger(simulation: Simulation) -> None:
-    """Write what each device spent, with columns for classes, circuits and lost links if there are any."""
+    """Write ledger.csv: each device's joules, with columns for classes, circuits and lost links if there are any."""
     power, names = simulation.network.power, simulation.fleet.class_names()
     ledger = simulation.ledger
     columns = ledger.columns(power.running_s(), simulation.fleet.idle_power_w, power.charges())
@@ -217,7 +217,7 @@ def _serve(server: Server, rescue: Path) -> Generator[simpy.Event, None, None]:
 
 
 class _Counting:
-    """A recorder that also counts what it writes, for the run and for its federation."""
+    """A recorder that also counts the rows it writes, for the run and for the rows' federation."""
 
     def __init__(self, recorder: Recorder, *counts: Counts) -> None:
         self._recorder, self._counts = recorder, counts

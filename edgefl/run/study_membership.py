@@ -23,7 +23,7 @@ class StudyMembership:
     """The study that a run belongs to.
 
     reference: the proposed variant, if any. setting: grid axis -> label. variants: all variants of the study, in the
-    order of its file. run.json has all of it.
+    order of its file. run.json records all of these.
     """
 
     study: str
@@ -38,8 +38,8 @@ class TrainingReuse:
     """The training that a run shares with others of its study.
 
     lender: run directory whose answers are reused as long as this run's learners would get the same input; None to
-    train everything. name: its name in run.json. lends: when to write a snapshot for other runs: after the pilot
-    sessions, also after the two sessions that follow, or before every session.
+    train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after the
+    pilot sessions, also after the two sessions that follow, or before every session.
     """
 
     lender: Path | None = None
@@ -58,12 +58,12 @@ class TrainingReuse:
         return lambda session: session - 1 in after
 
     def loan(self, here: Mapping[str, str], training: Snapshotable, own: LearningIdentity) -> Loan | None:
-        """Return the training to reuse from the lender, or None.
+        """Return the training that a run reuses from its lender, or None.
 
         Args:
             here: circumstances of the borrowing run.
             training: the borrowing run's training.
-            own: identity of its learners' input.
+            own: identity of the borrowing learners' input.
         """
         if self.lender is None:
             return None

@@ -117,7 +117,7 @@ def load_model(
 
 
 def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Tensor]":
-    """Return the parameters of a device's model, or of a numbered one that the cell serves."""
+    """Return the parameters of a device's own model, or of one of several models that the cell serves."""
     from edgefl.learning.federation import kept_models
 
     rows = _rows(path, kept_models.PERSONAL) if device is not None else {}
@@ -144,7 +144,7 @@ def _cell_of(path: Path) -> int:
 
 
 def _rows(path: Path, kind: str) -> "dict[str, Tensor]":
-    """Return the models kept with a global one; empty if there are none."""
+    """Return the tensors of models saved in a file beside the global model's; empty if there is no such file."""
     from edgefl.learning.federation import kept_models
     from edgefl.learning.modules import model_files
 

@@ -42,7 +42,7 @@ class Picture(PathView):
 
     @classmethod
     def of(cls, path: Path, lines: Sequence[str]) -> "Picture":
-        """Return the picture of a file."""
+        """Return a picture, given its file and the lines that say what it shows."""
         made = cls(path)
         made.text = Lines("\n".join(lines))
         return made

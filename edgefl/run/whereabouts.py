@@ -13,18 +13,18 @@ from edgefl.mobility import Mobility, Movement
 from edgefl.mobility.trace import Trace
 from edgefl.scenario.world import World
 
-MOST_PLACES = 2_000_000  # devices x times looked at
+MOST_PLACES = 2_000_000  # number of devices x number of times checked
 FEWEST_TIMES, MOST_TIMES = 50, 1_000
-DAY_S = 86_400.0  # longest time of a model's movement that is looked at; a file is looked at to the end
-# times at which all devices are looked at; as many times more for devices that are never in range
+DAY_S = 86_400.0  # a mobility model is checked for at most this long, a file to its end
+# number of times at which all devices are checked; the factor for devices that were never in range
 LOOKS, CLOSER_LOOKS = 200, 20
-UNKNOWN_END_S = 3600.0  # looked at in a run whose end is unknown
+UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
     """Look for a device in the cells if there is none at time 0, up to the run's end or its longest wait.
 
-    A device may still come between two of these times, or later. Left out: switches and batteries.
+    A device may still come between two of the checked times, or later. Left out: switches and batteries.
 
     Yields:
         A note if no device is seen in a cell, with the devices' places and the remedy.
@@ -43,21 +43,19 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
     if nearest_m < math.inf:
         message = (
             f"no device comes nearer than {nearest_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
-            f" end at {edge_m:,.0f} m; the devices' middle is {_point(middle_m)} m: put sites there (layout.sites)"
-            f"{_origin(mobility, middle_m)}"
+            f" end at {edge_m:,.0f} m; the devices' mean position is {_point(middle_m)} m: put sites there"
+            f" (layout.sites){_origin(mobility, middle_m)}"
         )
     else:
         begin = "begin earlier (mobility.begin_s), or " if isinstance(mobility, Trace) else ""
-        message = (
-            f"no device is anywhere in the first {until_s:,.0f} s: {begin}make the run longer (duration_s)"
-        )
-    yield f"{'.'.join(place)}: looked at {len(times_s):,} times: {message}"
+        message = f"no device is in the world in the first {until_s:,.0f} s: {begin}make the run longer (duration_s)"
+    yield f"{'.'.join(place)}: checked at {len(times_s):,} times: {message}"
 
 
 def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float, np.ndarray]:
-    """Return the devices' smallest distance from [0, 0] at these times, and their mean position, both in m.
+    """Return the devices' smallest distance from [0, 0] at given times, and their mean position, both in m.
 
-    The distance is inf if no device is anywhere. It stops at the first time with a device within the edge.
+    The distance is inf if no device is in the world. Later times are skipped once a device is inside the edge.
     """
     nearest_m, seen, sum_m = math.inf, 0, np.zeros(2)
     for time_s in times_s.tolist():
@@ -75,7 +73,7 @@ def _point(place_m: np.ndarray) -> str:
 
 
 def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
-    """Suggest the origin of a trace that moves the devices' middle to [0, 0]; '' for other models."""
+    """Suggest a trace's `origin` that moves the devices' mean position to [0, 0]; '' for other mobility models."""
     if not isinstance(mobility, Trace):
         return ""
     return f", or set mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m / mobility.scale))}"
@@ -101,20 +99,20 @@ def in_range(world: World) -> Iterator[str]:
     if len(never) and (known or not looks):
         others = f", as are {len(never) - 1:,} others" if len(never) > 1 else ""
         raise EdgeflError(
-            f"device {never[0]} is {farther} on all of its way{others}: add sites near them, make the world smaller"
-            " (layout.radius_m), or keep devices nearer to sites",
+            f"device {never[0]} is {farther} throughout its movement{others}: add sites near them, make the world"
+            " smaller (layout.radius_m), or keep devices nearer to sites",
             ("layout", "sites" if world.layout.sites is not None else "isd_m"),
         )
     partly = np.count_nonzero(here > reached)
     if partly:
         yield (
-            f"layout: {partly:,} of {world.count:,} devices are {farther} for a part of their way"
+            f"layout: {partly:,} of {world.count:,} devices are {farther} on part of their way"
             f" ({1 - reached.sum() / here.sum():.1%} of all devices' time), and absent there; more sites reach them"
         )
 
 
 def _looks(world: World, gains: SpatialGains, end_s: float, looks: int) -> tuple[np.ndarray, np.ndarray]:
-    """Count how often each device is in the world, and how often in range of a site there; both [devices]."""
+    """Count how often each device is in the world, and how often it is in range of a site; both [devices]."""
     here = np.zeros(world.count, dtype=int)
     reached = np.zeros(world.count, dtype=int)
     for time_s in np.linspace(0.0, end_s, looks + 1).tolist():

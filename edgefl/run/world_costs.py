@@ -33,7 +33,7 @@ def links(
     time_s: float,
     number: int,
 ) -> Iterator[Columns]:
-    """Yield the links of each cell now, with each payload, as rows of LINK_COLUMNS.
+    """Yield the present links of each cell, with each payload, as rows of LINK_COLUMNS.
 
     Args:
         number: this record's number, from 0.
@@ -62,7 +62,7 @@ def links(
 
 
 def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time_s: float) -> dict[str, Any]:
-    """Return seconds and joules of each link's downlink and uplink, both begun now; None for a link without rate."""
+    """Return seconds and joules of a downlink and an uplink transfer on each link, begun now; None without rate."""
     costs: dict[str, Any] = {}
     for direction in DIRECTIONS:
         carrying = [link.row for link in opened if link.carries(direction)]

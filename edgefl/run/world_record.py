@@ -16,10 +16,10 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
     record.json    what was recorded, at which resolution, by which version
 
-Presence is seen at each sample. One sample per tick of the network, the default, is exact: training on scenario.yaml
-then finds the same devices in the same cells in every round that begins at the same time. Left out: batteries are
-drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its device's mean speed,
-so that fading is drawn differently and transfers take different times.
+Presence is observed once per sample. One sample per tick of the network, the default, is exact: training on
+scenario.yaml then finds the same devices in the same cells in every round that begins at the same time. Left out:
+batteries are drained by idling only, since no device works; with scenario.yaml a link's Doppler comes from its
+device's mean speed, so that fading is drawn differently and transfers take different times.
 """
 
 import csv
@@ -57,7 +57,7 @@ MOST_SAMPLES = 200_000_000  # positions in memory, 16 bytes each
 
 @dataclass(frozen=True)
 class Recording:
-    """How to record a world.
+    """Settings for recording a world.
 
     Args:
         every_s: seconds between samples of all devices; None for a tick of the network, which is exact.
@@ -172,7 +172,7 @@ class _Seen(Nowhere):
 
     # the recorder's interface
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Store events."""
+        """Store rows of events."""
         for row in rows:
             columns: dict[str, Any] = {name: [value] for name, value in vars(row).items()}
             self.write_columns(type(row), **columns)
@@ -180,7 +180,7 @@ class _Seen(Nowhere):
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Store events; without servers and recorded positions there are no other rows."""
+        """Store events given by column; without servers and recorded positions there are no other rows."""
         if row_type is not Event:
             return
         columns = vars(Event(**columns))
@@ -193,7 +193,7 @@ class _Seen(Nowhere):
         )
 
     def tables(self) -> dict[str, Columns]:
-        """Return the tables by name."""
+        """Return the recorded tables by name."""
         return {
             "positions": self._positions(),
             "presence": self._presence(),
@@ -214,7 +214,7 @@ class _Seen(Nowhere):
         return {"t": times_s[order], "id": device[order], "x": places[order, 0], "y": places[order, 1]}
 
     def _spells(self, cells: np.ndarray) -> list[tuple[int, float, float]]:
-        """Return cell, start and end of a device's stays, up to the end of the recording."""
+        """Return cell, start and end of each stay of a device in a cell, up to the end of the recording."""
         ends = np.flatnonzero(np.diff(cells)) + 1
         edges = [0, *ends.tolist(), len(cells)]
         spells = []
@@ -275,7 +275,7 @@ class _Seen(Nowhere):
 
 
 def _run_through(env: simpy.Environment, time_s: float) -> None:
-    """Run up to a time, including everything that happens at it."""
+    """Run the network up to a time, including all events at that time."""
     if time_s > env.now:
         env.run(until=time_s)
     while env.peek() <= time_s:

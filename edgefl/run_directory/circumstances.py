@@ -41,10 +41,10 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, str], *, scenario: bool = True) -> list[str]:
-    """Return the differences between two sets of circumstances, as texts.
+    """Return what differs between a run's recorded circumstances and the present ones, as texts.
 
     Args:
-        scenario: whether the scenario counts.
+        scenario: whether a changed scenario counts as a difference.
     """
     return [
         _difference(name, here, str(then.get(name)))
@@ -81,5 +81,5 @@ PACKAGES = ("torch", "numpy", "scipy", "simpy")
 
 @cache
 def versions() -> dict[str, str]:
-    """Return package -> version."""
+    """Return the version of each package that a run's numbers depend on, by the package's name."""
     return {package: version(package) for package in PACKAGES}

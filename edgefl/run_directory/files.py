@@ -11,7 +11,7 @@ from edgefl.errors import EdgeflError
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError, such as a full disk, into an error about this path."""
+    """Turn an OSError on writing, such as on a full disk, into an error that names the path."""
     try:
         yield
     except OSError as error:
@@ -23,7 +23,7 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn an OSError on reading into an error about this path."""
+    """Turn an OSError on reading into an error that names the path."""
     try:
         yield
     except OSError as error:
@@ -39,7 +39,7 @@ def draft_of(path: Path) -> Path:
 
 
 def replace(path: Path, text: str) -> None:
-    """Write a file atomically: readers never see half of it, and concurrent writers do not collide."""
+    """Write a file atomically: readers never see half a file, and concurrent writers do not collide."""
     draft = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
         draft.write_text(text, encoding="utf-8")
@@ -51,7 +51,7 @@ def replace(path: Path, text: str) -> None:
 
 
 def keep(path: Path, text: str) -> None:
-    """Like `replace`, but also sync to disk, so that the file survives a power failure."""
+    """Write a file atomically, as `replace` does, and sync it to disk, so that it survives a power failure."""
     draft_of(path).write_text(text, encoding="utf-8")
     settle(path)
 

@@ -68,7 +68,7 @@ def interruptible() -> Iterator[None]:
 
 
 def interrupt(number: int, frame: FrameType | None = None) -> None:
-    """Handle a signal: raise `Interrupted`, once no code inside `held` is running.
+    """Raise `Interrupted` for a signal, once no code inside `held` is running.
 
     Raises:
         Interrupted: at once, unless code inside `held` is still running.
@@ -78,7 +78,7 @@ def interrupt(number: int, frame: FrameType | None = None) -> None:
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Defer an interruption until the code inside is done; a second one is not deferred."""
+    """Defer an interruption until the `with` block is done; a second interruption is not deferred."""
     _holder.depth += 1
     try:
         yield

@@ -113,7 +113,7 @@ class Journal:
         self._snapshots.remove(after=self._count)
 
     def replays(self) -> bool:
-        """Whether the next call is recorded; after the last recorded call, restore training from the snapshot."""
+        """Return whether the next call is recorded; after the last recorded one, restore training from a snapshot."""
         if self._recorded:
             return True
         if self._restorable is not None:
@@ -144,7 +144,7 @@ class Journal:
         return decoded(self._recorded.popleft()["answered"])
 
     def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
-        """Append an entry; return the answer as it will be read back."""
+        """Append an answered call to the journal; return the answer as a resumed run will read it."""
         line = self._taken()
         if line is None:
             entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}
@@ -158,7 +158,7 @@ class Journal:
         return answered
 
     def _encoded(self, name: str, value: Any) -> Any:
-        """Encode an argument as JSON; encode an unchanged list of present devices only once."""
+        """Encode a call's argument as JSON; encode an unchanged list of present devices only once."""
         if name != "present":
             return encoded(value)
         if self._last_present[0] is not value:
@@ -198,7 +198,7 @@ class Journal:
             self.close()
 
     def close(self) -> None:
-        """Close the file, and leave everything as it is, for another process to continue."""
+        """Close the journal's file, and keep journal and snapshots for a process that resumes the run."""
         with suppress(OSError):  # on a full disk closing fails again
             self._file.close()
 
@@ -240,7 +240,7 @@ def header(path: Path) -> dict[str, Any] | None:
 
 
 def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """Yield entries with their lines, up to the first damaged one."""
+    """Yield a journal's entries with their lines, up to the first damaged line."""
     with path.open("rb") as file:
         file.readline()
         for number, line in enumerate(file):

@@ -36,8 +36,8 @@ PROBE, TRAIN = "probe", "train"  # phases
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: entries of the lender's journal, up to a possible difference. written: their lines. ends: where each of
-    them ends in the lender's journal, which may have entries that are left out here. snapshots: the lender's, oldest
+    entries: entries of the lender's journal, up to a possible difference. written: their lines. ends: where each
+    entry ends in the lender's journal, which may have entries that are left out here. snapshots: the lender's, oldest
     first. training: the borrower's own. on_end: called with the number of reused rounds when the borrower's own
     learners take over.
     """
@@ -65,7 +65,7 @@ class Loan:
         return self.ends[self._next - 1] if self._next else 0
 
     def takes(self, cell: int | str, call: str, asked: Mapping[str, Any]) -> bool:
-        """Whether this call is next in the lender's journal."""
+        """Return whether a learner's call is the next one in the lender's journal."""
         if self.over or self._next == len(self.entries):
             return False
         entry = self.entries[self._next]
@@ -76,7 +76,7 @@ class Loan:
         )
 
     def answer(self) -> Any:
-        """Return the lender's next answer."""
+        """Return the next answer in the lender's journal."""
         entry = self.entries[self._next]
         self._next += 1
         self._answered = True
@@ -116,11 +116,11 @@ class Loan:
 
     # the training whose state the borrower's own journal saves
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
-        """Return the state of the borrower's own learners."""
+        """Return the training state of the borrower's own learners, for a snapshot."""
         return self.training.state()
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Restore a snapshot of the borrower's own; no more answers are reused."""
+        """Restore the borrower's own learners from a snapshot; no more answers are reused."""
         self.over = True
         self.training.restore(tensors, facts)
 
@@ -133,12 +133,12 @@ def loan(
     sessions: int | None = None,
     opened: Callable[[int, Opening], Opening] | None = None,
 ) -> Loan | None:
-    """Return the training that a run may reuse from another, or None if its numbers were made differently.
+    """Return the training that a run may reuse from another run, or None if that run's circumstances differ.
 
     Args:
-        lender: its run directory; it may still be running.
+        lender: run directory of the other run, which may still be running.
         circumstances: the borrower's, from `journal.circumstances`.
-        sessions: last session in which the two can be the same; None for all.
+        sessions: last session in which both runs can train alike; None for all sessions.
         opened: as in `_without_probes`, for a borrower that does not probe; None if it probes like the lender.
     """
     path = lender / FILE
@@ -168,7 +168,7 @@ def loan(
 
 
 def _unfinished(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the trainings to repeat after a snapshot at the end of these entries.
+    """Return the `train` calls to repeat after a snapshot at the end of the given journal entries.
 
     Snapshots do not contain the latest round's updates, because these can be trained again.
     """
@@ -204,7 +204,7 @@ class _BorrowingLearner(Answering):
         return self._own.ask(call, asked, now)
 
     def ask(self, entry: Entry) -> Any:
-        """Repeat an entry's call with this cell's own learner."""
+        """Repeat a recorded call with the cell's own learner."""
         asked = {name: decoded(value) for name, value in entry["asked"].items()}
         return self._own.ask(entry["call"], asked, Now(asked.get("time_s", 0.0), asked.get("progress")))
 
@@ -212,7 +212,7 @@ class _BorrowingLearner(Answering):
 def _without_probes(
     entries: Iterable[Entry], opened: Callable[[int, Opening], Opening]
 ) -> Iterator[tuple[Entry, int]]:
-    """Yield the entries of one cell's journal without probes, each with its end in the original journal.
+    """Yield one cell's journal entries except probe rounds, each with its end in the original journal.
 
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
     rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.

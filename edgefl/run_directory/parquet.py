@@ -62,11 +62,11 @@ class ParquetTable:
                 old.unlink()
 
     def write(self, row: Any, further: Mapping[str, Any] = types.MappingProxyType({})) -> None:
-        """Append a row, with values of extra columns."""
+        """Append a row to a Parquet table, with values of extra columns."""
         self.write_columns({name: [value] for name, value in further.items()}, vars(row))
 
     def write_columns(self, further: Mapping[str, Sequence[Any]], columns: Mapping[str, Any]) -> None:
-        """Append many rows given by column, as `Table.write_columns` does."""
+        """Append many rows, given by column, as `Table.write_columns` does."""
         block, rows = block_of(self._row_type, self._types, columns, self._checked(further))
         self._blocks.append(
             {name: values if is_column(values) else [values] * rows for name, values in block.items()}
@@ -79,7 +79,7 @@ class ParquetTable:
         """Do nothing: a file is written when it is full."""
 
     def close(self) -> None:
-        """Write the remaining rows; an empty table gets a file without rows."""
+        """Write a Parquet table's remaining rows; an empty table gets a file without rows."""
         if self._blocks or not self._files:
             self._put()
 
@@ -137,7 +137,7 @@ def _array(blocks: Sequence[Sequence[Any]], name: str, kind: type) -> "pyarrow.C
 
 
 def _rounded(values: Sequence[Any]) -> Sequence[Any]:
-    """Round times as in the CSV tables."""
+    """Round a column of times, in seconds, as the CSV tables do."""
     if isinstance(values, np.ndarray):
         return np.round(values, TIME_DIGITS)
     return [None if value is None else round(value, TIME_DIGITS) for value in values]

@@ -37,7 +37,7 @@ def decoded(value: Any) -> Any:
 
 
 def words(value: Any) -> str:
-    """Return a value as errors show it."""
+    """Return an encoded value as text for error messages."""
     text = str(value)
     if isinstance(value, list | tuple):
         text = " ".join(
@@ -65,7 +65,7 @@ def _short(values: list[Any]) -> list[Any]:
 
 
 def _ranges(values: Sequence[int]) -> list[Any]:
-    """Shorten increasing integers: three or more neighbours become one range."""
+    """Shorten a list of increasing integers: three or more consecutive ones become one range."""
     short: list[Any] = []
     first = last = values[0]
     for value in [*values[1:], None]:

@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run at which a question is asked; cell: its number, or its server's label if it has several."""
+    """The point in a run at which a question is asked; `cell` is its number, or the label of one of its servers."""
 
     cell: int | str
     session: int = 0
@@ -38,7 +38,7 @@ class Place:
 
 
 class Resumable(Learner, Protocol):
-    """A learner that can continue where another of its kind stopped.
+    """A learner that can continue training where another learner of its kind stopped.
 
     sees_time: whether its training depends on simulated time, as it does if data drift by the clock.
     """
@@ -50,7 +50,7 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """Base of a server's learners that answer questions.
+    """A base class for a server's learners that answer recorded calls as questions.
 
     Args:
         cell: as in `Place`.
@@ -67,7 +67,7 @@ class Answering(ABC):
 
     @abstractmethod
     def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        """Answer a question.
+        """Answer a question to the learner.
 
         Args:
             call: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
@@ -88,7 +88,7 @@ class Answering(ABC):
 
 
 class _AnsweredStage:
-    """The current stage of a learner; it forwards calls as questions."""
+    """The current stage of a learner, which forwards the stage's calls as questions."""
 
     def __init__(self, learner: Answering, facts: StageFacts) -> None:
         self.facts = facts
@@ -130,7 +130,7 @@ class _AnsweredStage:
 
 
 class Asked:
-    """Pass questions to a training learner, by their names; it may begin in the middle of a session."""
+    """Pass recorded questions to a training learner, by name, possibly from the middle of a session on."""
 
     def __init__(self, learner: Resumable) -> None:
         self._learner = learner
@@ -139,7 +139,7 @@ class Asked:
 
     @property
     def is_open(self) -> bool:
-        """Return whether one of its stages has begun."""
+        """Return whether a stage of the training learner has begun."""
         return self._stage is not None
 
     def present(self) -> Stage | None:

@@ -75,7 +75,7 @@ def about_of(path: Path) -> dict[str, Any]:
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:
-    """Return the process that made a claim; {} if the file is incomplete or damaged, None if it is gone."""
+    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if gone."""
     try:
         owner = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -98,7 +98,7 @@ class RoundRows:
         self._head: list[str] = []
 
     def began_anew(self) -> bool:
-        """Whether the table was replaced by a resumed run since the last read."""
+        """Return whether a resumed run has replaced rounds.csv since the last read."""
         if not self._read:
             return False
         with self._opened() as file:
@@ -108,7 +108,7 @@ class RoundRows:
             return shorter or len(self._cells(file.readline(), 1)) != len(self._head)
 
     def new(self, score: str = ACCURACY) -> Iterator[Round]:
-        """Yield the rows written since the last call.
+        """Yield the rows of rounds.csv written since the last call.
 
         Args:
             score: name of its accuracy columns.
@@ -133,7 +133,7 @@ class RoundRows:
 
     @contextmanager
     def _opened(self) -> Iterator[BinaryIO | None]:
-        """Open the table, or yield None if it does not exist yet."""
+        """Open rounds.csv, or yield None if the file does not exist yet."""
         with reading(self._file):
             try:
                 file = self._file.open("rb")

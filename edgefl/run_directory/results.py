@@ -50,7 +50,7 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing one must be empty.
 
     Args:
-        claim: a file in it, created empty: if two processes want the same directory, the second fails.
+        claim: a file in the directory, created empty, so that a second process that wants the directory fails.
 
     Raises:
         EdgeflError: the directory is not empty, or cannot be written.
@@ -120,7 +120,7 @@ class _RunTables:
         return Table(path, row_type, **how)
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
-        """Append rows, each to the table of its type.
+        """Append rows to a run's tables, each row to the table of its type.
 
         Raises:
             EdgeflError: an extra column was not in the table's first rows.
@@ -131,7 +131,7 @@ class _RunTables:
     def write_columns(
         self, row_type: type, *, further: Mapping[str, Sequence[Any]] | None = None, **columns: Any
     ) -> None:
-        """Append rows to the table of a type, given by column.
+        """Append rows, given by column, to the table of their type.
 
         Raises:
             KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
@@ -149,7 +149,7 @@ class _RunTables:
         self._beat()
 
     def close(self) -> None:
-        """Write the remaining rows; an error in one table does not stop the others."""
+        """Write the remaining rows of all tables; an error in one table does not stop the others."""
         first: EdgeflError | None = None
         for table in self._tables.values():
             try:
@@ -241,7 +241,7 @@ class RunDirectory:
                 replace(self.path / part / MAP, json.dumps(drawing))
 
     def tell(self, **about: Any) -> None:
-        """Write something to run.json at once."""
+        """Write entries to run.json at once."""
         self._status.tell(**about)
 
     def complete(self, **about: Any) -> None:
@@ -262,7 +262,7 @@ class RunDirectory:
             self.fail(str(error) or type(error).__name__)
 
     def _interrupted(self, error: KeyboardInterrupt) -> Interrupted:
-        """Mark the run as interrupted; return the exception to raise."""
+        """Mark the run as interrupted; return the `Interrupted` to raise."""
         # the main process may be signalled several times: with all processes of a job, then by two of the others
         with suppress(Interrupted), held():
             self._end("interrupted")
@@ -274,7 +274,7 @@ class RunDirectory:
             self._end("failed", error=error)
 
     def _end(self, status: str, **about: Any) -> None:
-        """End after an error; suppress errors that follow from it, so that the first one is reported."""
+        """Close a run's files after an error; suppress further errors, so that the first one is reported."""
         for tables in self.tables.values():
             with suppress(EdgeflError):
                 tables.close()

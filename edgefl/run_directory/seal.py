@@ -9,13 +9,13 @@ _SEALED = re.compile(rb'(.+),"crc":"([0-9a-f]{8})"\}\n', re.DOTALL)
 
 
 def sealed(entry: dict[str, Any]) -> str:
-    """Return the line of a non-empty object; floats keep all their digits."""
+    """Return a non-empty object as a JSON line that ends in a checksum; floats keep all their digits."""
     body = json.dumps(entry, separators=(",", ":"), default=_plain)
     return f'{body[:-1]},"crc":"{crc32(body.encode()):08x}"}}\n'
 
 
 def unsealed(line: bytes) -> dict[str, Any] | None:
-    """Return the object in a line, or None if any part of the line is changed or missing."""
+    """Return the object in a JSON line, or None if any part of the line is changed or missing."""
     parts = _SEALED.fullmatch(line)
     if parts is None:
         return None

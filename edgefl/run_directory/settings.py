@@ -53,7 +53,7 @@ class RecordSettings(Section):
         return "none" if value is None else value
 
     def keeps(self, number: int) -> bool:
-        """Whether the rows of a phase's round are recorded; rounds count from 1."""
+        """Return whether devices' rows are recorded in a round of a phase; rounds count from 1."""
         if isinstance(self.devices, str):
             return self.devices == "all"
         return (number - 1) % self.devices == 0

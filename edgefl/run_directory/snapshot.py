@@ -29,15 +29,15 @@ class Snapshotable(Protocol):
     """The content of a snapshot: everything that training has changed, in all cells."""
 
     def state(self) -> tuple[dict[str, "Tensor"], dict[str, Any]]:
-        """Return tensors by name, and facts that JSON can hold."""
+        """Return the training's state: tensors by name, and facts that JSON can hold."""
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Restore a state returned by `state`; the tensors are on the CPU."""
+        """Restore a training's state as `state` returned it; the tensors are on the CPU."""
 
 
 @dataclass(frozen=True)
 class TrainingParts:
-    """Several parts of training as one; their names must not contain a slash."""
+    """Several parts of training saved as one; the parts' names must not contain a slash."""
 
     parts: Mapping[str, Snapshotable]
 
@@ -51,7 +51,7 @@ class TrainingParts:
         return tensors, facts
 
     def restore(self, tensors: dict[str, "Tensor"], facts: dict[str, Any]) -> None:
-        """Restore each part's own state."""
+        """Restore the state of each part of the training."""
         for name, part in self.parts.items():
             own = {
                 key.removeprefix(f"{name}/"): tensors[key] for key in tensors if key.startswith(f"{name}/")
@@ -61,7 +61,7 @@ class TrainingParts:
 
 @dataclass(frozen=True)
 class Every:
-    """How often to take a snapshot; results do not depend on it.
+    """How often to take a snapshot; results do not depend on this interval.
 
     Args:
         rounds: aggregations in all cells between two snapshots; None to go by time.
@@ -88,7 +88,7 @@ class Snapshot:
     facts: dict[str, Any]
 
     def tensors(self) -> dict[str, "Tensor"]:
-        """Load its tensors to the CPU."""
+        """Load the snapshot's tensors to the CPU."""
         from safetensors.torch import load_file
 
         return load_file(self.path)
@@ -121,7 +121,7 @@ class Snapshots:
         return time.monotonic() - self._last >= wait_s
 
     def take(self, training: Snapshotable, entries: int, digest: str) -> None:
-        """Write a training's state as it is after this number of journal entries.
+        """Write a snapshot of the training's state after a given number of journal entries.
 
         Raises:
             EdgeflError: the snapshot cannot be written; its files are removed.
@@ -184,7 +184,7 @@ class Snapshots:
         ]
 
     def remove(self, *, after: int = -1) -> None:
-        """Delete the snapshots after this number of journal entries, by default all."""
+        """Delete the snapshots taken after a given number of journal entries, by default all snapshots."""
         for path in self._all():
             if not path.stem.isdigit() or int(path.stem) > after:
                 _remove(path)
@@ -201,7 +201,7 @@ class Snapshots:
 
 
 def _about(path: Path) -> dict[str, Any] | None:
-    """Read a snapshot's JSON file; None if it or the snapshot is incomplete."""
+    """Read a snapshot's JSON file; return None if that file or the snapshot is incomplete."""
     try:
         about = unsealed(path.with_suffix(".json").read_bytes())
         return about if about and about.get("sha256") == _sha256(path) else None
@@ -221,7 +221,7 @@ def _sha256(path: Path) -> str:
 
 
 def _plain(tensors: Mapping[str, "Tensor"]) -> dict[str, "Tensor"]:
-    """Return the tensors contiguous, on the CPU, each with its own memory."""
+    """Return the tensors as contiguous tensors on the CPU, each with its own memory."""
     plain: dict[str, Tensor] = {}
     taken = set()
     for name, tensor in tensors.items():

@@ -61,7 +61,7 @@ class RunStatus:
             return cls(path, {**left, "status": "running", "resumed": (left.get("resumed") or 0) + 1})
 
     def beat(self) -> None:
-        """Write a heartbeat, at most once in HEARTBEAT_S.
+        """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
             EdgeflError: the folder is gone; `tell` and `end` raise this too.
@@ -83,7 +83,7 @@ class RunStatus:
             self._write()
 
     def end(self, status: str, **about: Any) -> None:
-        """Write the final status; `wall_s` is summed over all processes of the run."""
+        """Write the run's final status; `wall_s` is summed over all processes of the run."""
         self._require_own()
         self._about.pop("process", None)
         wall_s = about.pop("wall_s", time.monotonic() - self._began)
@@ -92,7 +92,7 @@ class RunStatus:
             self._write()
 
     def _require_own(self) -> None:
-        """Raise if the folder is gone, or was replaced by another run's."""
+        """Raise if the run's folder is gone, or was replaced by another run's folder."""
         path = self._file.parent
         if self._folder is None or (self._file.exists() and _which(path) == self._folder):
             return
@@ -186,7 +186,7 @@ def this_process() -> dict[str, Any]:
 
 
 def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
-    """Whether a process named in run.json is running.
+    """Return whether a process named in run.json is running.
 
     Args:
         claimed: True if the process held a claim on the run that has since expired. If False, a process on another
@@ -199,7 +199,7 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
 
 
 def give_up(path: Path, *, damaged: bool = False) -> None:
-    """Mark a run as interrupted for a process that is gone.
+    """Mark a run as interrupted in place of its process, which is gone.
 
     Args:
         damaged: whether to replace an unreadable run.json; a resuming process writes the rest of its content.
@@ -218,7 +218,7 @@ def give_up(path: Path, *, damaged: bool = False) -> None:
 
 
 def same_process(process: dict[str, Any]) -> bool:
-    """Whether this process is still alive; its number may have been reused."""
+    """Return whether a recorded process on this machine is still alive; its number may have been reused."""
     if os.name != "posix":
         return process.get("heartbeat") is None or _silent_s(process) < SILENT_S
     try:
@@ -242,7 +242,7 @@ def _started(pid: int) -> int | None:
 
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
-    """Let only one process at a time take over a run; a second one waits."""
+    """Let only one process at a time take over a run; a second process waits."""
     handle = None
     if fcntl is not None:
         with suppress(OSError):  # a file system without locks

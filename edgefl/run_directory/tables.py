@@ -52,7 +52,7 @@ class Table:
             self._head(())
 
     def write(self, row: Any, further: Mapping[str, Any] = NONE) -> None:
-        """Append a row, with values of extra columns.
+        """Append a row to a CSV table, with values of extra columns.
 
         Raises:
             EdgeflError: an extra column was not in the first rows.
@@ -88,7 +88,7 @@ class Table:
             self._unflushed = False
 
     def close(self) -> None:
-        """Write the remaining rows; an empty table has its header."""
+        """Write a CSV table's remaining rows; an empty table still gets its header."""
         if self._file.closed:
             return
         with writing(self.path):
@@ -143,14 +143,14 @@ class Table:
 
 
 def is_column(values: Any) -> bool:
-    """Whether these are values of many rows, not one for all."""
+    """Return whether values hold one entry per row, rather than one value for all rows."""
     return isinstance(values, list | tuple | np.ndarray)
 
 
 def block_of(
     row_type: type, names: Iterable[str], columns: Mapping[str, Any], further: dict[str, Any]
 ) -> tuple[dict[str, Any], int]:
-    """Return all columns of rows given by column, including defaults and extra ones, and the number of rows."""
+    """Return all columns of rows given by column, including defaults and extra columns, and the number of rows."""
     if unknown := columns.keys() - names:
         raise KeyError(f"{row_type.__name__} has no {', '.join(sorted(unknown))}")
     block = vars(row_type(**columns)) | further
@@ -171,7 +171,7 @@ def refuse_late(path: Path, further: Iterable[str], known: Collection[str]) -> N
 
 
 def cell(name: str, value: Any) -> str:
-    """Format a single value."""
+    """Format a single value for a CSV table."""
     if value is None:
         return ""
     if name.endswith("_s"):
@@ -180,7 +180,7 @@ def cell(name: str, value: Any) -> str:
 
 
 def column(name: str, values: Any) -> str | list[str]:
-    """Format a list or array; a single value for all rows gives a single text."""
+    """Format a column for a CSV table, a text per row; a single value for all rows gives a single text."""
     timed = name.endswith("_s")
     if isinstance(values, np.ndarray):
         values, timed = (values.round(TIME_DIGITS) if timed else values).tolist(), False
@@ -233,7 +233,7 @@ def _floats(values: Sequence[float]) -> list[str]:
 
 
 def _as_repr(text: str) -> str:
-    """Convert a number between -PLAIN_FROM and PLAIN_FROM: `0.000012` and `1.2e-5` become `1.2e-05`."""
+    """Rewrite a number's text between -PLAIN_FROM and PLAIN_FROM as Python does: `1.2e-5` becomes `1.2e-05`."""
     if text[0] == "-":
         return "-" + _as_repr(text[1:])
     mantissa, _, exponent = text.partition("e-")
@@ -257,7 +257,7 @@ _SMALL, _MOST = 100, 500
 
 
 class _Gathered:
-    """Small blocks of one table, such as a moment's handovers: a call per block would take longer than its rows."""
+    """Small blocks of a table's rows, such as a moment's handovers, gathered since a write per block is slow."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []
@@ -265,7 +265,7 @@ class _Gathered:
         self._kinds: list[tuple[str, str]] = []
 
     def take(self, block: Mapping[str, Any], rows: int) -> bool:
-        """Gather a block; return False if its size or kind does not fit, to be written by itself afterwards.
+        """Gather a block of rows; return False if the caller must write it separately, for its size or kind.
 
         Args:
             block: name -> array [rows], which must not be changed any more, or one value for all rows.

@@ -1,1 +1,1 @@
-"""The description of a run, and its world."""
+"""The scenario, which describes a run, and the physical world that it describes."""

@@ -12,7 +12,7 @@ LARGEST_KEPT = 500_000_000  # bytes of a data set that is cached for the next ru
 
 
 class Loaded:
-    """Reads data sets, and caches the last one: the cases of a study, and the files of a folder, often share it.
+    """Read data sets, and cache the last one, since consecutive runs of a study or a folder often share it.
 
     A data set that cannot be read is not tried again.
 
@@ -45,7 +45,7 @@ class Loaded:
         return data
 
     def checksum(self, dataset: "Dataset") -> str:
-        """Compute the checksum of the samples of a data set, once."""
+        """Return the checksum of a data set's samples, computed on the first call."""
         known = next((its for one, its in self._checksums if one == dataset), None)
         if known is None:
             known = checksum(self(dataset))
@@ -54,7 +54,7 @@ class Loaded:
 
 
 def checksum(data: "Data") -> str:
-    """Compute a checksum of all samples, labels and groups, and of how they are scaled."""
+    """Compute a checksum of a data set's samples, labels and groups, and of the scaling of its samples."""
     digest = hashlib.sha256()
     for split in (data.train, data.test):
         for array in (split.x, split.y, split.groups):

@@ -8,7 +8,7 @@ from edgefl.config.clock import HOURS
 
 @dataclass(frozen=True)
 class Day:
-    """A day of 24 hours that takes day_s; simulated time 0 is begin_hour."""
+    """A day of 24 hours that takes `day_s` seconds of simulated time; the run begins at `begin_hour`."""
 
     begin_hour: float
     day_s: float
@@ -24,7 +24,7 @@ class Day:
 
 
 def named_days(sessions: Any, devices: Any) -> dict[str, Day | None]:
-    """Return the places in the scenario that may define a day -> the day, or None if undefined."""
+    """Return a scenario's keys that may define the time of day -> the day, or None if undefined."""
     parts = {"sessions": sessions}
     parts |= {".".join(place): mobility for place, mobility in devices.mobilities()}
     return {where: _day_of(part) for where, part in parts.items()}

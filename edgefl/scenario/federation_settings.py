@@ -1,4 +1,4 @@
-"""Settings of several federations that share the cells and the band: their devices, and their own sections."""
+"""Settings of several federations that share cells and band: each one's devices, and its own sections."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from edgefl.learning.settings import LearningSettings
 
 # a federation's task: one of the two
 TASKS = ("learning", "workload")
-# sections of a scenario that a federation may override
+# the scenario's sections that a federation may override
 OWN_SECTIONS = (*TASKS, "sessions", "rounds", "stop")
 # keys of `rounds` about the common world
 OF_ALL = ("movement_tick_s", "max_wait_s")
@@ -26,13 +26,13 @@ ClassName = Annotated[str, Field(pattern=CLASS_NAME)]
 
 
 class FederationSettings(Section):
-    """One of several federations that share cells and band; sections left out are the scenario's."""
+    """Settings of one of several federations that share cells and band; sections left out are the scenario's."""
 
     share: float | None = Field(
         None,
         gt=0,
         le=1,
-        description="share of all devices that belong to it, drawn for each device; or give classes",
+        description="share of all devices that belong to the federation, drawn for each device; or give classes",
     )
     classes: tuple[ClassName, ...] | None = Field(
         None, min_length=1, description="classes of devices (devices.classes) that belong to it"
@@ -52,22 +52,20 @@ class FederationSettings(Section):
     sessions: Annotated[Any, Named("sessions", optional=True)] = Field(
         None, description="its session policy, instead of the scenario's"
     )
-    rounds: RoundSettings | None = Field(
-        None, description="its own keys of rounds; the others are the scenario's"
-    )
+    rounds: RoundSettings | None = Field(None, description="keys of rounds that differ from the scenario's")
     stop: StopSettings | None = Field(
         None, description="scores that end its run, instead of the scenario's stop"
     )
 
     @property
     def sections(self) -> dict[str, Any]:
-        """Sections this federation overrides. Its `learning` removes the scenario's `workload`, and vice versa."""
+        """The sections that a federation overrides; its `learning` removes the shared `workload`, and vice versa."""
         own = {key: of for key in OWN_SECTIONS if (of := getattr(self, key)) is not None}
         return {**dict.fromkeys(TASKS), **own} if own.keys() & set(TASKS) else own
 
 
 def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a scenario's document, filling in the keys of `rounds` that federations leave out."""
+    """Return a scenario's document with the keys of `rounds` that federations leave out filled in."""
     federations, rounds = data.get("federations"), given_keys(data.get("rounds"))
     if not isinstance(federations, Mapping) or rounds is None:
         return data
@@ -82,7 +80,7 @@ def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray:
     """Return the number of devices of each federation [federations], if they are given by share.
 
-    Each is within one device of its share.
+    A federation's number differs by less than one device from its share of all devices.
     """
     upto = np.cumsum([one.share or 0.0 for one in federations])
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
@@ -96,7 +94,7 @@ def size_of(
     devices: DeviceSettings,
     count: int | None,
 ) -> int | None:
-    """Return how many of `count` devices a federation has; None if the number is not known yet.
+    """Return the number of a federation's devices out of `count`; None if the number is not known yet.
 
     Args:
         one: the federation, one of `federations`; None for a single one, which has all devices.
@@ -107,7 +105,7 @@ def size_of(
         of_each = zip(federations.values(), sizes(list(federations.values()), count), strict=True)
         return next(int(size) for each, size in of_each if each is one)
     if devices.classes_by == "types":
-        return None  # only the trace has it
+        return None  # only the trace has the number of devices of each type
     classes = devices.classes or {}
     of_classes = dict(zip(classes, class_sizes(classes, count), strict=True))
     return int(sum(of_classes[each] for each in one.classes))
@@ -116,7 +114,7 @@ def size_of(
 def check_members(
     federations: Mapping[str, FederationSettings], classes: Sequence[str], rounds: RoundSettings
 ) -> None:
-    """Refuse federations that leave a device out, or claim one twice.
+    """Check that each device belongs to exactly one federation, and that federations' names differ.
 
     Args:
         classes: classes of devices. rounds: the scenario's.

@@ -1,4 +1,4 @@
-"""Refuse parts of a scenario that clash: one table of their needs, and of what conflicts with each need.
+"""Refuse parts of a scenario that clash, by a table of needs and of the settings that conflict with each need.
 
 Components declare what they need and provide by attributes of their base classes (`Algorithm.uses`, `one_round`,
 `Decider.sets`, ...), which a user's subclass inherits. Checks of one section's own numbers stay in that section.
@@ -15,12 +15,12 @@ from edgefl.learning.kernels import beyond_numba
 from edgefl.scenario.measured_links import beside_measured_rates
 from edgefl.scenario.sections import Broken, Place, Row, Sections, fitting
 
-# keys of `rounds` about consecutive rounds, and their neutral values
+# keys of `rounds` that only apply if rounds do not overlap, and their values without effect
 OF_SYNCHRONOUS = {"every_s": None, "pause_s": 0.0, "deadline_s": None, "over_selection": 1.0}
 
 
 class _Clash(EdgeflError):
-    """An error about two parts of a scenario that clash; code: names the row that refuses them."""
+    """An error about two parts of a scenario that clash; code: the row of the table that refuses the clash."""
 
     def __init__(self, message: str, place: Place = (), code: str = "") -> None:
         super().__init__(message, place)
@@ -48,7 +48,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
 
 
 def _asked(s: Sections) -> dict[str, list[str]]:
-    """Return the names of the parts that have each need, by the need's code."""
+    """Return, for each need by its code, the names of the scenario's parts that have the need."""
     learning, selector = s.own.learning, s.own.rounds.selector
     overlapping = [s.server] * s.own.rounds.overlap
     tiers = overlapping * (s.own.rounds.overlap and s.own.rounds.server.has_tiers)
@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # the minimum joules are those of shares that hold for a round; a shared band may need fewer
+        # minimum joules are computed for shares that hold for a round; with changing shares fewer may suffice
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }
@@ -101,7 +101,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
 
 
 def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
-    """Yield one conflict if `broken`."""
+    """Yield a conflict's place, description and remedy if `broken`."""
     if broken:
         yield tuple(place.split(".")), what, remedy
 
@@ -124,7 +124,7 @@ def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
         name = s.named("algorithm")
         remedy = f"take {fitting(lambda one: one.uses == 'models')}"
-        yield ("learning", "algorithm"), f"{name} makes it differently", remedy
+        yield ("learning", "algorithm"), f"{name} makes another model", remedy
 
 
 def _of_single_rounds(s: Sections) -> Broken:
@@ -171,7 +171,7 @@ def _no_sums(s: Sections) -> Broken:
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
-        yield ("learning", "local", "optimiser"), f"those of {name} are not", remedy
+        yield ("learning", "local", "optimiser"), f"the changes of {name} are not", remedy
     yield from _state_kept(s)
 
 
@@ -201,14 +201,14 @@ def _several_models(s: Sections) -> Broken:
 
 def _no_fixed_shares(s: Sections) -> Broken:
     if s.radio.measured is not None:
-        yield ("radio", "measured"), "the rates of a table do not depend on either", "take another selector"
-    what = "with dynamic sharing they change"
+        yield ("radio", "measured"), "measured rates depend on neither of them", "take another selector"
+    what = "with dynamic sharing, shares change"
     yield from _if(s.radio.sharing != "static", "radio.sharing", what, "set sharing: static")
 
 
 ROWS = (
     Row("measured_rates", "a radio without keys that compute rates or cells", beside_measured_rates),
-    Row("band_alone", "settings that several can share", _beside_others),
+    Row("band_alone", "settings that federations can share", _beside_others),
     Row(
         "dynamic_shares",
         "shares of the band that may change at any time",
@@ -246,7 +246,7 @@ ROWS = (
         lambda s: _if(
             isinstance(s.own.rounds.selector, CountedSelector),
             "rounds.selector",
-            f"{registry.name_of('selectors', s.own.rounds.selector)} takes only some of them",
+            f"{registry.name_of('selectors', s.own.rounds.selector)} takes only some devices",
             "take the selector all",
         ),
     ),
@@ -256,7 +256,7 @@ ROWS = (
         lambda s: _if(
             s.own.rounds.overlap,
             "learning.algorithm",
-            f"with {s.server} they are stale",
+            f"with {s.server} updates are stale",
             f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
             if s.own.rounds.overlap
             else "",
@@ -269,7 +269,7 @@ ROWS = (
             (s.own.rounds.overlap and not s.own.rounds.server.learning.as_sent)
             or getattr(s.own.rounds.server, "unbiased", False),
             "rounds.server",
-            f"{s.server} weights them",
+            f"{s.server} weights updates",
             "set staleness: constant, and leave server_lr, divisor and base as they are (fedbuff, semi_synchronous),"
             " or unbiased: false (synchronous)",
         ),
@@ -303,7 +303,7 @@ ROWS = (
         lambda s: _if(
             s.radio.budget.uplink_rule != "full",
             "radio.budget.uplink_power_over_share",
-            "this rule spreads it over the band",
+            "this rule spreads power over the band",
             "set uplink_power_over_share: full",
         ),
     ),

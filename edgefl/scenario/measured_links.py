@@ -1,4 +1,4 @@
-"""What does not fit with measured links: keys from which rates, cells or powers would be computed."""
+"""Refuse settings that conflict with measured links: keys that compute rates, cells or powers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -7,8 +7,8 @@ from edgefl.config.scenario_fields import Section
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.scenario.sections import Broken, Place, Sections
 
-FREE = ("preset", "measured", "slot_s", "access")  # keys of the radio that measured rates leave open
-SERVER = ("server_power_dbm", "power_over_share")  # of its budget: the energy of the base stations
+FREE = ("preset", "measured", "slot_s", "access")  # keys of `radio` that are allowed with measured rates
+SERVER = ("server_power_dbm", "power_over_share")  # allowed keys of `radio.budget`: the base stations' energy
 # keys of other sections from which rates or cells would be computed
 COMPUTED = {
     "cell": ("bs_height_m", "ut_height_m"),
@@ -19,7 +19,7 @@ COMPUTED = {
 
 
 def beside_measured_rates(s: Sections) -> Broken:
-    """Yield what would compute rates, cells or powers beside those of a table."""
+    """Yield each setting that would compute rates, cells or powers although a table gives them."""
     if s.several:
         yield ("federations",), "several federations share a band", "leave them out"
     if s.energy_excess:
@@ -41,7 +41,7 @@ def beside_measured_rates(s: Sections) -> Broken:
 
 
 def _changed(section: Any, plain: Any, place: Place) -> Iterator[Place]:
-    """Yield the places of keys with another value than in a plain section."""
+    """Yield the places of keys with values that differ from those in a section with defaults only."""
     free = {("radio",): FREE, ("radio", "budget"): SERVER}.get(place, ())
     for key in type(section).model_fields:
         value, usual = getattr(section, key), getattr(plain, key)

@@ -1,4 +1,4 @@
-"""The devices of a federation as its learners know them: numbered from 0, as if there were no others."""
+"""Number a federation's devices from 0 for its learners, as if the run had no other devices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from edgefl.scenario.world import World
 
 @dataclass(frozen=True)
 class Members:
-    """The devices that hold data, by number; 0 has the lowest id.
+    """The devices of a federation, numbered from 0 in ascending order of id.
 
     A federation's data, first model and mini-batches therefore do not depend on other federations' devices: if it
     were alone, with the same number of devices, it would learn the same.
@@ -20,7 +20,7 @@ class Members:
         ids: [devices] of the run, ascending; None if these are all devices, numbered by id.
         count: number of devices.
         homes_m: [devices, 2] positions at time 0; NaN if absent.
-        kept: [devices] share of its training samples that each keeps; None for all.
+        kept: [devices] share of its training samples that each device keeps; None if each keeps all.
         populations: numbers of the devices of each standing population.
     """
 
@@ -32,10 +32,10 @@ class Members:
 
 
 def members_of(world: World) -> Members:
-    """Return the devices of the world's federation.
+    """Return the numbered devices of the world's federation, with positions, kept shares and populations.
 
     Raises:
-        EdgeflError: a standing population has no device of the federation, so that it would have no data.
+        EdgeflError: the federation has no device in a standing population, so its sessions would have no data.
     """
     homes_m, kept = world.movement.positions_m(0.0), world.fleet.samples_kept
     if world.only is None:

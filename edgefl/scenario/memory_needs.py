@@ -1,4 +1,4 @@
-"""Compute the minimum memory that a scenario needs, before it is built.
+"""Compute the minimum memory that a scenario's run needs, before its world is built.
 
 Only certain allocations are counted, so that no scenario that might fit is refused: a run that passes may still need
 several times as much.
@@ -22,24 +22,24 @@ from edgefl.scenario.federation_settings import size_of
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
-DEVICE_BYTES = 300  # of the objects and arrays that every device has; measured 330 to 360
-CELL_BYTES = 12  # per device and cell: time since a neighbour is better (8), and the measured power (4)
+DEVICE_BYTES = 300  # bytes of the objects and arrays of a device; measured 330 to 360
+CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is better (8), and the measured power (4)
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter: convolutions, whose batches leave much memory for reuse
-STEP_BYTES = 20  # per device and local step: sample and weight of a batch of one (12), and its size (8)
-NUMBER_BYTES = 4  # of a model
+STEP_BYTES = 20  # bytes per device and local step: sample and weight of a batch of one (12), and its size (8)
+NUMBER_BYTES = 4  # bytes of a number in a model
 
 
 def check(needs: Sequence[Need]) -> None:
-    """Check that this machine has room for these needs.
+    """Check that this machine has enough memory for these needs.
 
     Raises:
-        EdgeflError: more memory is needed than there is.
+        EdgeflError: the needs exceed the available memory.
     """
     require(needs, available_bytes())
 
 
 def of_world(scenario: Scenario) -> list[Need]:
-    """Return what the devices, their measurements and generated data need."""
+    """Return the memory needs of a scenario's devices, of their measurements and rounds, and of its data sets."""
     key, count = _least_devices(scenario.devices, scenario.extent)
     needs = [Need(("devices", key), DEVICE_BYTES * count, f"{count:,.0f} devices")]
     if scenario.layout.several:
@@ -59,7 +59,7 @@ def of_world(scenario: Scenario) -> list[Need]:
 
 
 def of_first_round(world: World, learner: Any) -> float:
-    """Estimate the bytes that a round of a federation and its learner adds to the memory of a run that begins."""
+    """Estimate the bytes that a federation's first round adds to the memory that a run holds at its start."""
     numbers = learner.parameters if world.sections.learning else 0
     rounds, devices = world.sections.rounds, world.members_count
     _, together = _least_participants(rounds, world.devices, world.layout, devices)
@@ -73,7 +73,7 @@ def of_first_round(world: World, learner: Any) -> float:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return what a world's places need, also while they are made: a few bytes for each site and square metre.
+    """Return the memory need of a world's places, also while they are drawn: some bytes per site and square metre.
 
     These are line of sight and shadowing, drawn at the first measurement.
     """
@@ -89,7 +89,7 @@ def of_places(world: World) -> list[Need]:
 
 
 def of_training(world: World, numbers: int) -> list[Need]:
-    """Return what the models and batches of a federation's round need.
+    """Return the memory needs of the models and mini-batches in a federation's round.
 
     Args:
         numbers: parameters and statistics of a model.
@@ -115,19 +115,19 @@ def of_training(world: World, numbers: int) -> list[Need]:
 
 
 def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]:
-    """Return the key that sets the number of devices, and a number that it almost never falls below."""
+    """Return the key that sets the number of devices, and a lower bound of this number that nearly always holds."""
     if devices.count is not None:
         return "count", devices.number or 1
     inner_m, outer_m = extent.kept_free_m, extent.area_radius_m
     density = devices.density_per_km2 or 0.0
     mean = density * math.pi * max(0.0, outer_m**2 - inner_m**2) / 1e6
-    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # a Poisson number
+    return "density_per_km2", max(0.0, mean - 6 * math.sqrt(mean))  # the number is Poisson distributed
 
 
 def _least_participants(
     rounds: RoundSettings, settings: DeviceSettings, layout: LayoutSettings, devices: int
 ) -> tuple[tuple[str, ...], int]:
-    """Return the key that sets the number of devices in the first round, and that number, or 1 if it is unknown."""
+    """Return the key that sets the first round's number of participants, and this number, or 1 if unknown."""
     selector = rounds.selector
     all_there = (
         all(

@@ -1,4 +1,4 @@
-"""Check what a scenario must have: a task, an end, one clock, known areas, metres, and radio laws that hold."""
+"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio laws."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,14 +20,14 @@ from edgefl.scenario.day import named_days
 from edgefl.scenario.own_sections import OwnSections
 
 Points = Sequence[tuple[float, float]]
-MOST_SHOWN = 3  # places in an error
+MOST_SHOWN = 3  # maximum number of places in an error
 
 
 def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = False) -> None:
-    """Raise if a federation has no task or two, no end, or two clocks.
+    """Check that a federation has exactly one task, an end, and a single clock.
 
     Args:
-        several: whether these are the sections that several federations share: each has its own task, checked apart.
+        several: whether several federations share these sections; each federation's task is then checked separately.
     """
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
@@ -65,7 +65,7 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
 
 
 def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Collection[str] | None]) -> None:
-    """Raise if a class of devices that trains nothing has a share of training samples.
+    """Refuse a share of training samples for a class of devices that trains nothing.
 
     Args:
         trained: for each federation that trains, its classes of devices; None for all classes.
@@ -79,7 +79,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse undefined areas, and radio laws that do not hold, or mean nothing, in this world."""
+    """Refuse undefined areas, and radio laws that are invalid or without effect in this world."""
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(
@@ -92,7 +92,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
             if name not in areas:
                 known = did_you_mean(name, list(areas)) if areas else ": define it below areas:"
                 raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
-    if radio.measured is not None:  # no path loss, walls or band
+    if radio.measured is not None:  # measured rates involve no path loss, walls or band
         return
     extent.check()
     for name, one in (devices.classes or {}).items():
@@ -115,20 +115,20 @@ def _check_bands(radio: RadioSettings, devices: DeviceSettings) -> None:
         real = radio.sharing == "dynamic" and not all(map(radio.in_blocks, DIRECTIONS))
         if real and (kind.max_bandwidth_hz or radio.bandwidth_hz) < radio.bandwidth_hz:
             raise EdgeflError(
-                "a dynamically shared band without resource blocks gives all of itself to a device alone: leave"
+                "without resource blocks, a dynamically shared band goes whole to a device that sends alone: leave"
                 " max_bandwidth_hz out, or set radio.link.rates: cqi or radio.sharing: static",
                 (*place, "max_bandwidth_hz"),
             )
 
 
 def of_world(scenario: Any) -> dict[tuple[str, ...], Section]:
-    """Return a scenario's sections of the world besides the radio, and that of each kind of devices, by place."""
+    """Return the scenario's sections about the world except `radio`, and each class of devices, by place."""
     sections = {(key,): getattr(scenario, key) for key in ("cell", "layout", "handover")}
     return sections | dict(_kinds(scenario.devices))
 
 
 def _kinds(devices: DeviceSettings) -> Iterator[tuple[tuple[str, ...], DeviceSettings]]:
-    """Yield the devices' settings, and then those of each class, with their places."""
+    """Yield place and settings of all devices, and then of each class of devices."""
     names = [(), *(("classes", name) for name in devices.classes or {})]
     for name, kind in zip(names, [devices, *devices.kinds()], strict=False):
         yield ("devices", *name), kind
@@ -157,7 +157,7 @@ def check_metres(
     devices: DeviceSettings,
     origin_lon_lat: tuple[float, float] | None,
 ) -> None:
-    """Refuse places that look like degrees.
+    """Refuse places with coordinates that look like degrees instead of metres.
 
     Raises:
         EdgeflError: names the key, and the same places in metres if the origin is known.
@@ -176,7 +176,7 @@ def check_metres(
 def _of_sections(
     layout: LayoutSettings, areas: Mapping[str, Area], streets: Streets | None, devices: DeviceSettings
 ) -> Iterator[tuple[tuple[str, ...], Points]]:
-    """Yield the keys with places in metres, and their places; the centres of all discs together."""
+    """Yield each key that holds places in metres, and these places; all discs' centres count as one key."""
     yield ("layout", "sites"), layout.sites or ()
     discs = {name: area.disc.centre_m for name, area in areas.items() if area.disc is not None}
     for name, area in areas.items():
@@ -193,7 +193,7 @@ def _of_sections(
 
 
 def _converted(points: Points, origin_lon_lat: tuple[float, float] | None) -> str:
-    """Return the places in metres, or nothing if they are not near the origin."""
+    """Return a remedy with places in degrees converted to metres; '' if the origin is unknown or too far away."""
     if origin_lon_lat is None:
         return ""
     try:

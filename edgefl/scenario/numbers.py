@@ -1,4 +1,4 @@
-"""Check that the numbers of a scenario are consistent: devices, participants, updates, members of sessions.
+"""Check that a scenario's numbers of devices, participants, updates and members of sessions are consistent.
 
 They are checked when a scenario is read, and with a density again when the number of devices is known.
 """
@@ -16,27 +16,27 @@ from edgefl.scenario.own_sections import OwnSections
 
 @dataclass(frozen=True)
 class Numbers:
-    """The sections with these numbers."""
+    """The sections of a scenario with numbers that must be consistent: devices, and a federation's own."""
 
     devices: DeviceSettings
     own: OwnSections
 
     def check(self, devices: int) -> None:
-        """Raise if no round could be as the scenario requires.
+        """Check that rounds with the required participants and updates are possible with this number of devices.
 
         Args:
             devices: number of devices.
         """
         where = "devices.count" if self.devices.count else "the devices dropped by devices.density_per_km2:"
         populations = self.devices.populations
-        together = -(-devices // populations)  # in the largest population
+        together = -(-devices // populations)  # number of devices in the largest population
         them = f"{where} {devices}" + (f" / {populations} populations" if populations > 1 else "")
         self._check_participants(together, them)
         self._check_members(devices)
         self._check_updates(self._largest_rounds(together))
 
     def check_part(self, devices: int, name: str) -> None:
-        """Raise if a federation with some of the devices could have no round."""
+        """Check that a federation with this number of devices can have the rounds that the scenario requires."""
         if devices == 0:
             raise EdgeflError(
                 f"{name} gets no device: raise its share, or devices.count", ("federations", name)
@@ -45,7 +45,7 @@ class Numbers:
         self._check_updates(self._rounds_of(devices, f" of {name}"))
 
     def check_server(self, devices: int | None) -> None:
-        """Raise if a server's numbers can never be reached; `devices` is None if unknown."""
+        """Check that a server's buffer, concurrency and count can be reached; `devices` is None if unknown."""
         server, selector = self.own.rounds.server, self.own.rounds.selector
         if isinstance(selector, CountedSelector) and getattr(server, "places", None) is not None:
             raise EdgeflError(
@@ -104,12 +104,12 @@ class Numbers:
                 )
 
     def _largest_rounds(self, devices: int) -> Iterator[tuple[int, str]]:
-        """Yield each kind of round with the maximum number of updates in it."""
+        """Yield the maximum number of updates in a round of each listed session, and of any other session."""
         for number, ids in (*self._members(), (0, range(devices))):
             yield from self._rounds_of(min(len(ids), devices), f" of session {number}" if number else "")
 
     def _rounds_of(self, present: int, of: str) -> Iterator[tuple[int, str]]:
-        """Yield each kind of round of `present` devices with the maximum number of updates in it."""
+        """Yield the maximum number of updates in a training round and a probe round of `present` devices."""
         yield self.own.rounds.selector.wanted(present), f"participants of a round{of}"
         warm_start = self.own.learning.warm_start if self.own.learning else None
         pilots = self.own.learning.pilot_sessions if self.own.learning else 0
@@ -118,7 +118,7 @@ class Numbers:
             yield most, f"participants of a probe round{of}"
 
     def _members(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield session numbers and the ids of their possible members, if these are listed."""
+        """Yield each session's number and the ids of its possible members, if churn lists them."""
         listed = getattr(self.devices.churn, "sessions", None)
         if listed and self.devices.churn.members(1) is not None:
             yield from enumerate(listed[: self.own.sessions.count], start=1)

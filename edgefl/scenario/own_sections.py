@@ -1,4 +1,4 @@
-"""The sections of a scenario that a federation has for itself, or shares with the others."""
+"""The sections of a scenario that apply to one federation: its own, and those that all federations share."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ from edgefl.scenario.federation_settings import OWN_SECTIONS, FederationSettings
 
 @dataclass(frozen=True)
 class OwnSections:
-    """What one federation does: its task, sessions and rounds, on devices and a band that all federations share.
+    """The task, sessions and rounds of one federation, which shares the band with the other federations.
 
     Attributes:
         name: the federation's name; empty for a single one.
@@ -37,12 +37,12 @@ class OwnSections:
 
     @property
     def reports(self) -> Reports:
-        """What each participant sends besides its update."""
+        """The reports that each participant sends besides its update."""
         return Reports.of(self.rounds.selector, self.sessions)
 
     @property
     def latest_end_s(self) -> float:
-        """The latest end by the clock: the run's duration, or the end of the last session that ends by time."""
+        """The latest simulated time at which the run ends, by its duration or its last session; inf if unbounded."""
         until_s, end_s = self.duration_s or math.inf, 0.0
         for _ in range(self.sessions.count or 0):
             end_s = self.sessions.until_s(end_s)
@@ -51,18 +51,18 @@ class OwnSections:
         return min(until_s, end_s if self.sessions.count else math.inf)
 
     def place(self, section: str, *keys: str) -> tuple[str, ...]:
-        """Return the place of a section in the scenario: the federation's own, or the common one."""
+        """Return the place of a section: below the federation if it has its own, otherwise at the top level."""
         has_own = section in OWN_SECTIONS and getattr(self.settings, section, None) is not None
         return (*(("federations", self.name) if has_own else ()), section, *keys)
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
-        """Make errors raised inside name the federation if the section is its own."""
+        """Let errors raised in a `with` block name the federation if their section is the federation's own."""
         with ExitStack() as places:
             for section in OWN_SECTIONS:
                 places.enter_context(moved((section,), self.place(section)))
             yield
 
     def named(self, notes: Iterable[str]) -> Iterator[str]:
-        """Yield notes with the federation's name in front if there are several federations."""
+        """Yield notes, with the federation's name in front if the scenario has several federations."""
         yield from (f"federation {self.name}: {note}" if self.name else note for note in notes)

@@ -1,4 +1,4 @@
-"""A scenario with what follows from it and from the files that it reads, computed once.
+"""A scenario with its checksums and hashes, which follow from its values and files and are computed once.
 
 Equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it reads, the
 code of its external components, and the version of results. A learner's hash covers everything it receives besides
@@ -32,12 +32,12 @@ KEYS_SHOWN = 3
 
 @dataclass(frozen=True)
 class Identity:
-    """Everything that determines a run's results: settings, data, code and the version of results.
+    """Everything that determines a run's results: settings, data, the user's code and the version of results.
 
     Args:
         scenario: dotted key -> value, all keys that can change results; a file counts by its content, which `data`
             covers, and not by its path.
-        data: name of what is read -> its checksum.
+        data: name of a file or data set -> its checksum.
         results_version: as `RESULTS_VERSION`.
         code: module of external components -> its code, see `edgefl.config.own_code`.
     """
@@ -49,17 +49,17 @@ class Identity:
 
     @property
     def hash(self) -> str:
-        """Return the run's hash."""
+        """The hash of the run's settings, data, code and version of results."""
         what = [sorted(self.scenario.items()), sorted(self.data.items()), self.results_version]
         return _hash_of([*what, *([sorted(self.code.items())] if self.code else [])])
 
     def written(self) -> dict[str, Any]:
-        """Return run.json's entry; the scenario is in scenario.yaml."""
+        """Return run.json's entry on the run's identity; the settings are in scenario.yaml."""
         about = {"hash": self.hash, "data": dict(self.data), "results_version": self.results_version}
         return {**about, "code": dict(self.code)} if self.code else about
 
     def differences(self, other: "Identity") -> list[str]:
-        """Return what differs in the other, key by key: `learning.local.lr is 0.1, here 0.2`."""
+        """Return the differences to another run's identity, key by key: `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
             *_unlike(other.scenario, self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
@@ -72,9 +72,9 @@ class Identity:
 
 @dataclass(frozen=True)
 class LearningIdentity:
-    """Everything that determines what learners answer, besides the questions asked of them.
+    """The hashes of everything that determines the answers of learners, besides the questions asked of them.
 
-    whole: all of it. pilot: what counts until the end of the pilot sessions, after which the warm start acts.
+    whole: hash of all settings. pilot: hash without the warm start, which only acts after the pilot sessions.
     pilot_sessions: their number. plain: name of a warm start that trains two further sessions exactly as `previous`
     does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's state after
     these two sessions.
@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences."""
+    """Join the first few differences between runs into a phrase that states the number of the rest."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -107,17 +107,17 @@ def _shown(value: Any) -> str:
 
 
 def _hash_of(value: Any) -> str:
-    """Return a short hash of a value that JSON can hold."""
+    """Return the first LENGTH hexadecimal digits of the hash of a value that JSON can hold."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:LENGTH]
 
 
 WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
-# in keys of a data set's parameters, the scenario's or a federation's own
+# part of the dotted keys of a data set's parameters, the scenario's or a federation's own
 DATASET = "learning.dataset."
 
 
 class Prepared:
-    """A scenario, its text, its data's checksums and its identity, each computed on first use.
+    """A scenario with its text, its data's checksums and its identity, each computed on first use.
 
     Args:
         load: reads the data sets.
@@ -134,7 +134,7 @@ class Prepared:
 
     @cached_property
     def described(self) -> Described:
-        """What a run directory keeps of the scenario."""
+        """The scenario as a run directory stores it: name, seed, settings of the record, and text."""
         one = self.scenario
         parts = {name: dump(one.of_federation(name)) for name in one.federations or ()}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
@@ -144,7 +144,7 @@ class Prepared:
         """Dotted key of each data set that a federation trains on -> the checksum of its samples.
 
         Raises:
-            EdgeflError: one is unavailable.
+            EdgeflError: a data set is unavailable.
         """
         return {
             ".".join(one.place("learning", "dataset")): self._load.checksum(one.learning.dataset)
@@ -154,22 +154,22 @@ class Prepared:
 
     @cached_property
     def identity(self) -> Identity:
-        """The identity of the scenario's run.
+        """The identity of the scenario's run: everything that determines the results.
 
         Raises:
-            EdgeflError: a file that it reads is missing.
+            EdgeflError: a file that the scenario names is missing.
         """
         keys = dict(leaves(self.values))
         data = {
             key: _of_file(key, Path(value))
             for key, value in keys.items()
-            # a data set may be a folder, or a name in a hub: its samples are hashed
+            # if a data set's path is a folder, or a name on a hub, the checksum of its samples stands for it
             if key.endswith(".path") and value and (DATASET not in key or Path(value).is_file())
         }
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
-        if self._learner is not None:  # a run without it is another run
+        if self._learner is not None:  # a run without the external learner is another run
             data["learner"] = own_code.name_of(self._learner)
-        # the path of a file does not count if its content does; any other path counts by its text
+        # the path of a file whose content is hashed does not count; any other path counts by its text
         hashed = {key for key in keys if key in data or DATASET in key}
         counted = {
             key: value
@@ -185,7 +185,7 @@ class Prepared:
         """Hash everything that determines training, besides the questions asked of learners.
 
         Training cannot be shared if rounds overlap, since the radio then decides which updates arrive first, or if
-        there are several federations, since the band then sets the order of their questions.
+        there are several federations, since the band then sets the order of the questions to their learners.
 
         Args:
             world: the scenario's world.
@@ -236,7 +236,7 @@ def _array(values: np.ndarray | None) -> str | None:
 
 
 def _of_file(key: str, path: Path) -> str:
-    """Hash the content of a file, or names and contents of the files of a folder or pattern."""
+    """Hash the content of a file, or the names and contents of all files of a folder or pattern."""
     path = shipped.data(path)
     files = scenario_files.files_of(path)
     try:

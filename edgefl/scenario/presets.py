@@ -1,4 +1,4 @@
-"""The values that `radio.preset` gives to keys that are left out, in every section of a scenario.
+"""The values that `radio.preset` gives to keys that a scenario leaves out, in every section.
 
 `nr`, the default, is a realistic radio on which everything that is sent and computed costs time and energy; `journal`
 is the journal paper, with its radio and its accounting. A key that a preset does not name has its field's default.
@@ -33,7 +33,7 @@ PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
 WITH_WALLS = ("umi", "uma")
-# keys whose value in nr depends on other keys of the scenario; it is shown for the values that these have if left out
+# keys whose value in nr depends on other keys of the scenario; references show the value for those keys' defaults
 FOLLOWS = {
     "radio.sharing": "rounds.selector",
     "radio.tdd": "carrier_hz",
@@ -53,7 +53,7 @@ FOLLOWS = {
 
 
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with its preset's values in the sections besides the radio, which fills itself.
+    """Return a scenario with its preset's values in all sections except `radio`, which fills in its own.
 
     Sections may be mappings or objects, including those of federations. 38.901 has walls for UMi and UMa only: with
     another path loss no device is indoors or in a car, unless the scenario says so.
@@ -73,7 +73,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s", "penetration")
     filled = _filled(data, values, left_out, made=NR)
     if "sharing" not in radio and isinstance(data.get("radio", {}), Mapping) and _sets_shares(data):
-        filled["radio"] = {**radio, "sharing": "static"}  # what a selector sets holds for a round
+        filled["radio"] = {**radio, "sharing": "static"}  # shares that a selector sets hold for a round
     federations = filled.get("federations")
     if isinstance(federations, Mapping):
         own = {name: given_keys(one) for name, one in federations.items()}
@@ -85,22 +85,22 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def defaults_of(dotted: str, own: Any) -> dict[Preset, Any]:
-    """Return the default of a dotted key by preset; `own` is its field's default."""
+    """Return a dotted key's default in each preset; `own` is the default of the key's field."""
     whole = dotted.removeprefix("federations.")
     section, _, key = whole.rpartition(".")
-    # a section that a preset fills, and that is otherwise absent
+    # the key may also be a section that only a preset fills
     of = {preset: own if own is not None else sections.get(whole) for preset, sections in PRESETS.items()}
     return {preset: sections.get(section, {}).get(key, of[preset]) for preset, sections in PRESETS.items()}
 
 
 def following(dotted: str) -> str:
-    """Return a phrase that names the keys on which this default of nr depends, or ''."""
+    """Return a phrase that names the keys on which a key's default in nr depends; '' if it depends on none."""
     keys = FOLLOWS.get(dotted.removeprefix("federations."))
     return f" (it follows {keys})" if keys else ""
 
 
 def keys_of_presets() -> dict[str, list[str]]:
-    """Return the keys set by presets, by section."""
+    """Return the keys that presets set, by section."""
     tables = [table for sections in PRESETS.values() for table in sections.items()]
     return {
         section: list(dict.fromkeys(k for of, keys in tables if of == section for k in keys))
@@ -109,7 +109,7 @@ def keys_of_presets() -> dict[str, list[str]]:
 
 
 def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return a scenario's JSON Schema with nr's defaults, and the journal's in the descriptions."""
+    """Return a scenario's JSON Schema with nr's values as defaults, and the journal's in the descriptions."""
     for section, keys in keys_of_presets().items():
         properties = schema["properties"]
         for name in section.split("."):
@@ -131,7 +131,7 @@ def with_preset_defaults(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _in_words(value: Any) -> str:
-    """Format a preset's value for a description: cqi, none, pattern: DDDSU."""
+    """Format a preset's value for a key's description, such as cqi, none or pattern: DDDSU."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}: {each}" for key, each in value.items())
     return "none" if value is None else str(value)
@@ -143,7 +143,7 @@ def _filled(
     left_out: Collection[str] = (),
     made: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return the sections with a preset's values; `made` are sections to add if they are missing."""
+    """Return sections with a preset's values filled in; `made` are the sections to add if they are missing."""
     filled = dict(data)
     for place, keys in values.items():
         section, _, inner = place.partition(".")
@@ -170,7 +170,7 @@ def _sets_shares(data: Mapping[str, Any]) -> bool:
 
 
 def _law(radio: Mapping[str, Any]) -> object:
-    """Return the name of the radio's path loss, which may be a name, a mapping or an object."""
+    """Return the name of the radio's path loss, given as a name, a mapping or an object."""
     law = radio.get("path_loss", "umi")
     if isinstance(law, SHAPES):
         return registry.name_of("path_loss", law)

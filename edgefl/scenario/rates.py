@@ -8,8 +8,8 @@ from edgefl.learning.settings import LearningSettings
 
 
 def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s: float | None) -> None:
-    """Raise if a schedule leaves rounds without a learning rate."""
-    # with a duration, the run may end earlier
+    """Check that the learning rate stays above 0 in all rounds of a run, if the number of rounds is known."""
+    # a run with a duration may end before the rate is 0
     if learning is None or duration_s is not None or sessions.count is None:
         return
     least, count = shortest(sessions), sessions.count
@@ -26,7 +26,7 @@ def check(learning: LearningSettings | None, sessions: SessionPolicy, duration_s
 
 
 def share(learning: LearningSettings, round_: int, longest: int | None, *, of_run: int) -> float:
-    """Return a round's share of `learning.local.lr`; with unlimited sessions, that at a session's start.
+    """Return a round's learning rate as a share of `learning.local.lr`; in unlimited sessions, that of round 1.
 
     Args:
         round_: number in its session. longest: maximum rounds of a session. of_run: number in the run, from 1.
@@ -37,14 +37,14 @@ def share(learning: LearningSettings, round_: int, longest: int | None, *, of_ru
 
 
 def shortest(sessions: SessionPolicy) -> int:
-    """Return the minimum number of rounds of a session."""
+    """Return the minimum number of rounds in a session under this session policy."""
     if isinstance(sessions, Schedule):
         return sessions.rounds
     return sessions.min_rounds if isinstance(sessions, BoundedPolicy) else 1
 
 
 def zero_from(learning: LearningSettings, first: int) -> str:
-    """Say from which round on the rate is 0."""
+    """Return a phrase that names the schedule, and the first round in which the learning rate is 0."""
     name = registry.name_of("lr_schedules", learning.local.lr_schedule)
     return (
         f"with {name} the learning rate is 0 from round {first:,} on: devices spend joules and learn nothing"
@@ -52,7 +52,7 @@ def zero_from(learning: LearningSettings, first: int) -> str:
 
 
 def remedy(learning: LearningSettings) -> str:
-    """Suggest how to give each round a rate."""
+    """Suggest settings with which the learning rate stays above 0 in every round."""
     longer = "set lr_schedule.rounds to the run's length, or leave it out for a decay in each session"
     if learning.local.lr_schedule.rounds is None:
         longer = "let the rate fall more slowly (step: a factor above 0)"

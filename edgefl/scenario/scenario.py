@@ -1,4 +1,4 @@
-"""The scenario: frozen, validated, complete; key names carry the units.
+"""The scenario of a run: frozen, validated and complete, with units in the keys' names.
 
 `load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
 `scenario.yaml` gives the same run again. A key left out has its preset's value, or the field's default.
@@ -132,12 +132,12 @@ class Scenario(Shown):
 
     @property
     def source(self) -> Source:
-        """A copy of what the user wrote, in which keys left out still follow the preset."""
+        """A copy of the user's document, in which keys that are left out still follow the preset."""
         return copy.deepcopy(self._source) or Source.of(written(self))
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
-        """Add file and line of the key to errors raised inside."""
+        """Add file and line of the wrong key to errors raised in a `with` block."""
         try:
             yield
         except EdgeflError as error:
@@ -153,7 +153,7 @@ class Scenario(Shown):
 
     @property
     def day(self) -> Day | None:
-        """The day by which sessions begin or devices move, or None."""
+        """The time of day by which sessions begin or devices move, or None if the scenario has none."""
         return next(filter(None, named_days(self.sessions, self.devices).values()), None)
 
     @property
@@ -163,7 +163,7 @@ class Scenario(Shown):
         return Extent(self.cell, self.layout, self.radio, models)
 
     def of_federation(self, name: str) -> "Scenario":
-        """Return a federation's scenario; the empty name stands for a single federation."""
+        """Return the scenario of a federation by its name; the name is empty for a single federation."""
         if not name:
             return self
         assert self.federations is not None
@@ -171,13 +171,13 @@ class Scenario(Shown):
 
     @property
     def sections(self) -> OwnSections:
-        """The sections of a single federation; with several, those that they share unless they have their own."""
+        """The sections of a single federation, or those that several federations share unless they override them."""
         shared = {key: getattr(self, key) for key in OWN_SECTIONS}
         return OwnSections("", self.duration_s, cloud=self.cloud, **shared)
 
     @property
     def by_federation(self) -> dict[str, OwnSections]:
-        """Each federation's sections by name; a single federation's name is empty."""
+        """The sections of each federation, by its name; the name is empty for a single federation."""
         shared = self.sections
         several = (self.federations or {}).items()
         return {name: replace(shared, name=name, settings=one, **one.sections) for name, one in several} or {
@@ -191,7 +191,7 @@ class Scenario(Shown):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        """Check that sections agree; report the first conflict in this order."""
+        """Check that the scenario's sections fit together; report the first conflict in the order of the checks."""
         devices, shared, several = self.devices, self.sections, self.federations
         needs.check_task(shared, devices, several=bool(several))
         needs.check_metres(self.layout, self.areas, self.streets, devices, self.origin_lon_lat)
@@ -220,7 +220,7 @@ class Scenario(Shown):
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
-        """Return the sections that must fit together in one federation."""
+        """Return the sections that must fit together for a federation: its own, and those that all share."""
         return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
@@ -262,20 +262,20 @@ def load(
 
 
 def given(scenario: Scenario | str | Path | Mapping[str, Any]) -> Scenario:
-    """Return the scenario, or load it from a file or a dict as `load` does."""
+    """Return a scenario unchanged, or load one from a file or a dict as `load` does."""
     return scenario if isinstance(scenario, Scenario) else load(scenario)
 
 
 def from_source(source: Source) -> Scenario:
-    """Validate the scenario of a document that has been read, with any overrides."""
+    """Make a scenario from a document that has been read, with the document's overrides."""
     with outside.looking_in(source.folder), scenario_files.beside(source.folder or Path.cwd()):
         scenario = source.validate(Scenario)
-    scenario._source = source  # not a key: it gives places for later errors
+    scenario._source = source  # not a key of the scenario: it gives later errors their places
     return scenario
 
 
 def dump(scenario: Scenario) -> str:
-    """Write the complete scenario as YAML, defaults filled in."""
+    """Return the complete scenario as YAML text, defaults filled in."""
     return write(written(scenario))
 
 
@@ -289,7 +289,7 @@ def written(scenario: Scenario) -> dict[str, Any]:
         section: Any = values
         for name in outer:
             section = section.get(name, {})
-        own = section.setdefault(last, None)  # a section may be null, too
+        own = section.setdefault(last, None)  # a whole section may be null, too
         if own is not None:
             own |= {key: None for key in keys if key not in own}
     for name, one in (scenario.devices.classes or {}).items():

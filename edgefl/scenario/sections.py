@@ -1,4 +1,4 @@
-"""The sections of a scenario; `fits` checks whether they go together."""
+"""The sections of a scenario that must fit together, and the rows of the table by which `fits` checks them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Broken = Iterator[tuple[Place, str, str]]
 
 @dataclass(frozen=True)
 class Sections:
-    """The sections that must fit together in one federation: its own, and those of all.
+    """The sections that must fit together for a federation: its own, and those that all federations share.
 
     energy_excess: whether rounds are compared with their minimum joules. others: sections of the world, and those of
     each kind of devices, by place.
@@ -34,12 +34,12 @@ class Sections:
 
     @property
     def algorithm(self) -> Algorithm | None:
-        """The algorithm, if anything is trained."""
+        """The federation's learning algorithm; None if the federation trains nothing."""
         return None if self.own.learning is None else self.own.learning.algorithm
 
     @property
     def server(self) -> str:
-        """The server, as errors name it."""
+        """The server's name as error messages state it, such as `the server fedbuff`."""
         return f"the server {registry.name_of('servers', self.own.rounds.server)}"
 
     def named(self, key: str) -> str:
@@ -49,9 +49,9 @@ class Sections:
 
 @dataclass(frozen=True)
 class Row:
-    """One need of components: its code, its words, and what conflicts with it.
+    """A need that a scenario's parts may have: its code, its wording, and the search for conflicts.
 
-    broken: yields the place, the words for the conflict, and the remedy.
+    broken: yields each conflict's place, its wording, and the remedy.
     """
 
     code: str
@@ -60,7 +60,7 @@ class Row:
 
 
 def fitting(suits: Callable[[Algorithm], bool]) -> str:
-    """Return the names of the suitable shipped algorithms, as a remedy lists them."""
+    """Return the names of the shipped algorithms that suit, as a list with `or` for an error's remedy."""
     made = {name: registry.get("algorithms", name)() for name in registry.names("algorithms")}
     names = [name for name, one in made.items() if isinstance(one, Algorithm) and suits(one)]
     return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)

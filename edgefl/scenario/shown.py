@@ -1,4 +1,4 @@
-"""A scenario as Python shows it: on one line, and in a notebook its facts, what the user wrote, and all values."""
+"""How Python shows a scenario: on one line, or in a notebook as a table of facts with all values to unfold."""
 
 import html
 from typing import Any
@@ -9,7 +9,7 @@ from edgefl.config.yaml_source import write
 
 
 class Shown(Section):
-    """A scenario with a short description in place of its hundreds of values."""
+    """Base of the scenario, which Python shows as a short description instead of hundreds of values."""
 
     def __repr__(self) -> str:
         found = facts(self)
@@ -32,7 +32,7 @@ class Shown(Section):
 
 
 def facts(scenario: Any) -> dict[str, str]:
-    """Return what a scenario is about: devices, cells, radio, sessions, selector, and what is learned."""
+    """Return a scenario's main facts: devices, cells, radio, sessions, selector, data, model and algorithm."""
     radio, devices = scenario.radio, scenario.devices
     moves = dict.fromkeys(_name("mobility", kind.mobility) for kind in devices.kinds())
     count = "all of the trace" if devices.number is None else devices.number
@@ -57,6 +57,6 @@ def facts(scenario: Any) -> dict[str, str]:
 
 
 def _name(kind: str, component: Any) -> str:
-    """Return a component's name, with its count if it has one."""
+    """Return a component's name, followed by the component's parameter `count` if it has one."""
     name, count = registry.name_of(kind, component), getattr(component, "count", None)
     return name if count is None else f"{name} {count}"

@@ -1,4 +1,4 @@
-"""The physical world of a scenario: sites, devices that move, their network and their radio."""
+"""The physical world of a scenario: sites, moving devices, network and radio."""
 
 import copy
 import math
@@ -41,12 +41,12 @@ from edgefl.scenario.scenario import Scenario
 
 
 class World:
-    """The physical world of a scenario; each part is built on first use, and nothing is written.
+    """The physical world of a scenario; each part is built on first use, and no file is written.
 
     Attributes:
-        scenario: the run's scenario, for its record and messages; the other attributes say what the world is made of.
+        scenario: the run's scenario, used for the record and for messages only.
         federations: the sections of each federation by name; a single one's name is empty.
-        sections: those of this world's federation. only: that federation's devices; None for all.
+        sections: those of this world's federation. only: this federation's devices; None if it has all.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
@@ -58,17 +58,17 @@ class World:
 
     @property
     def layout(self) -> LayoutSettings:
-        """The settings of the sites."""
+        """The scenario's section `layout`: settings of the sites and their cells."""
         return self.extent.layout
 
     @property
     def sites_m(self) -> np.ndarray:
-        """Positions [cells, 2] of the base stations, the centre's first, m."""
+        """Positions [cells, 2] of the base stations in m, the central one first."""
         return self.layout.sites_m
 
     @property
     def cells_m(self) -> np.ndarray:
-        """A point [cells, 2] of each cell: the base station, or with sectors 1 m in front of its panel.
+        """A point [cells, 2] for each cell, in m: the base station, or with sectors 1 m in front of the cell's panel.
 
         A place belongs to the cell with the nearest point.
         """
@@ -79,12 +79,12 @@ class World:
 
     @property
     def sectors(self) -> Sectors | None:
-        """The panels of all sites, or None if they are omnidirectional."""
+        """The panels of all sites with sectors; None if antennas are omnidirectional."""
         return propagation.panels(self.extent)
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, the central one, or those listed, but none of the guard ring."""
+        """The cells that have a server: all, the central one, or those listed; never a cell of the guard ring."""
         return self.layout.served
 
     @cached_property
@@ -94,7 +94,7 @@ class World:
 
     @cached_property
     def count(self) -> int:
-        """The number of devices."""
+        """The number of devices in the world, present or not."""
         devices, extent = self.devices, self.extent
         if devices.number is not None:
             return devices.number
@@ -113,12 +113,12 @@ class World:
 
     @property
     def members_count(self) -> int:
-        """The number of devices of this federation."""
+        """The number of devices of this world's federation."""
         return self.count if self.only is None else len(self.only)
 
     @cached_property
     def fleet(self) -> Fleet:
-        """The devices by class, with each one's properties."""
+        """The properties of every device, by its class."""
         settings = self.devices
         if settings.classes_by == "types":
             recorded = cast(RecordedMovement, self.movement).recorded
@@ -127,7 +127,7 @@ class World:
 
     @cached_property
     def movement(self) -> Movement:
-        """The devices' movement, each by its class's model."""
+        """The movement of all devices, each by the mobility model of its class."""
         settings = self.devices
         if settings.count == "all":
             return settings.mobility.within(self.places).start_all()
@@ -141,7 +141,7 @@ class World:
             name, place = self.fleet.first_with("mobility", mobility)
             with moved(("devices", "mobility"), place):
                 if mobility.own_numbers:
-                    # a file or a road gives the class its first devices, with separate streams
+                    # the class takes the first devices of a file or a road, which have separate random streams
                     mine, rows = self.streams.below("class", name), np.arange(len(ids))
                     movement = self._start(mobility, len(ids), mine) if len(ids) else None
                 else:
@@ -151,7 +151,7 @@ class World:
         return Together(parts)
 
     def _start(self, mobility: Mobility, count: int, streams: Streams) -> Movement:
-        """Drop devices uniformly in area outside the minimum distance from the centre, and start them."""
+        """Drop devices uniformly over the area outside the minimum distance from the centre; start their movement."""
         extent = self.extent
         mobility = mobility.within(self.places)
         return mobility.start(
@@ -168,7 +168,7 @@ class World:
 
     @property
     def may_cross(self) -> bool:
-        """Whether devices may reach the edge of a cell: they move, among several cells or beyond the only one."""
+        """Whether devices may cross the edge of a cell, by moving between several cells or out of the only one."""
         several = self.layout.several
         further = self.extent.area_radius_m > self.extent.radius_m or any(
             mobility.goes_anywhere for _, mobility in self.devices.mobilities()
@@ -177,7 +177,7 @@ class World:
 
     @cached_property
     def populations(self) -> list[range]:
-        """Device ids of each standing population, ascending; the first ones may have one more device."""
+        """The device ids of each standing population, ascending; the first populations may have one device more."""
         groups = self.devices.populations
         if self.count < groups:
             raise EdgeflError(
@@ -189,7 +189,7 @@ class World:
         return [range(begin, end) for begin, end in pairwise(begins)]
 
     def members(self, session: int) -> Collection[int] | None:
-        """Return the devices that may take part in a session, or None for all that are present."""
+        """Return the devices that may take part in a session, or None if all present devices may."""
         allowed = self.fleet.members(session)
         if self.only is not None:
             allowed = self.only if allowed is None else self.only.intersection(allowed)
@@ -202,8 +202,8 @@ class World:
     def federation_of(self) -> np.ndarray:
         """The federation of each device [devices], an index in `scenario.federations`.
 
-        With shares, every device draws a number, and the federations take the devices in ascending order of these
-        numbers: other draws do not matter.
+        With shares, every device draws a number from a separate random stream, and federations take the devices in
+        ascending order of these numbers.
         """
         settings = [one.settings for one in self.federations.values() if one.settings]
         of = np.zeros(self.count, dtype=np.intp)
@@ -219,7 +219,7 @@ class World:
         return of
 
     def of_federation(self, name: str) -> "World":
-        """Return the same world for one of several federations: its sections, and its devices as members."""
+        """Return this world as one of several federations sees it, with the federation's sections and devices."""
         if not name:
             return self
         other = copy.copy(self)
@@ -230,12 +230,12 @@ class World:
 
     @property
     def by_federation(self) -> dict[str, "World"]:
-        """Each federation's world by name; a single federation's name is empty."""
+        """The world as each federation sees it, by the federation's name; the name is empty for a single one."""
         return {name: self.of_federation(name) for name in self.federations}
 
     @property
     def _groups(self) -> Groups | None:
-        """Federations as groups of devices that share a band by weight; None with a single federation."""
+        """The federations as groups of devices that share the band by weight; None with a single federation."""
         weights = [one.settings.weight for one in self.federations.values() if one.settings]
         if not weights:
             return None
@@ -244,7 +244,7 @@ class World:
 
     @cached_property
     def gains(self) -> LargeScaleGains:
-        """The large-scale gains: drawn for each round (J), or fixed by position; none with measured rates."""
+        """The large-scale gains: drawn for each round (J), or fixed by position; a stand-in if rates are measured."""
         if self.measured is not None:
             return MeasuredGains(self.measured, self.cells_m)
         with refused("radio"):
@@ -261,7 +261,7 @@ class World:
         return rates
 
     def radio(self, env: simpy.Environment) -> Radio:
-        """Build the radio of all cells."""
+        """Build the radio of all cells on a simulated clock, from computed or measured rates."""
         settings = self.extent.radio
         power_w = self.fleet.column(lambda kind: dbm_to_watt(kind.transmit_power_dbm))
         if self.measured is not None:
@@ -316,7 +316,7 @@ class World:
         )
 
     def background(self, radio: Radio) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the processes of background traffic, if there is any."""
+        """Yield the simulation processes of background traffic; none if the scenario has no background traffic."""
         if self.extent.radio.background is None:
             return
         users = BackgroundUsers(self.devices, self.gains, self.extent, self.streams)
@@ -324,19 +324,19 @@ class World:
         yield from of_cells.processes()
 
     def rehearsal(self) -> "World":
-        """Return the same world with a copy of its gains, so that this world's counters do not change."""
+        """Return a copy of this world with its own copy of the gains, so that this world's counters do not change."""
         other = copy.copy(self)
         other.gains = copy.copy(self.gains)
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """Obstacles between devices and every site, walls and cars, on a clock; None without any."""
+        """Return the walls and cars between devices and sites on a simulated clock; None if there are none."""
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)
 
     def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
-        """The gains, less wall penetration loss of devices indoors."""
+        """Return the large-scale gains minus the penetration loss of walls and cars around devices."""
 
         walls = self.walls(env)
         return BehindWalls(self.gains, walls) if walls else self.gains

@@ -44,7 +44,7 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from the seeds so far, write the answer, and return the seeds each setting needs."""
+    """Answer a study's question from the seeds so far, write the answer, and return the seeds that settings need."""
     from edgefl.analysis.reports import (
         question as analysis,  # imports pandas and matplotlib, only for a question
     )

@@ -44,11 +44,11 @@ class _Forecasts:
 
     @property
     def late(self) -> bool:
-        """Whether checks have taken too long to go on."""
+        """Whether building runs has taken so long that no further runs are checked."""
         return self._checks_s > CHECKS_S
 
     def check(self, run: Run) -> None:
-        """Build a run once, as at its start: for the probe of its case, or only to check it."""
+        """Build a run once, as at the start of a real run: to probe its first rounds, or only to check it."""
         if self._known(run) is None:
             self._probe(run)
             return
@@ -57,14 +57,14 @@ class _Forecasts:
         self._checks_s += time.perf_counter() - began_s
 
     def of(self, run: Run, reuse: ReusePlan) -> Forecast:
-        """Return a run's forecast; training that another run does for it costs only disk space."""
+        """Return a run's forecast; training taken from another run costs only disk space."""
         sessions = run.scenario.sessions.count
         own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
         made = self._known(run) or self._probe(run)
         return Forecast(run.scenario, probe=made, own=0.0 if reuse.whole else own)
 
     def _known(self, run: Run) -> Probe | None:
-        """Return the probe of these first rounds, or the nearest one once probing takes long; None to make one."""
+        """Return the probe of a run's first rounds, or the nearest probe if probing takes long; None to make one."""
         if run.case not in self._of_cases:
             own = _of_first_rounds(run.scenario)
             keys, near = min(self._probes, key=lambda one: len(own ^ one[0]), default=(own, None))
@@ -84,7 +84,7 @@ class _Forecasts:
 
 
 def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
-    """Return the keys and values that a probe's rounds depend on; pilot sessions do not depend on the warm start."""
+    """Return the keys and values on which a probe's rounds depend; pilot sessions do not depend on the warm start."""
     keys = written(scenario)
     longest, learning = scenario.sessions.longest, scenario.learning
     if learning is not None and learning.pilot_sessions * (longest or PROBE_ROUNDS) >= PROBE_ROUNDS:
@@ -178,7 +178,7 @@ def _disk(costs: Costs) -> str:
 
 
 def _complete(directory: Path, run: Run, seeds: Sequence[int]) -> int:
-    """Count the seeds with which a run is complete."""
+    """Count the seeds for which a case of a study has a completed run."""
     paths = [run.path.with_name(f"seed-{seed}") for seed in seeds]
     there = [path for path in paths if (directory / path).exists()]
     return sum(state_of(directory, path) is State.COMPLETED for path in there)

@@ -124,7 +124,7 @@ def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int,
 
 
 def _on_gpu(plan: StudyPlan, device: str) -> bool:
-    """Return whether models are trained on a GPU; PyTorch is loaded only if the answer needs it."""
+    """Return whether runs train their models on a GPU; PyTorch is loaded only if the answer needs it."""
     trains = any(each.scenario.trains for each in plan.runs)
     if device == "cpu" or (device == "auto" and not (trains and may_have_gpu())):
         return False

@@ -20,7 +20,7 @@ FURTHER = [State.PLANNED, State.RUNNING, State.STALE, State.FAILED, State.INTERR
 def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
     """Copy the runs of study directories into one, which may already exist; the parts stay unchanged.
 
-    If several parts have a run, the most advanced one is copied. Running ones are skipped.
+    If several parts have the same run, the most advanced copy is taken. Runs under way are skipped.
 
     Returns:
         The number of runs by state.
@@ -108,7 +108,7 @@ def _name(about: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a run directory; a half-copied one is not a run."""
+    """Copy a run directory; until the copy is complete, it does not count as a run."""
     draft = draft_of(target)
     clear(draft)
     try:

@@ -24,7 +24,9 @@ from edgefl.studies.one_run import ELSEWHERE, RunTask, work
 from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
-MOST_LOSSES = 3  # of a run's processes: more are no accident, the run may need more memory than a node has
+MOST_LOSSES = (
+    3  # lost processes of a run: more are no accident, since the run may need more memory than a node has
+)
 REPORT_S = 0.5  # between two messages of a run
 GOES_ON = "what is written is kept; the same command continues the study"
 
@@ -43,7 +45,7 @@ class OnRay:
     gpus: float = 0.0
 
     def __call__(self, scheduler: RunScheduler, jobs: int | None) -> None:
-        """Do the runs, `jobs` at once, by default as many as the cluster has room for at the time.
+        """Carry out a study's runs, `jobs` at once, by default as many as the cluster has room for at the time.
 
         Raises:
             EdgeflError: Ray is not installed, there is no such cluster, or it has no GPU.
@@ -103,7 +105,7 @@ def _first_line(error: Exception) -> str:
 
 @dataclass
 class _Sent:
-    """A task on the cluster; owner: the process that began the task, once it is known."""
+    """A task sent to the cluster; `owner` is the process that began the task, once known."""
 
     task: RunTask
     owner: Mapping[str, object] = field(default_factory=dict)
@@ -176,7 +178,7 @@ class _Cluster:
             self._scheduler.ended(sent.task, result if isinstance(result, Failure) else None)
 
     def _listen(self) -> None:
-        """Pass on what runs have reported."""
+        """Pass the reports of the cluster's runs on to the scheduler."""
         for number, message in self._ray.get(self._mailbox.empty.remote()):
             sent = self._numbers[number]
             if isinstance(message, dict):
@@ -202,7 +204,7 @@ class _Cluster:
             self._scheduler.lost(task)
 
     def _cancel(self) -> None:
-        """End the runs under way, as Ctrl-C would."""
+        """End all runs under way on the cluster, as Ctrl-C would."""
         for reference in self._sent:
             with suppress(self._ray.exceptions.RayError):
                 self._ray.cancel(reference)
@@ -212,7 +214,7 @@ class _Cluster:
 
 
 class _Mailbox:
-    """Stores the reports of runs until they are fetched."""
+    """A mailbox that stores the reports of runs until the starting process fetches them."""
 
     def __init__(self) -> None:
         self._messages: list[tuple[int, Any]] = []
@@ -229,7 +231,7 @@ class _Mailbox:
 
 
 def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: str) -> str | Failure | None:
-    """Do a run; return its failure, ELSEWHERE, or None."""
+    """Carry out a run on the cluster; return its failure, ELSEWHERE if another process has it, or None."""
     import ray
 
     if not (task.directory / FILE).is_file() or not Path(folder).is_dir():
@@ -253,7 +255,7 @@ def _carry_out(task: RunTask, mailbox: Any, number: int, folder: str, allowed: s
 
 
 class _Reports:
-    """Sends the reports of a run in batches: a run may have thousands of rounds a second."""
+    """A sender of a run's reports in batches, since a run may have thousands of rounds a second."""
 
     def __init__(self, mailbox: Any, number: int) -> None:
         self._mailbox, self._number = mailbox, number

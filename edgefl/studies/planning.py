@@ -34,7 +34,7 @@ class Run:
 
     @property
     def setting(self) -> tuple[tuple[str, str], ...]:
-        """The setting as analysis names it: axis and label of the grid; () without one."""
+        """The grid's axes and labels of the run's setting, as analysis names them; () without a grid."""
         return tuple(self.member.setting.items())
 
     @property
@@ -60,11 +60,11 @@ class StudyPlan:
     base: Source | None = None
 
     def prepared(self, load: Loaded) -> dict[Path, Prepared]:
-        """Return each run's scenario with what follows from it, by the run's path."""
+        """Return each run's scenario prepared for building, with access to the data, by the run's path."""
         return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case; `like` limits the cases to those of these runs."""
+        """Return label and scenario of the first run of each case, or only of the cases of the runs in `like`."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)
@@ -107,10 +107,10 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 
 
 def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:
-    """Return the scenario of a variant in a setting, with the base's seed.
+    """Return the scenario of a variant in a setting, with the base scenario's seed.
 
     Args:
-        source: of the study. unchanged: the base scenario's.
+        source: file of the study. unchanged: file of the base scenario.
 
     Raises:
         EdgeflError: names the variant and the setting first.
@@ -130,7 +130,7 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
 
 
 def _check_aims(study: Study, scenario: Scenario) -> None:
-    """Raise if several federations share the cells of a study with a question or choice, which is about one task."""
+    """Raise if a study with a question or a choice, which concern a single task, has several federations."""
     for key in ("question", "choose"):
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(

@@ -29,7 +29,7 @@ from edgefl.run_directory.status import same_process, this_process
 
 FOLDER = "claims"
 BEAT_S = 10.0
-# Without a beat for this long by the local clock, a process on another machine seems dead; so does one in the future.
+# A process on another machine seems dead if its last beat is older than this by the local clock, or in the future.
 STALE_S = 120.0
 CLAIM = re.compile(r"([0-9]{1,9})\.json")
 TAKEN_OVER = 75  # exit code, EX_TEMPFAIL: another process has the run
@@ -77,7 +77,7 @@ def take(directory: Path, run: Path) -> "_RunLock | None":
 
 
 def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
-    """Take a run from a process that is reported dead.
+    """Take a run away from a process that is reported dead.
 
     Args:
         owner: as `this_process` describes it there; claims of other processes stay.
@@ -113,7 +113,7 @@ class _RunLock:
         self.release()
 
     def release(self) -> None:
-        """Release the run for others."""
+        """Release the lock, so that other processes may take the run."""
         own = int(self._path.stem)
         for number in _numbers(self._path.parent):
             if number <= own:
@@ -160,7 +160,7 @@ def _newest(folder: Path) -> int | None:
 
 
 def _alive(path: Path) -> bool:
-    """Return whether a claim's process seems to be alive; on this machine that is certain."""
+    """Return whether a claim's process seems to be alive; for a process on this machine the answer is certain."""
     try:
         silent_s = time.time() - path.lstat().st_mtime
     except FileNotFoundError:
@@ -174,7 +174,7 @@ def _alive(path: Path) -> bool:
 
 
 def _beats(path: Path) -> bool:
-    """Watch a seemingly dead claim for longer than a beat; return whether its process changes it."""
+    """Watch a seemingly abandoned claim for longer than a beat; return whether its owner updates it."""
     try:
         before = path.lstat().st_mtime_ns
         owner = claim_of(path)

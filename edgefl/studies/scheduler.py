@@ -61,7 +61,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now, or None if no run waits, or all need training that is not done yet."""
+        """Return a run to begin now, or None if no run waits, or all waiting runs need training not done yet."""
         _require_there(self._directory)
         run = self._next()
         if run is None:
@@ -111,7 +111,7 @@ class RunScheduler:
         return len(self.to_do) > (0 if self._options.wait else self._elsewhere)
 
     def reported(self, task: RunTask, report: Round | str) -> None:
-        """Pass a round on, or record that another process was faster."""
+        """Report a run's finished round, or record that another process has taken the run."""
         if isinstance(report, Round):
             self._options.progress(task.run.label, report)
         elif report == ELSEWHERE:
@@ -139,7 +139,7 @@ class RunScheduler:
         self._failures.append(Failed(run.label, task.path, failure.error, failure.trace))
         self._options.failed(self._failures[-1])
         if self._options.fail_fast:
-            begun = "; the study has ended there, the same command continues it"
+            begun = "; the study has ended there, and the same command continues it"
             raise IncompleteStudy(f"{self._failures[0]}{begun}", self._directory, self._failures)
 
     def lost(self, task: RunTask) -> None:
@@ -155,7 +155,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove what runs left for other runs once all have ended, such as after a kill before the cleanup."""
+        """Remove snapshots left for other runs once all runs have ended, such as after a kill before the cleanup."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
@@ -166,7 +166,7 @@ class RunScheduler:
                 shutil.rmtree(self._directory / path / LENT, ignore_errors=True)
 
     def here(self) -> None:
-        """Do the runs one after another in this process."""
+        """Carry out a study's runs one after another in this process."""
         while True:
             task = self.take(threads=None)
             if task is None:
@@ -182,7 +182,7 @@ class RunScheduler:
             self.ended(task, failure)
 
     def conclude(self, runs: Sequence[Run]) -> None:
-        """Raise if runs have failed, now or before.
+        """Raise if runs of the study have failed, now or in an earlier call.
 
         Raises:
             IncompleteStudy: names the failed runs.
@@ -205,11 +205,11 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue: by family, but runs that only take training follow the next family.
+    """Return each run's place in the queue: by family; runs that only take training follow the next family.
 
-    A run that takes all its training from another run takes moments: it fills the time while others train, so that no
-    worker is left with the last training alone. Such a run waits for one family only, since lenders keep snapshots
-    meanwhile.
+    A run that takes all its training from another run takes moments: it fills the time while others train, so that at
+    the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
+    snapshots meanwhile.
     """
     ranks: dict[int, int] = {}
     places = {}

@@ -1,4 +1,4 @@
-"""Return the state of a study's run, from its directory and the claim on it."""
+"""Return the state of a study's run, from the run's directory and the claim on the run."""
 
 import shutil
 from enum import StrEnum
@@ -42,7 +42,7 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
 
 
 def standing(about: dict[str, Any], claimed: bool | None) -> State:
-    """Return the state of a run.
+    """Return the state of a run from its run.json and its claim.
 
     Args:
         about: contents of its run.json.
@@ -70,6 +70,6 @@ def about_run(path: Path) -> dict[str, Any]:
 
 
 def clear(path: Path) -> None:
-    """Remove the files of a run that starts again."""
+    """Remove the files of a run that starts again from round 1."""
     if path.exists():
         shutil.rmtree(path)

@@ -20,7 +20,7 @@ LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a 
 ZIP = "zip"
 
 
-# as measured by `edgefl.analysis.reports.question`; the first ones are better when higher, the others when lower
+# as measured by `edgefl.analysis.reports.question`; the accuracies are better when higher, all others when lower
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",
@@ -38,7 +38,7 @@ BEST = "best"  # of all variants
 
 
 class QuestionSettings(Section):
-    """What a study should find out: seeds are added until it is known, or the budget is spent."""
+    """What a study should find out: seeds are added until the question is answered, or the budget is spent."""
 
     metric: Metric = Field(
         description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
@@ -97,8 +97,8 @@ class ChoiceSettings(Section):
     key: str = Field(description="axis of the grid, or its dotted key")
     by: Literal["validation", "test"] = Field(
         "validation",
-        description="samples on which accuracy decides: validation needs learning.evaluation.validation; test uses"
-        " those on which the choice is then reported",
+        description="samples whose accuracy decides: validation needs learning.evaluation.validation; test uses"
+        " the samples on which the choice is then reported",
     )
 
 
@@ -112,7 +112,7 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, whose peak the others are compared with; null: no variant is proposed",
+        description="the proposed variant, with whose peak the others are compared; null: no variant is proposed",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,
@@ -126,7 +126,7 @@ class Study(Section):
         " change together: all first values, then all second values",
     )
     question: QuestionSettings | None = Field(
-        None, description="what the study should find out; seeds are added until it is known"
+        None, description="question that the study should answer; seeds are added until it is answered"
     )
 
     choose: ChoiceSettings | None = Field(
@@ -284,7 +284,7 @@ def folder_of(label: str) -> str:
 
 
 def _check_distinct(place: tuple[str, ...], labels: Iterable[str]) -> None:
-    """Raise if two labels have the same folder."""
+    """Raise if two labels of an axis, or two variants, would get the same folder."""
     taken: dict[str, str] = {}
     for label in labels:
         if (other := taken.setdefault(folder_of(label), label)) != label:

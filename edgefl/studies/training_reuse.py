@@ -21,7 +21,7 @@ class ReusePlan:
 
     lender: the run that trains for it, or None if it trains itself. whole: whether the lender trains all of it;
     otherwise it trains up to the end of session `until`, and has left `snapshots` snapshots by then. lends: when
-    this run leaves snapshots. family: the runs that take from each other.
+    this run leaves snapshots. family: the runs that take training from one another.
     """
 
     lender: Path | None = None
@@ -32,7 +32,7 @@ class ReusePlan:
     family: list[Path] = field(default_factory=list)
 
     def in_directory(self, directory: Path) -> TrainingReuse:
-        """Return the plan with the run's paths in the study's directory."""
+        """Return the reuse plan with paths that include the study's directory."""
         if self.lender is None:
             return TrainingReuse(lends=self.lends)
         return TrainingReuse(directory / self.lender, self.lender.as_posix(), self.lends)
@@ -79,7 +79,7 @@ def plan_reuse(
 def _share_sessions(
     heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
 ) -> None:
-    """Plan one of these runs, which differ only in their warm start, to train the first sessions for the others."""
+    """Let one of several runs that differ only in their warm start train the first sessions for all others."""
     if len(heads) < 2:
         return
     # the others can take two sessions from a run that probes, but not the other way round
@@ -101,7 +101,7 @@ def lent_after(run: Path) -> int:
 
 
 def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepared]]:
-    """Yield groups of runs that may share training, by a quick comparison of seed and learning settings."""
+    """Yield groups of runs that may share training, found by a quick comparison of seed and learning settings."""
     alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
     for path, one in prepared.items():

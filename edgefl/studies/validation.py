@@ -40,7 +40,7 @@ def check(
 
 
 def _cases_of(path: Path, overrides: Sequence[str] = ()) -> tuple[list[tuple[str, Scenario]], int]:
-    """Return label and scenario of each case of a file, and how many seeds each has; a scenario has an empty label.
+    """Return label and scenario of each case of a file, and the number of seeds per case; a scenario's label is ''.
 
     Args:
         overrides: as in `check`.
@@ -76,7 +76,7 @@ def check_builds(
 
 
 def check_build(scenario: Scenario, device: str = "auto", load: Loaded | None = None) -> Forecast:
-    """Build and check a run as `simulate` does at its start, and no further; see `check`."""
+    """Build and check a run as `simulate` does before the first round, and stop there; see `check`."""
     load = load or Loaded(download=False)
     return forecast_of(prepare(scenario, device=device, threads=1, load=load, sizes_only=True))
 
@@ -98,7 +98,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
 
 
 def _tried(scenario: Scenario, device: str) -> Forecast:
-    """Build a run and try its first rounds in a separate process, so that its memory is the run's alone."""
+    """Build a run and try its first rounds in a separate process, so that the memory measured is the run's alone."""
     made, failures = list[Forecast](), list[Failure | None]()
     side_by_side(
         InOrder([(scenario, device)]),

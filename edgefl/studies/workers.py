@@ -23,11 +23,12 @@ from typing import Any, Generic, Protocol, TypeVar
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
-# Leaving a run in order takes moments; a worker that takes longer hangs, and a killed run can be resumed too.
+# Ending a run in order takes moments; a worker that takes longer has hung, and a killed run can be resumed too.
 GRACE_S = 10.0
 LOOK_AGAIN_S = 0.5  # to see what other processes have done
-# Not forked from this process, where PyTorch may have threads whose state a child would inherit, but from a server
-# process that loads modules once for all workers and computes nothing. Only on Linux do all libraries allow that.
+# Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but
+# from a server process that loads modules once for all workers and computes nothing. Only on Linux do all libraries
+# allow that.
 _FORKS = multiprocessing.get_context("forkserver") if sys.platform == "linux" else None
 
 T = TypeVar("T")
@@ -48,7 +49,7 @@ class Failure:
 
     @classmethod
     def of(cls, error: Exception) -> "Failure":
-        """Describe a caught error."""
+        """Return a caught error as a `Failure`."""
         if isinstance(error, EdgeflError):
             return cls(str(error))
         return cls(
@@ -67,20 +68,20 @@ class Supply(Protocol[Made]):
     """A source of tasks."""
 
     def take(self) -> Made | None:
-        """Return a task to start now, or None."""
+        """Return a task to start now, or None if no task is ready."""
 
     def waits(self) -> bool:
-        """Whether a task may come later, although none is running here."""
+        """Return whether a task may come later, although no task is running in this process."""
 
 
 class InOrder(Generic[T]):
-    """A list of tasks as a supply."""
+    """A supply that gives a list of tasks, in order."""
 
     def __init__(self, tasks: Sequence[T]) -> None:
         self._tasks = deque(tasks)
 
     def take(self) -> T | None:
-        """Return the next task."""
+        """Return the list's next task, or None at its end."""
         return self._tasks.popleft() if self._tasks else None
 
     def waits(self) -> bool:
@@ -153,7 +154,7 @@ def _start(work: Work[T]) -> _Worker[T]:
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Hide the file of the calling script: a worker needs nothing from it, and would execute it, study and all."""
+    """Hide the calling script's file from new workers: they need nothing from it, and would run its study again."""
     main: dict[str, Any] = vars(sys.modules["__main__"])
     hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main.update(dict.fromkeys(hidden))

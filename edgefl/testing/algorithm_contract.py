@@ -1,4 +1,4 @@
-"""Check the contract of algorithms: each method in a first round, with possible arguments."""
+"""Check the contract of algorithms: call each method as in the first round of a session."""
 
 import copy
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def _losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
 
 
 def algorithms(algorithm: Algorithm) -> None:
-    """Check shapes, that arguments are not modified, and that the model stays the same if no local model moves."""
+    """Check an algorithm's shapes, that it modifies no argument, and that the model only moves with local models."""
     exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
         min(exchanged) >= 1 or max(exchanged) == 0,
@@ -39,7 +39,7 @@ def algorithms(algorithm: Algorithm) -> None:
     must(algorithm.uses in USES, f"uses is {algorithm.uses!r}: one of {', '.join(USES)}")
     must(0 <= algorithm.keeps_apart() < 1, "keeps_apart() must be a share of the samples, in [0, 1)")
     torch.manual_seed(0)
-    # devices without state, in their first round
+    # devices that keep no vectors yet, in their first round
     states, samples = DeviceStates(len(DEVICES), torch.device("cpu")), [np.arange(1)] * len(DEVICES)
     members = SessionMembers(algorithm, states, dict.fromkeys(DEVICES, 1), NOTHING)
     rng = CHANCE.of_devices("receive", DEVICES)
@@ -88,7 +88,7 @@ def _one_round(
     own: dict[str, Tensor],
     moved: bool,
 ) -> None:
-    """Upload, keep and aggregate these rows, one local model each."""
+    """Check `upload`, `keep` and `aggregate` in a round with these local models, one per row."""
     many = len(rows)
     told: dict[str, Any] = {
         "start": received.start,
@@ -101,7 +101,7 @@ def _one_round(
     slopes = torch.randn(many, PARAMETERS) if algorithm.whole_gradients else None
     trained = Trained(local=rows, notes=received.notes, rng=rng, gradients=slopes, **told)
     sent = algorithm.upload(trained, state, _copies(own))
-    must_be_shaped("upload() sends rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
+    must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
     must(
         sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
         "upload() must count bits as integers, one per device, [k], or leave them None",
@@ -117,7 +117,7 @@ def _one_round(
     notes = {**received.notes, **sent.notes}
     must(
         all(name in notes and notes[name].shape == (many,) for name in algorithm.remembers),
-        f"remembers {list(algorithm.remembers)}: return these from receive() or upload(), a number per device, [K]",
+        f"remembers {list(algorithm.remembers)}: return these from receive() or upload(), one number per device",
     )
     rng = CHANCE.of_server("aggregate")
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)

@@ -1,4 +1,4 @@
-"""Compose a world small enough to compute by hand: devices at given places, switched and moved at given times."""
+"""Compose a world small enough to compute by hand: devices move, and switch on or off, at given times."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ FAR_AWAY_M = 1e4  # position of a device beyond the cell edge
 
 
 def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a section of a scenario with changed keys; subsections keep their other keys, components do not."""
+    """Return a scenario's section with changed keys, merged into its subsections; components are replaced whole."""
     changed = dict(section)
     for key, value in changes.items():
         if (
@@ -56,7 +56,7 @@ def within(section: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 class Rows:
-    """Stores every row that a run writes, by type, and further columns by name."""
+    """A recorder that stores a run's rows in memory, by row type, and further columns by name."""
 
     def __init__(self) -> None:
         self.of: dict[type, list[Any]] = defaultdict(list)
@@ -85,9 +85,9 @@ class Rows:
 
 
 class Placed(Mobility):
-    """Devices at given places; each may leave the cell and return at given times."""
+    """Place devices at given points; each device may leave the cell and return at given times."""
 
-    places_m: list[tuple[float, float]] = Field(min_length=1, description="x and y of each device")
+    places_m: list[tuple[float, float]] = Field(min_length=1, description="x and y of each device, m")
     crossings_s: dict[int, list[float]] = Field(
         default_factory=dict, description="device -> times at which it leaves, returns, leaves ..., s"
     )
@@ -120,7 +120,7 @@ class _Placed:
 
 
 class SwitchedAt(Churn):
-    """Devices switched on, off, on ... at given times."""
+    """Switch each device on, off, on ... at given times."""
 
     times_s: list[list[float]] = Field(min_length=1, description="switching times of each device")
 
@@ -150,7 +150,7 @@ class Scripted:
     flops_per_sample: float = 1.0e6
     payload_bits: int = PAYLOAD_BITS
     calls: list[tuple[Any, ...]] = field(default_factory=list)
-    moments: list[Now] = field(default_factory=list)  # of all rounds, as received
+    moments: list[Now] = field(default_factory=list)  # the time passed to each call of train()
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         self.calls.append(("open", start.number, start.ids, start.longest))
@@ -163,7 +163,7 @@ class Scripted:
 
 @dataclass(frozen=True)
 class _ScriptedStage:
-    """A stage of a scripted learner."""
+    """A stage of a scripted learner, which records each call and answers by the script."""
 
     learner: Scripted
     facts: StageFacts
@@ -203,7 +203,7 @@ class _ScriptedStage:
 
 @dataclass(frozen=True)
 class SmallWorld:
-    """A run that is composed but not started; its learner, and the rows that it writes."""
+    """A run that is composed but not started, with its learner and the rows that the run writes."""
 
     simulation: Simulation
     server: Server
@@ -212,11 +212,11 @@ class SmallWorld:
 
     @property
     def env(self) -> simpy.Environment:
-        """Return the simulated clock."""
+        """The environment of the simulation; its `now` is the simulated time in seconds."""
         return self.simulation.env
 
     def run(self) -> "SmallWorld":
-        """Run the server to its end."""
+        """Simulate until the server's last session has ended."""
         self.simulation.run(self.env.process(self.server.run()))
         return self
 
@@ -236,7 +236,7 @@ def small_world(
     rules: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """Compose a run of one cell with devices at these places, in the same way as any other run.
+    """Compose a run of one cell with devices at these places, as `edgefl run` composes any run.
 
     With the journal paper's radio, without shadowing and Doppler, a link never changes: all times can be computed by
     hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.
@@ -252,7 +252,7 @@ def small_world(
         sections: whole further sections, as in a scenario.
     """
     here = [place if isinstance(place, tuple) else (place, 0.0) for place in places_m]
-    # half a tick early, so that rounding of the ticks' times does not matter
+    # half a tick early, so that rounding errors in the ticks' times do not matter
     crossings = {id_: [time_s - tick_s / 2 for time_s in times] for id_, times in (crossings_s or {}).items()}
     mobility = Placed(places_m=here, crossings_s=crossings, doppler_speed_m_s=doppler_speed_m_s)
     churn = {} if switches_s is None else {"churn": SwitchedAt(times_s=switches_s)}
@@ -264,7 +264,7 @@ def small_world(
             "radio": within(HAND_RADIO, radio or {}),
             "rounds": {"movement_tick_s": tick_s, **(rules or {})},
             "sessions": policy or {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the learner replaces it
+            "workload": {"payload_bits": 1, "flops_per_sample": 1},  # the scripted learner replaces it
             **sections,
         }
     )

@@ -11,7 +11,7 @@ from edgefl.testing.conformance import must, must_repeat, same
 
 CARRIER = Carrier(10e6, 0.5e-3)
 CASES, MOST_FLOWS = 20, 8
-ROUNDING = 1e-9  # of a sum of shares
+ROUNDING = 1e-9  # tolerance of a sum of shares
 EVERYWHERE_M = (10.0, 100.0)  # valid range of all models, including indoor ones
 DROP_DB = 1e-6  # tolerance of a loss that must not fall with distance
 
@@ -45,7 +45,7 @@ def schedulers(scheduler: Scheduler) -> None:
 
 
 def path_loss(model: PathLoss) -> None:
-    """Check that loss is finite, rises with distance and without line of sight, and that probabilities are valid."""
+    """Check that path loss is finite, and not less farther away or without line of sight; check probabilities."""
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
     los_db, nlos_db = (
         np.asarray(

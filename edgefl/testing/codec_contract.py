@@ -15,7 +15,7 @@ from edgefl.testing.conformance import must, must_be_shaped, same
 SIZES = Sizes(((3, 4), (3,), (2, 3, 2)), bits=32)
 DEVICES = [4, 7, 9]
 ROUNDS = 5
-ROUNDING = 1e-5  # of sums of a few float32 numbers of order 1
+ROUNDING = 1e-5  # tolerance of sums of a few float32 numbers of order 1
 LARGER = Sizes(((8, 12), (8,)), bits=32)
 DRAWS = 1000
 # a mean of DRAWS exceeds its expectation by this many standard errors once in 300,000 times
@@ -23,7 +23,7 @@ STANDARD_ERRORS = 4.5
 
 
 def codecs(codec: Codec) -> None:
-    """Check shapes, bits, that devices are encoded independently, that feedback loses nothing, and the distortion."""
+    """Check a codec's shapes, bits and distortion, that devices are independent, and that feedback loses nothing."""
     names = codec.memory(SIZES)
     must(
         all(size > 0 for size in names.values()), "memory() must return name -> length of vectors, at least 1"
@@ -55,7 +55,7 @@ def codecs(codec: Codec) -> None:
 
 
 def _check_distortion(codec: Codec) -> None:
-    """Check by many draws the distortion that a codec states, for several kinds of changes."""
+    """Compare the distortion that a codec states with its mean error over many draws, for several changes."""
     if type(codec).distortion is Codec.distortion:
         must(False, "distortion() is missing: return Unbiased(omega) or Contraction(delta)")
     names, distortion = codec.memory(LARGER), codec.distortion(LARGER)
@@ -92,7 +92,7 @@ def _check_distortion(codec: Codec) -> None:
 
 
 def _kinds() -> dict[str, Tensor]:
-    """Return changes [M], including the worst cases of known codecs."""
+    """Return example changes [M] by description, including the worst cases of known codecs."""
     count = LARGER.count
     numbers = torch.from_numpy(np.random.default_rng(5).standard_normal(count)).float()
     one, pair, among = torch.zeros(count), torch.zeros(count), torch.full((count,), 0.1)
@@ -110,7 +110,7 @@ def _kinds() -> dict[str, Tensor]:
 
 
 def _change(round_: int, devices: list[int]) -> Tensor:
-    """Return changes of these devices in a round, with some zeros."""
+    """Return random changes [k, M] of these devices in a round; every fifth number is 0."""
     rows = [np.random.default_rng([round_, id_]).standard_normal(SIZES.count) for id_ in devices]
     changes = torch.tensor(np.stack(rows), dtype=torch.float32)
     changes[:, 1::5] = 0.0
@@ -118,7 +118,7 @@ def _change(round_: int, devices: list[int]) -> Tensor:
 
 
 def _rounds(codec: Codec, devices: list[int]) -> list[Coded]:
-    """Encode some rounds of these devices, each with the memory of the round before."""
+    """Encode several rounds of these devices' changes, each with the memory from the previous round."""
     memory, coded = _zeros(codec.memory(SIZES), len(devices)), []
     for round_ in range(ROUNDS):
         coded.append(_encode(codec, _change(round_, devices), memory, devices, round_))

@@ -13,7 +13,7 @@ from edgefl.config.component import AnyComponent, build, parameters_of
 from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
 
-# kind -> module with a function of that name that checks the contract; first those of the engine, which need no torch
+# kind -> module whose function of that name checks the contract; the engine's come first, since they need no torch
 ROOMS = {
     **dict.fromkeys(
         ("selectors", "servers", "sessions", "churn", "mobility", "power_models", "backgrounds"),
@@ -29,7 +29,7 @@ ROOMS = {
 
 
 class ContractError(AssertionError):
-    """A component breaks the contract of its kind."""
+    """An error raised when a component breaks the contract of its kind."""
 
 
 def must(holds: Any, remedy: str) -> None:
@@ -39,7 +39,7 @@ def must(holds: Any, remedy: str) -> None:
 
 
 def must_be_shaped(what: str, values: Any, shape: tuple[int, ...], remedy: str) -> None:
-    """Raise a ContractError unless an array has this shape; `remedy` names its axes."""
+    """Raise a ContractError with the remedy unless an array has this shape."""
     must(tuple(values.shape) == shape, f"{what} of shape {tuple(values.shape)}: {remedy}")
 
 
@@ -49,7 +49,7 @@ def must_repeat(what: str, one: Any, other: Any, remedy: str) -> None:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values are equal bit for bit, including containers; NaN equals NaN."""
+    """Return whether two values, which may be containers, are equal bit for bit; NaN equals NaN."""
     if is_dataclass(one):
         return type(one) is type(other) and same(vars(one), vars(other))
     if isinstance(one, dict):
@@ -62,14 +62,14 @@ def same(one: Any, other: Any) -> bool:
 
 
 def check(component: type[AnyComponent], **parameters: Any) -> None:
-    """Test a component class of any kind: the general contract, then that of its kind.
+    """Test a component class against the contract of all components, then against that of its kind.
 
     Args:
         component: the class, not an instance.
-        parameters: values of parameters, at least of those without default.
+        parameters: values of the component's parameters; those without a default are required.
 
     Raises:
-        ContractError: names what does not hold, and what to change.
+        ContractError: names the broken rule, and what to change.
     """
     if not isinstance(component, type):
         given = type(component).__name__
@@ -102,7 +102,7 @@ def _kind_of(component: type[AnyComponent]) -> str:
     """Return the kind of a component class.
 
     Raises:
-        ContractError: it is not a component.
+        ContractError: the class is not a component.
     """
     kinds = [*ROOMS, *(kind for kind in registry.PACKAGES if kind not in ROOMS)]
     for kind in kinds:
@@ -113,7 +113,7 @@ def _kind_of(component: type[AnyComponent]) -> str:
 
 
 def _check_parameters(name: str, made: AnyComponent) -> None:
-    """Check that parameters are frozen, described and strict, and that defaults are within their bounds."""
+    """Check that a component's parameters are frozen, described and strict, with defaults within their bounds."""
     cls = type(made)
     must((cls.__doc__ or "").strip(), f"{name}: write a docstring; `edgefl describe` shows it")
     fields = parameters_of(cls).model_fields
@@ -142,7 +142,7 @@ def _check_parameters(name: str, made: AnyComponent) -> None:
 
 
 def _check_yaml(name: str, kind: str, made: AnyComponent) -> None:
-    """Check that a run directory's scenario.yaml restores the same component."""
+    """Check that a component written to scenario.yaml and read again is the same component."""
     try:
         named = registry.get(kind, registry.name_of(kind, made))
     except EdgeflError as error:

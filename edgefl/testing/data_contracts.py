@@ -19,11 +19,11 @@ DEVICES, SAMPLES, LABELS = 8, 2400, 10
 
 
 def datasets(dataset: Dataset) -> None:
-    """Check that missing files raise an EdgeflError, and that samples, targets and names match the task."""
+    """Check that a data set without its files raises an EdgeflError, and that samples and targets fit the task."""
     try:
         dataset.check()
     except EdgeflError:
-        return  # not on this machine: nothing more to check
+        return  # the files are not on this machine: there is nothing more to check
     data = dataset.load()
     task = cast(Task, registry.get("tasks", dataset.task)())
     task.check(data)
@@ -49,7 +49,7 @@ def _split(name: str, split: Split, classes: int) -> None:
 
 
 def partitions(partition: Partition) -> None:
-    """Check that devices get samples of the session's labels, none twice, depending on seed and session only."""
+    """Check that a partition deals samples of the session's labels, none twice, by seed and session only."""
     rng = np.random.default_rng(0)
     labels = rng.permutation(np.arange(SAMPLES) % LABELS)
     inputs = PartitionInputs(

@@ -17,7 +17,7 @@ HISTORY = ("loss", "norm", "duration_s", "joules")
 
 
 def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: Any) -> Candidates:
-    """Make candidates: links of 0 to 30 dB, phones with different clocks, a first round except for `given`."""
+    """Make random candidates in their first round: links of 0 to 30 dB SNR and different clock frequencies."""
     n = len(ids)
     snr = 10 ** rng.uniform(0, 3, n)
     down_s, compute_s, up_s = rng.uniform(0.05, 1.0, (3, n))
@@ -60,7 +60,7 @@ def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: 
 
 
 def deciders(decider: Decider) -> None:
-    """Check that decisions are complete, and depend on the arguments only."""
+    """Check that a decider's decisions are complete, and depend on the arguments only."""
     rng, everybody = np.random.default_rng(0), list(range(3, 43, 2))
     last = np.full(50, np.nan)
     memory: Any = {}
@@ -91,7 +91,7 @@ def deciders(decider: Decider) -> None:
 
 
 def _whole(decider: Decider, decision: Decision, candidates: Candidates, number: int) -> None:
-    """Check one decision."""
+    """Check the devices, shares, power and clock frequencies of one decision."""
     ids = list(decision.ids)
     must(1 <= len(ids) <= number, f"decide() chose {len(ids)} devices: return 1 to {number}")
     must(ids == sorted(set(ids)), f"decide() returned {ids}: return every id once, in ascending order")

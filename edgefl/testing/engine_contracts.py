@@ -1,4 +1,4 @@
-"""Check the contracts of kinds that depend on time: selectors, servers, sessions, churn, power, mobility, ..."""
+"""Check the contracts of the engine's components: selectors, servers, sessions, churn, power, mobility, ..."""
 
 import itertools
 import math
@@ -22,14 +22,14 @@ from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 from edgefl.testing.decider_contract import deciders
 
 DEVICES = 4
-START_S, ROUNDS = 5000.0, 8  # rounds of a session with a duration
-SWITCHES = 200  # of each device that are checked
-STEPS = 50  # of a changing load
+START_S, ROUNDS = 5000.0, 8  # rounds into which a session with a duration is cut
+SWITCHES = 200  # number of switching times checked for each device
+STEPS = 50  # number of changes of a load that are checked
 RADIUS_M, MIN_DISTANCE_M = 100.0, 10.0
 
 
 def selectors(selector: Selector) -> None:
-    """Check that ids are sorted, distinct, present, of the requested number, and a function of the arguments."""
+    """Check that selected ids are sorted, distinct, present, as many as requested, and depend on arguments only."""
     if isinstance(selector, Decider):
         deciders(selector)
         return
@@ -40,7 +40,7 @@ def selectors(selector: Selector) -> None:
         candidates = Candidates(ids, rng.normal(-90.0, 10.0, present), turn)
         wanted = selector.wanted(present)
         must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
-        # over-selection requests more than are wanted, up to all
+        # over-selection requests more devices than `wanted` returns, at most all that are present
         for number in range(wanted, present + 1):
             chosen = selector.select(candidates, number, np.random.default_rng(turn))
             must(
@@ -57,7 +57,7 @@ def selectors(selector: Selector) -> None:
 
 
 def servers(policy: ServerPolicy) -> None:
-    """Check that a server fills its places, makes models of arrived updates, and never stalls."""
+    """Check that a server dispatches devices to free places, aggregates only arrived updates, and never stalls."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
     must(not tiers or len(tiers) == 4, f"tiers() gave {tiers} for 4 devices: return one for each, or none")
     factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
@@ -67,7 +67,7 @@ def servers(policy: ServerPolicy) -> None:
             state = ServerState(places, working, arrived, START_S, now_s)
             room, ready = policy.room(state), policy.ready(state)
             must(room >= 0, f"room({state}) is {room}: return 0 or more")
-            must(0 <= ready <= arrived, f"ready({state}) is {ready}: return 0 to {arrived}, those that wait")
+            must(0 <= ready <= arrived, f"ready({state}) is {ready}: return 0 to {arrived} updates")
             must(
                 (room, ready) == (policy.room(state), policy.ready(state)),
                 f"two calls with {state} gave different answers: keep no state",
@@ -81,7 +81,7 @@ def servers(policy: ServerPolicy) -> None:
 
 
 def sessions(policy: SessionPolicy) -> None:
-    """Check that every session ends with a reason, by `longest` or `until_s` at the latest."""
+    """Check that every session ends with a reason, after `longest` rounds or at `until_s` at the latest."""
     longest, until_s = policy.longest, policy.until_s(START_S)
     must(longest is None or longest >= 1, f"longest is {longest}: a session has at least one round")
     must(until_s > START_S, f"until_s({START_S}) is {until_s}: a session ends later than it begins")
@@ -136,7 +136,7 @@ def sessions(policy: SessionPolicy) -> None:
 
 
 def churn(model: Churn) -> None:
-    """Check that switching times ascend from 0 and depend on device and seed, and that some device is a member."""
+    """Check that switching times ascend, depend only on device and seed, and that each session has a member."""
     for device in range(DEVICES):
         times = _switches(model, device)
         must(
@@ -164,7 +164,7 @@ def _switches(model: Churn, device: int) -> list[float]:
 
 
 def power_models(model: PowerModel) -> None:
-    """Check that powers are finite and not negative, sending costs no less with more power, and a tail ends."""
+    """Check that powers and times are finite and not negative, and that more transmit power draws no less."""
     before_w = 0.0
     for transmit_w in (1e-3, 0.2, 2.0):
         draws = model.draws(Equipment(transmit_w, 0.4, 0.1, 0.05))
@@ -178,12 +178,12 @@ def power_models(model: PowerModel) -> None:
             before_w <= send_w < math.inf,
             f"sending {transmit_w} W draws {send_w} W, and less power drew {before_w} W: more must not draw less",
         )
-        must(draws.amplifier_w >= 0, f"amplifier_w is {draws.amplifier_w}: return what it draws, W")
+        must(draws.amplifier_w >= 0, f"amplifier_w is {draws.amplifier_w}: return a power of at least 0 W")
         before_w = send_w
 
 
 def backgrounds(model: Background) -> None:
-    """Check that a load is a share of time, depends on cell and time, and holds until the returned time."""
+    """Check that a background load is a share of time, depends only on cell and time, and holds as long as stated."""
     cells = (0, 1)
     model.check(cells)
     for direction, cell in itertools.product(DIRECTIONS, cells):
@@ -206,9 +206,9 @@ def backgrounds(model: Background) -> None:
 
 
 def mobility(model: Mobility) -> None:
-    """Check that a path depends only on time, device and seed, whatever the order of calls and the other devices."""
+    """Check that a device's path depends only on time, device and seed, not on other devices or earlier calls."""
     names = sorted({name for _, name in model.area_names()})
-    # next to each other, with one beyond the cell
+    # areas in a row, 50 m apart; with several, the last one is beyond the cell
     model = model.within(
         Places({name: Disc(centre_m=(50.0 * i, 20.0), radius_m=30.0) for i, name in enumerate(names)})
     )
@@ -227,7 +227,7 @@ def mobility(model: Mobility) -> None:
         )
         must(
             same(here_m[:2], _start(model, 2).positions_m(time_s)),
-            "a device's path depends on how many others there are: draw it from its own stream",
+            "a device's path depends on the number of devices: draw it from the device's own stream",
         )
         must(
             movement.moves or same(here_m, movement.positions_m(0.0)),

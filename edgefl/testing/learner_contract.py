@@ -14,14 +14,14 @@ from edgefl.rng import Streams
 from edgefl.testing.conformance import ContractError, must
 
 DEVICES, ENDLESS_ROUNDS = 6, 3
-# two sessions: present devices; for each round participants, and devices with an update that arrives
+# the devices present in each of two sessions; then, round by round, participants and those whose update arrives
 SESSIONS = ((0, 1, 2, 3), (2, 3, 4))
 ROUNDS: tuple[tuple[Sequence[int], Sequence[int]], ...] = (((0, 1, 2), (0, 2)), ((1, 3), ()), ((4,), (4,)))
 Answers = list[tuple[str, Any]]
 
 
 def assignment(sessions: int | None = 2) -> Assignment:
-    """Return a learner's assignment in a small world: six devices around one base station."""
+    """Return the arguments of an external learner in a small world: six devices around one base station."""
     turns = np.linspace(0.0, 2 * np.pi, DEVICES, endpoint=False)
     return Assignment(
         cell=0,
@@ -36,13 +36,13 @@ def assignment(sessions: int | None = 2) -> Assignment:
 
 
 def check_learner(make: Maker) -> None:
-    """Test your own learner: two sessions of a small world, twice, and an interrupted run that is resumed.
+    """Test your own learner: run two sessions of a small world twice, then resume an interrupted run.
 
     Args:
         make: function of an `Assignment`, as for `edgefl.simulate`.
 
     Raises:
-        ContractError: names what does not hold, and what to change.
+        ContractError: names the broken rule, and what to change.
     """
     name = name_of(make)
 
@@ -60,7 +60,7 @@ def check_learner(make: Maker) -> None:
 
 
 def _played(learner: OutsideLearner, *, asks_twice: bool = False) -> Iterator[tuple[str, Any]]:
-    """Play the sessions; yield each call and its result."""
+    """Run the sessions of the small world with a learner; yield each call and the learner's answer."""
     for number, there in enumerate(SESSIONS, 1):
         for stage in learner.session(SessionStart(number, there, ENDLESS_ROUNDS)):
             yield f"session {number}: facts", stage.facts
@@ -104,7 +104,7 @@ def _check_columns(name: str, answers: Answers) -> None:
 
 
 def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> None:
-    """Check that a learner continues from the state of another one after the last session's first aggregation."""
+    """Check that a learner restored after the last session's first aggregation answers like the original."""
     number, round_ = 2, 1
     sessions = _training_stages(whole)
     stage = next(sessions)
@@ -135,7 +135,7 @@ def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> No
 
 
 def _training_stages(learner: OutsideLearner) -> Iterator[Stage]:
-    """Play each session up to the stage that the session policy ends; yield that stage."""
+    """Run each session up to the stage that the session policy ends; yield that stage."""
     for number, there in enumerate(SESSIONS, 1):
         for stage in learner.session(SessionStart(number, there, ENDLESS_ROUNDS)):
             if stage.facts.rounds is None:

@@ -1,4 +1,4 @@
-"""Check the contracts of components with tensors: optimisers, learning rates, warm starts, models."""
+"""Check the contracts of optimisers, learning rate schedules, warm starts and models."""
 
 import copy
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from edgefl.learning.warm_starts import Final, Saved, WarmStart
 from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
-ROUNDING = 1e-5  # of short float32 sums
-GRADIENT_ROUNDING = 1e-4  # of a model's logits and gradients, which are longer sums
+ROUNDING = 1e-5  # tolerance of short float32 sums
+GRADIENT_ROUNDING = 1e-4  # tolerance of a model's logits and gradients, which are longer sums
 
 
 def optimisers(optimiser: Optimiser) -> None:
-    """Check that steps update models in place, each device independently, and that weights match the steps."""
+    """Check that steps update models in place, each device independently, and that `weights` matches the steps."""
     for decay in (0.0, 0.1):
         together, alone = _steps_of(optimiser, decay, 3), _steps_of(optimiser, decay, 1)
         must(bool(together.isfinite().all()), "step() gives numbers that are not finite within three steps")
@@ -47,7 +47,7 @@ def optimisers(optimiser: Optimiser) -> None:
 
 
 def _steps_of(optimiser: Optimiser, decay: float, devices: int, *, each: bool = False) -> Tensor:
-    """Return the models [devices, M] after three steps along given gradients."""
+    """Return the models [devices, M] after three of the optimiser's steps along constant random gradients."""
     drawn = torch.randn(4, 3, PARAMETERS, generator=_generator())[:, :devices].clone()
     return _moved(optimiser, drawn[1:], decay, 0.9, drawn[0], each=each)
 
@@ -75,7 +75,7 @@ def _generator() -> torch.Generator:
 
 
 def lr_schedules(schedule: LrSchedule) -> None:
-    """Check that the shape of a schedule is in [0, 1], and depends on the arguments only."""
+    """Check that a learning rate schedule's shape is in [0, 1], and depends on the arguments only."""
     for round_ in range(1, 101):
         progress = (round_ - 1) / 100
         shape = schedule.shape(round_, progress)
@@ -88,7 +88,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
 
 
 def warm_starts(start: WarmStart) -> None:
-    """Check that weights sum to 1 or are empty, sessions are only dropped, and arguments are not modified."""
+    """Check that a warm start's weights sum to 1 or are empty, and that it only drops saved sessions."""
     must(start.probes >= 0, f"probes is {start.probes}: it must be a number of rounds")
     must(
         0 < start.probe_participants <= 1,
@@ -140,7 +140,7 @@ def warm_starts(start: WarmStart) -> None:
 
 
 def output_term(term: OutputTerm) -> None:
-    """Check that written-out gradients are those of the loss."""
+    """Check that a term's written-out gradients are those of its loss."""
     outputs = [
         Outputs(torch.randn(3, CLASSES), torch.randn(3, PARAMETERS)) for _ in range(1 + len(term.references))
     ]
@@ -159,7 +159,7 @@ def output_term(term: OutputTerm) -> None:
 
 
 def models(model: Model) -> None:
-    """Check the logits at a typical size, that parameters depend on the seed only, and written-out functions."""
+    """Check a model's logits, its size and written-out gradients, and that parameters depend on the seed only."""
     for name in ("typical_input", "typical_classes"):
         must(hasattr(model, name), f"state the typical size: ClassVar {name}")
     shape, classes = model.typical_input, model.typical_classes
@@ -199,7 +199,7 @@ def models(model: Model) -> None:
             torch.allclose(written, derived, atol=GRADIENT_ROUNDING),
             "gradients() are not those of the module's loss: correct them, or leave them to autograd",
         )
-        if model.knows_terms:  # terms with one reference model for all devices, and with one each
+        if model.knows_terms:  # terms with one reference model for all devices, and with one per device
             others = 0.1 * torch.randn(3, layout.size)
             at = (module, layout, rows, x, y, weight, [_Distance((others[0],)), _Distance((others[1:],))])
             must(
@@ -209,7 +209,7 @@ def models(model: Model) -> None:
 
 
 class _Distance(OutputTerm):
-    """Squared distance of logits and representation from those of the other model."""
+    """A loss term for the check: the squared distance of logits and representation from a reference model's."""
 
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
         logits, representation = (
@@ -227,7 +227,7 @@ def _derived_gradients(
     weight: Tensor,
     terms: Sequence[OutputTerm],
 ) -> Tensor:
-    """Compute the expected result of `Model.gradients` by autograd, one device after the other."""
+    """Compute by autograd the gradients that `Model.gradients` must return, one device after the other."""
     gradients = torch.empty_like(rows)
     for k, row in enumerate(rows.clone().requires_grad_()):
         own = run(module, layout.views(row), x[k])

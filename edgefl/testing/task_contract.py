@@ -1,4 +1,4 @@
-"""Check the contract of tasks: losses and scores per sample, for devices together and one by one."""
+"""Check the contract of tasks: losses and scores of each sample, and gradients of stacked devices."""
 
 import numpy as np
 import torch
@@ -13,7 +13,7 @@ SAMPLES, DEVICES, OUTPUTS, LENGTH = 24, 3, 4, 5
 
 
 def tasks(task: Task) -> None:
-    """Check that a task accepts some targets, and that a sample's loss and score depend on this sample only."""
+    """Check that a task accepts some kind of targets, and that a sample's loss and score depend on it only."""
     taken = [data for data in _examples() if _takes(task, data)]
     must(
         taken,
@@ -26,7 +26,7 @@ def tasks(task: Task) -> None:
 
 
 def _examples() -> list[Data]:
-    """Return data with labels, numbers, several labels per sample, and a label at each position of a text."""
+    """Return four example data sets: labels, numbers, several labels per sample, and a label per text position."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(SAMPLES, 2)).astype(np.float32)
     found = []

@@ -1,6 +1,20 @@
-"""What tests look for in directories of studies."""
+"""A scenario for small studies, and what tests look for in their directories."""
 
 from pathlib import Path
+
+SMALL = """\
+name: base
+devices: {count: 8}
+sessions: {name: schedule, count: 4, rounds: 3}
+learning:
+  dataset: digits
+  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
+  model: logistic
+  warm_start: previous
+  local:
+    lr: 0.05
+    batch: 16
+"""
 
 
 def runs(out: Path) -> dict[str, int]:

@@ -63,12 +63,7 @@ def scenario_of(digits: Path, overrides: str) -> Any:
 
 @pytest.mark.parametrize(
     ("threads", "device", "code", "gpu"),
-    [
-        (1, "cpu", {}, False),
-        (2, "meta", {}, False),
-        (2, "cpu", {"own.py": "a hash"}, False),
-        (2, "cpu", {}, True),
-    ],
+    [(1, "cpu", {}, False), (2, "meta", {}, False), (2, "cpu", {"own.py": "a"}, False), (2, "cpu", {}, True)],
 )
 def test_what_forbids_a_fork(
     threads: int, device: str, code: dict[str, str], gpu: bool, monkeypatch: pytest.MonkeyPatch

@@ -17,22 +17,13 @@ from edgefl.run_directory.snapshot import Every
 from edgefl.studies import IncompleteStudy, StudyOptions, plan, run
 from edgefl.studies.on_ray import MOST_LOSSES, OnRay
 from edgefl.studies.states import State, state_of
+from tests.end_to_end.directories import SMALL
 from tests.refusals import refused_at
 from tests.tools.kill import differences
 
-BASE = """\
-name: base
-devices: {count: 8}
-sessions: {name: schedule, count: 3, rounds: 12}
-learning:
-  dataset: digits
-  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
-  model: logistic
-  algorithm: scaffold
-  local:
-    lr: 0.05
-    batch: 16
-"""
+BASE = SMALL.replace("count: 4, rounds: 3", "count: 3, rounds: 12").replace(
+    "warm_start: previous", "algorithm: scaffold"
+)
 VARIANTS = """\
   trains: {}
   takes: {radio.bandwidth_hz: 20.0e+6}

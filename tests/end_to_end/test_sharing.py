@@ -7,26 +7,14 @@ from typing import Any
 import pytest
 
 from edgefl.studies import StudyOptions, plan, run
+from tests.end_to_end.directories import SMALL
 from tests.tools.kill import differences
 
 SESSIONS, ROUNDS, PROBES = 4, 3, 3
-BASE = """\
-name: base
-devices: {count: 8}
-sessions: {name: schedule, count: 4, rounds: 3}
-learning:
-  dataset: digits
-  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
-  model: logistic
-  warm_start: previous
-  local:
-    lr: 0.05
-    batch: 16
-"""
 ALL = SESSIONS * ROUNDS
 
 
-def both_ways(folder: Path, variants: str, base: str = BASE) -> dict[str, Any]:
+def both_ways(folder: Path, variants: str, base: str = SMALL) -> dict[str, Any]:
     """What runs have from others, by variant; the same study without sharing has the same results."""
     (folder / "base.yaml").write_text(base)
     study = folder / "study.yaml"
@@ -60,7 +48,7 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
         "  first: {stop: {accuracy: 0.46}}\n  same: {stop: {accuracy: 0.46}, radio.bandwidth_hz: 20.0e+6}\n"
         "  sooner: {stop: {accuracy: 0.3}}\n  later: {stop: {accuracy: 0.7}}\n"
     )
-    taken = both_ways(tmp_path, variants, BASE.replace("lr: 0.05", "lr: 0.005"))
+    taken = both_ways(tmp_path, variants, SMALL.replace("lr: 0.05", "lr: 0.005"))
     assert taken["first"] is None
     whole = taken["same"]["rounds"]
     assert 1 < taken["sooner"]["rounds"] < whole == taken["later"]["rounds"] < ALL
@@ -78,7 +66,7 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
         "  average: {learning.warm_start: {name: average, history: 1}}\n"
         f"  narrow: {{{similarity}, radio.bandwidth_hz: 20.0e+6}}\n"
     )
-    base = BASE + f"  pilot_sessions: {pilots}\n"
+    base = SMALL + f"  pilot_sessions: {pilots}\n"
     taken = both_ways(tmp_path, variants, base)
     pilot = {"from": "previous/seed-3", "rounds": pilots * ROUNDS}
     later = SESSIONS - pilots
@@ -102,7 +90,7 @@ def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> N
         "  last: {learning.warm_start: {name: average, history: 1}}\n"
         "  narrow: {learning.warm_start: average, radio.bandwidth_hz: 20.0e+6}\n"
     )
-    taken = both_ways(tmp_path, variants, BASE + f"  pilot_sessions: {pilots}\n")
+    taken = both_ways(tmp_path, variants, SMALL + f"  pilot_sessions: {pilots}\n")
     two = {"from": "similarity/seed-3", "rounds": (pilots + 2) * ROUNDS}
     assert taken == {
         "similarity": None,
@@ -128,7 +116,7 @@ LASTING = (
 def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
     """So sessions are the same without them, in algorithms, codecs, tests and draws."""
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
-    taken = both_ways(tmp_path, variants, BASE.replace("rounds: 3", "rounds: 2") + learning)
+    taken = both_ways(tmp_path, variants, SMALL.replace("rounds: 3", "rounds: 2") + learning)
     assert taken["average"] == {"from": "similarity/seed-3", "rounds": 6}
 
 
@@ -136,7 +124,7 @@ def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> Non
     """Probes move all rounds behind them; by what clock data drift is not asked."""
     learning = "  drift: {name: label_swap, clock: rounds, at: 5}\n"
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
-    taken = both_ways(tmp_path, variants, BASE + learning)
+    taken = both_ways(tmp_path, variants, SMALL + learning)
     assert taken["average"] == {"from": "similarity/seed-3", "rounds": ROUNDS}
 
 
@@ -165,7 +153,7 @@ def test_a_longer_run_goes_on_where_a_shorter_one_ended(tmp_path: Path) -> None:
 
 
 def test_data_that_drift_by_the_clock_are_no_other_runs(tmp_path: Path) -> None:
-    base = BASE + "  drift: {name: label_swap, clock: seconds, at: 0.01}\n"
+    base = SMALL + "  drift: {name: label_swap, clock: seconds, at: 0.01}\n"
     taken = both_ways(tmp_path, "  wide: {}\n  narrow: {radio.bandwidth_hz: 20.0e+6}\n", base)
     assert taken["narrow"] == {"from": "wide/seed-3", "rounds": 1}, "both begin at time 0"
     by_rounds = base.replace("clock: seconds, at: 0.01", "clock: rounds, at: 5")
@@ -184,7 +172,7 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
 
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
     """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
-    base = BASE.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
+    base = SMALL.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"
     base += "cell: {radius_m: 60}\n"

@@ -10,23 +10,14 @@ from edgefl.engine.records import Round
 from edgefl.run_directory.interruption import Interrupted
 from edgefl.run_directory.snapshot import Every
 from edgefl.studies import StudyOptions, plan, run
+from tests.end_to_end.directories import SMALL
 from tests.tools import kill_study
 from tests.tools.kill import differences
 
-BASE = """\
-name: base
-devices: {count: 8}
-sessions: {name: schedule, count: 3, rounds: 2}
-learning:
-  dataset: digits
-  partition: {name: dirichlet, alpha: 0.5, overlap: 0.0}
-  model: logistic
-  warm_start: previous
-  algorithm: scaffold
-  local:
-    lr: 0.05
-    batch: 16
-"""
+# a short run, trained with SCAFFOLD
+BASE = SMALL.replace("count: 4, rounds: 3", "count: 3, rounds: 2").replace(
+    "logistic", "logistic\n  algorithm: scaffold"
+)
 # One that trains, one that takes all of it, one that takes its pilot session, one that takes less.
 VARIANTS = """\
   trains: {}

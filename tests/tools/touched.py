@@ -49,7 +49,7 @@ FEATURES = {
             "scenario/federation_settings",
             "scenario/own_sections",
         ),
-        15,
+        14,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",

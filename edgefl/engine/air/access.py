@@ -11,19 +11,19 @@ from edgefl.engine.power_models import Connection
 
 # RFC 6928: TCP sends ten segments of 1460 bytes before it waits for their acknowledgement
 FIRST_WINDOW_BITS = 10 * 1460 * 8
-# fraction of a slot; a time of whole slots may be off by a rounding error
+# tolerance in slots: rounding may shift a time of whole slots
 WHOLE = 1e-6
 
 
 class AccessSettings(Section):
-    """Time before a transfer in which none of its bits move."""
+    """Settings of the time between a request for a transfer and the first bit that moves."""
 
     setup_s: float = Field(
         0.0,
         ge=0,
         le=60,
-        description="random access and RRC setup of a device without a connection: at its first transfer, after its"
-        " release (devices.power.release_s), a failed link, or being switched off",
+        description="random access and RRC setup of a device without a connection: before its first transfer, and"
+        " after a release (devices.power.release_s), a failed link or a switch-off",
     )
     grant_s: float = Field(
         0.0, ge=0, le=10, description="scheduling request and grant before the upload of a connected device"
@@ -33,7 +33,7 @@ class AccessSettings(Section):
         ge=0,
         le=10,
         description="round trip to the server: one before a download, for the request and its answer; in both"
-        " directions TCP's slow start takes more of them",
+        " directions TCP's slow start takes further round trips",
     )
     before_downlink_s: float = Field(
         0.0,
@@ -42,18 +42,18 @@ class AccessSettings(Section):
         description="time before a download that does not involve the radio: serialisation, or a wait"
         " until a device polls again",
     )
-    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="the same before an upload")
+    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="time without radio before an upload")
 
 
 class Lead(NamedTuple):
-    """Slots before a transfer: at first the radio stays as it was, then it is connected and listens."""
+    """Slots that a device waits before a transfer: first at rest, then connected and listening."""
 
     resting: int
     listening: int
 
     @property
     def slots(self) -> int:
-        """All slots before the transfer."""
+        """Total number of slots that a device waits before the transfer."""
         return self.resting + self.listening
 
 
@@ -69,19 +69,19 @@ def lead_of(
     connection: Connection,
     rate_bit_s: float | None,
 ) -> Lead:
-    """Return the slots that pass before a transfer that could begin now.
+    """Return the slots that a device waits before a transfer that is requested now.
 
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
-    cycle only: a download waits for the next one. An upload does not: its scheduling request ends the sleep. Before
-    that, while the radio is not involved, it stays as its last transfer left it.
+    cycle only: a download waits for the next one. An upload does not wait: its scheduling request ends the sleep.
+    Earlier, while the radio is not involved, it stays in the state in which its last transfer left it.
 
     Args:
         rules: None if access takes no time.
         bits: a transfer without bits has no lead.
         since_s: time since the end of the device's last transfer; inf without a connection.
         connection: timers of the device.
-        rate_bit_s: mean rate; None for a broadcast, which waits for no answers.
+        rate_bit_s: mean rate of the link; None for a broadcast, which waits for no acknowledgements.
 
     Source: 38.321, 5.4.4 (scheduling request), 5.7 (DRX); 38.331, 5.3.3 (setup). Left out: paging, collisions of
     preambles, retransmissions, the power of the device's own short messages, and data sent during slow start.

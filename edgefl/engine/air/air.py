@@ -39,7 +39,7 @@ class AirInterface:
 
     @property
     def slot_s(self) -> float:
-        """Length of a slot."""
+        """Length of a slot, s."""
         return self.settings.slot_s
 
     @property
@@ -52,24 +52,24 @@ class AirInterface:
         return math.ceil((time_s - rounding_s(time_s)) / self.settings.slot_s)
 
     def next_slots(self, times_s: FloatArray) -> npt.NDArray[np.int64]:
-        """Return `next_slot` [n] of each time, bit for bit."""
+        """Return the first slot that begins no earlier than each of n times, bit for bit as `next_slot` does."""
         return np.ceil((times_s - roundings_s(times_s)) / self.settings.slot_s).astype(np.int64)
 
     def until(self, slot: int) -> simpy.Event:
-        """Return an event at the start of a slot, or now if that has passed."""
+        """Return an event at the start of a slot, or at the current time if the slot has begun."""
         return self.env.timeout(max(0.0, slot * self.settings.slot_s - self.env.now))
 
     def band(self, cell: int, direction: Direction) -> BandInUse:
         """Return a cell's dynamically shared band in a direction."""
         if (cell, direction) not in self.bands:
             band = SharedBand(self.settings.scheduler, self.carriers[direction], self.groups)
-            # 5G-LENA, NrMacSchedulerNs3: uplinks are scheduled first, and the downlink has the symbols that are left
+            # 5G-LENA, NrMacSchedulerNs3: uplinks are scheduled first, and the downlink gets the symbols that are left
             yields = self.settings.flexible and direction == "uplink"
             other = self.band(cell, "downlink") if yields else None
             self.bands[cell, direction] = BandInUse(self.env, band, self.settings.slot_s, other)
         return self.bands[cell, direction]
 
     def seconds_alone(self, direction: Direction, payload_bits: int, snr: FloatArray) -> FloatArray:
-        """Return the duration of a payload alone in the band, averaged over fading; inf below the lowest rate."""
+        """Return the mean duration of a transfer that has the band to itself, s; inf below the lowest rate."""
         taken_s = self.carriers[direction].seconds(payload_bits, 1.0, snr)
         return np.where(snr >= self.monitoring.lowest_snr[direction], taken_s, np.inf)

@@ -17,7 +17,7 @@ from edgefl.engine.backgrounds import Background
 from edgefl.errors import EdgeflError, refused
 from edgefl.rng import Streams
 
-MOST_LOAD = 0.95  # limit for traffic in bit/s, as for a load: with more, files would pile up
+MOST_LOAD = 0.95  # highest load that traffic in bit/s may cause: above it, files would pile up
 
 # cell -> direction -> [users] mean SNR on the whole band with full power
 UsersSnr = Callable[[int], dict[Direction, FloatArray]]
@@ -28,10 +28,10 @@ class BackgroundTraffic:
     """Poisson arrivals of background files in each cell and direction, each for a random user.
 
     The load is the share of time that the files would occupy the band alone: the arrival rate is the load over a
-    file's mean duration alone in the band. For traffic in bit/s it is the traffic over a file's bits. The rate
-    follows a changing load: up to the next arrival it integrates to
-    an exponential of mean 1. Users stand still; those below the lowest rate have no traffic. Left out: congestion
-    control, a user's sessions, and a limit of one file at a time for a user.
+    file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's bits.
+    The rate follows a changing load: its integral up to the next arrival is an exponential number of mean 1. Users
+    stand still; users too weak for the lowest rate have no traffic. Left out: congestion control, a user's sessions,
+    and a limit of one file at a time for a user.
 
     Args:
         cells: cells with background traffic.
@@ -49,7 +49,7 @@ class BackgroundTraffic:
         return settings
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators for the composition root to start."""
+        """Yield the generators that send background files, for the composition root to start."""
         self._settings.check(self.cells)
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
@@ -93,7 +93,7 @@ class BackgroundTraffic:
                 )
 
     def _check_room(self, direction: Direction, mean_s: float) -> None:
-        """Raise if there is more traffic in bit/s than the band carries in files of this mean duration."""
+        """Raise an error if the traffic in bit/s exceeds what the band carries in files of this mean duration."""
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(
@@ -103,7 +103,7 @@ class BackgroundTraffic:
             )
 
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
-        """Return the time after which this number of files is expected; inf if never."""
+        """Return the time within which a given mean number of files arrives, s; inf if it is never reached."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now

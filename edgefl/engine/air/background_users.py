@@ -20,7 +20,7 @@ from edgefl.errors import EdgeflError
 from edgefl.mobility._draws import UniformDraws
 from edgefl.rng import Streams
 
-MOST_DRAWS = 10_000  # batches of places drawn until one cell has enough
+MOST_DRAWS = 10_000  # maximum number of batches of places drawn until a cell has enough users
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class BackgroundUsers:
         return state.behind(loss_db, walls.inside(loss_db, np.arange(users)))
 
     def _drawn_m(self, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw a place [users, 2] for each user: anywhere, or at the given distances from the cell's site."""
+        """Draw a place [users, 2] for each user: anywhere in the cell, or at given distances from its site."""
         users, distance_m, extent = self._settings.users, self._settings.distance_m, self.extent
         if distance_m is None:
             return sample_ring(rng, users, inner_radius_m=extent.kept_free_m, outer_radius_m=extent.edge_m)
@@ -80,7 +80,7 @@ class BackgroundUsers:
         return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
     def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw places until this cell is the strongest at enough of them."""
+        """Draw random places until the cell is the strongest at one place per user."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = self._drawn_m(cell, rng)
@@ -94,7 +94,7 @@ class BackgroundUsers:
         )
 
     def _walls(self, cell: int) -> Indoors | None:
-        """Return the walls, or None if no user can be indoors."""
+        """Return the walls around a cell's users, or None if no user can be indoors."""
         share, depth_m = self.devices.indoor_share, self.extent.radio.path_loss.indoor_depth_m
         if not share or depth_m is None:
             return None

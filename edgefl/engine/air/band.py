@@ -43,7 +43,7 @@ class BandInUse:
         neighbours: float = 0.0,
         background: bool = False,
     ) -> simpy.Event:
-        """Start to send a payload at the boundary `slot`, which is now.
+        """Start sending a payload at the slot boundary `slot`, the current time.
 
         Returns:
             An event that succeeds with the boundary at which the payload has arrived.
@@ -103,37 +103,37 @@ class BandInUse:
         return ends
 
     def change(self, id_: int, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
-        """Set a flow's SNR as in `begin` from the boundary `slot` on, which is now, unless it has just ended."""
+        """Set a flow's SNR from the current slot boundary `slot` on, unless the flow has just ended."""
         self.catch_up(slot)
         if id_ in self._ends:
             self._band.change(id_, snr_whole_band, slot, most_snr)
             self._plan()
 
     def cut_off(self, id_: int, payload_bits: float, slot: int) -> float:
-        """Remove a flow at the boundary `slot`; return the bits it had moved."""
+        """Remove a flow at the slot boundary `slot`; return the bits that it has moved."""
         self.catch_up(slot)
         if id_ not in self._ends:
-            return payload_bits  # its last bit had just arrived
+            return payload_bits  # the flow's last bit has just arrived
         del self._ends[id_]
         moved = self._band.remove(id_, slot)
         self._changed(slot)
         return moved
 
     def sent_by(self, id_: int) -> tuple[float, float]:
-        """Return `SharedBand.sent_by` of a transfer that has ended or was cut off."""
+        """Return the slots and power of a transfer that has ended or was cut off, as `SharedBand.sent_by` does."""
         return self._band.sent_by(id_)
 
     @property
     def sent_slots(self) -> float:
-        """Airtime of all shares together since the start, in slots."""
+        """Airtime of all shares together since the run began, in slots."""
         return self._band.sent_slots
 
     def sent_slots_of(self, group: int) -> float:
-        """Return the airtime of a group since the start, in slots at full power."""
+        """Return the airtime of a device group since the run began, in slots at full power."""
         return self._band.sent_slots_of(group)
 
     def catch_up(self, slot: int) -> None:
-        """End the flows that are complete at a boundary, which is not in the future."""
+        """End the flows that have sent all their bits by a slot boundary, now or in the past."""
         if slot <= self._band.slot and not self._band.complete:
             return
         while True:
@@ -154,7 +154,7 @@ class BandInUse:
         self._plan()
 
     def _tell(self, slot: int) -> None:
-        """Pause the other band from a slot on while this one has flows."""
+        """Pause the other direction's band from a slot on while this band has flows."""
         other, busy = self._yields, bool(self._ends)
         if other is not None and other._paused != busy:
             other.catch_up(slot)
@@ -163,7 +163,7 @@ class BandInUse:
             other._plan()
 
     def _plan(self) -> None:
-        """Schedule a wake-up at the next end of a flow or at the horizon; it replaces earlier ones.
+        """Schedule a wake-up at the next end of a flow or at the horizon, in place of earlier wake-ups.
 
         The search for that end waits until all events of this time have been processed, since many flows often
         begin or change together.

@@ -17,15 +17,15 @@ from edgefl.errors import EdgeflError
 class Broadcast:
     """One transmission of a model over the whole band with an erasure code: only the amount received counts.
 
-    It lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a quantile of
-    the round's devices. A device receives in a slot what its own SNR allows. If that adds up to the payload by the
-    end, it has the model; otherwise it downloads the missing bits by unicast, with an equal share of the band.
+    The broadcast lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a
+    quantile of the round's devices. A device receives in a slot what its own SNR allows. If that adds up to the
+    payload, the device has the model; otherwise it downloads the missing bits by unicast, on an equal share.
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
     the single modulation for all devices, for which layers and rateless codes nearly make up. A broadcast has no
-    array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, for their slowest device
-    2 times (90 devices, cell of 250 m).
+    array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, and their slowest
+    devices take twice as long (90 devices, cell of 250 m).
 
     Args:
         received_bits: device -> bits received at the end.
@@ -71,7 +71,7 @@ class Broadcast:
         rates = [
             _rate(carrier, *link) for link in links.values() if link[0] * link[1].mean_power >= lowest_snr
         ]
-        # the rate of one of the devices, not interpolated between two
+        # the rate of an actual device, not interpolated between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
         # if all are below the lowest rate, unicast sends everything
         slots = carrier.frame.slots(first_slot, carrier.need(payload) / rate) if rate else 0
@@ -80,7 +80,7 @@ class Broadcast:
         return cls(carrier, first_slot, first_slot + slots, received, links, 1.0 / max(1, lacking))
 
     def missing_bits(self, device: int, payload_bits: int) -> int:
-        """Return the whole bits that a device lacks at the end."""
+        """Return the bits, a whole number, that a device still lacks when the broadcast ends."""
         return math.ceil(max(0.0, payload_bits - self.received_bits[device]))
 
     def bits_until(self, device: int, slot: int) -> float:

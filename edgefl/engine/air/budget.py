@@ -15,7 +15,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 
 
 def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
-    """Return the whole band in each direction."""
+    """Return the carrier of each direction, with the whole band."""
     pattern = settings.tdd.pattern_of() if settings.tdd else None
     power = {"downlink": settings.budget.power_over_share, "uplink": settings.budget.uplink_rule}
     blocks, goodput = blocks_of(settings.bandwidth_hz, settings.slot_s), settings.link.goodput
@@ -38,7 +38,7 @@ def carriers_of(settings: RadioSettings) -> dict[Direction, Carrier]:
 
 
 class Budget:
-    """The received power over noise and mean interference.
+    """Link budget: the received power over noise and mean interference.
 
     Args:
         device_power_w: [devices] power that each radiates while it sends.
@@ -58,7 +58,7 @@ class Budget:
             "downlink": settings.budget.noise_figure_db,
             "uplink": settings.budget.noise_figure_db if at_site_db is None else at_site_db,
         }
-        # [1]: the noise at links without mean interference from other sites, which most are
+        # [1]: the noise of links without mean interference from other sites, the usual case
         self._quiet_w = {d: self._noise_w(d, np.zeros(1)) for d in DIRECTIONS}
         in_sight_db, nlos_db = settings.budget.array_gain_db, settings.budget.nlos_array_gain_db
         self._array_gain = float(db_to_linear(in_sight_db))
@@ -87,10 +87,10 @@ class Budget:
         }
 
     def array_gain(self, state: LargeScaleState) -> FloatArray | float:
-        """Return [devices] the gain of the site's beam towards each device, or one for all.
+        """Return [devices] the gain of the site's beam towards each device, or one gain for all.
 
-        The powers of both states add up: paths in line of sight have one gain, and all others another. Only wanted
-        signals have it: other cells' beams point in any direction, and a beam's gain is 1 on average over directions.
+        The powers of all paths add up: paths in line of sight have one gain, all other paths another. Only
+        wanted signals have a gain: other cells' beams point anywhere, and a beam's gain averages 1 over directions.
         """
         if state.in_sight is None:
             return self._array_gain
@@ -108,9 +108,9 @@ class Budget:
         )
 
     def uplink_power(self, state: LargeScaleState, share: FloatArray) -> FloatArray:
-        """Return [devices] the fraction of its power that each device radiates in a round, by power control.
+        """Return the fraction [devices] of its power that each device radiates in a round, by power control.
 
-        It follows from the path loss at the round's start and is held, like the share of the band.
+        The fraction follows from the path loss at the round's start and stays fixed, as the share of the band does.
 
         Args:
             share: [devices] share of the band.
@@ -118,16 +118,16 @@ class Budget:
         return self._controlled(self.measured_loss_db(state), share, np.asarray(state.ids, dtype=np.intp))
 
     def control(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the power that power control allows on the whole band, as a multiple of the device's.
+        """Return [devices] the power that power control allows on the whole band, over the device's maximum.
 
-        It is inf without power control.
+        The power is inf without power control.
         """
         if self._settings.budget.uplink_p0_dbm is None:
             return np.full(len(state.ids), np.inf)
         return self._wanted(self.measured_loss_db(state), 1.0, np.asarray(state.ids, dtype=np.intp))
 
     def measured_loss_db(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the path loss that power control follows, less the gain of the beam that measures it."""
+        """Return [devices] the path loss that power control follows, less the gain of the measuring beam, dB."""
         if not self.measures_by_beam:
             return -state.gains_db
         return -state.gains_db - linear_to_db(np.asarray(self.array_gain(state)))
@@ -140,7 +140,7 @@ class Budget:
     def _controlled(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Return [n] the fraction of its power that each of these devices radiates on a share of the band."""
+        """Return the fraction [n] of its power that each of n devices radiates on a share of the band."""
         if self._settings.budget.uplink_p0_dbm is None:
             return np.ones(len(ids))
         return np.minimum(self._wanted(path_loss_db, share, ids), 1.0)
@@ -148,7 +148,7 @@ class Budget:
     def _wanted(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
     ) -> FloatArray:
-        """Return [n] the power that power control wants on a share of the band, as a multiple of each device's."""
+        """Return [n] the power that power control requires on a share of the band, over each device's maximum."""
         settings = self._settings
         assert settings.budget.uplink_p0_dbm is not None
         blocks = resource_blocks(settings.bandwidth_hz, settings.slot_s)
@@ -162,8 +162,8 @@ class Budget:
         )
 
     def downlink_levels(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices, cells] the power of every other site over the noise, while it sends."""
-        assert state.of_cells is not None  # with a load, gains to all cells are measured
+        """Return [devices, cells] the power of every other site over the noise, while the site sends."""
+        assert state.of_cells is not None  # with a neighbour load, gains to all cells are measured
         floor_w = self._floor_w("downlink")
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels
@@ -171,13 +171,13 @@ class Budget:
     def uplink_levels(
         self, power_db: np.ndarray, loss_db: FloatArray, cell: int, share: float
     ) -> list[FloatArray]:
-        """Return, for each cell, [its devices] their power over the noise at one site, on a share of the band.
+        """Return, for each cell, the power [its devices] over the noise at one site, on a share of the band.
 
         Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
         whole band, or, with rule `full`, concentrated on the share.
 
         Args:
-            power_db: [devices, cells] gains; a device belongs to the cell with its largest.
+            power_db: [devices, cells] gains; a device belongs to the cell with its largest gain.
             loss_db: [devices] path loss to that cell, as measured.
             share: share of the band, above 0.
         """

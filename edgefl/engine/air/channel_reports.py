@@ -29,7 +29,7 @@ class ChannelReports:
     The first read at a measurement time measures all these links. An absent device keeps its last SNR.
 
     Args:
-        links: ids ascending; the SNR is that at the round's start, the uplink power is fixed.
+        links: the round's links, by ascending ids, with their SNR at the round's start and fixed uplink power.
         neighbours: number of shares that every other site sends at once.
         interfered: the links' fading, whose interference is updated too; None if interference is part of the SNR.
     """
@@ -77,14 +77,14 @@ class ChannelReports:
         return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
-        """Return `snr` of a device, or None if it has not been measured yet at this time."""
+        """Return a device's mean SNR now, or None if its link has not been measured yet at this time."""
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
         """Return rows of links to measure now: with a transfer under way, and not measured yet at this time.
 
-        From now on they count as measured. Absent devices are left out and keep their last SNR.
+        From now on these links count as measured. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] now, nan if absent.
@@ -101,7 +101,7 @@ class ChannelReports:
     def take(
         self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
-        """Store what `GainReader.measured` returns at some places `at` as measurements of the links in these rows."""
+        """Store the entries `at` of what `GainReader.measured` returns as measurements of the links in these rows."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
@@ -122,9 +122,9 @@ class GainReader:
 
     At the common measurement times all rounds are measured together, since the gains of many places take little
     longer than those of a few. Where devices survey all cells for handovers, the survey gives the links' gains too; a
-    transfer that begins between two measurements takes the gains of the last tick, like a network with reports.
-    Without a survey such a link is measured alone, or, in a dynamically shared band, with the other links of its
-    round, since the band replans all of them.
+    transfer that begins between two measurements takes the gains of the last tick, as a network takes the last
+    reports. Without a survey such a link is measured alone, or, in a dynamically shared band, with the other links of
+    its round, since the band replans all of them.
 
     Args:
         gains: large-scale gains of the links.
@@ -148,8 +148,8 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure the link in this row of a round, and all others due with it."""
-        assert self.positions_m is not None  # otherwise no link is measured again
+        """Measure the link in this row of a round, together with all other links that are due."""
+        assert self.positions_m is not None  # without positions, no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         together, survey = on_grid or self.shared, self.survey(on_grid)
         positions_m = self.positions_m() if survey is None else survey.positions_m

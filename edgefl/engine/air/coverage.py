@@ -17,9 +17,9 @@ class Coverage:
     """Decide which devices have a usable link to a cell's site at their current places.
 
     A link is usable if its mean SINR, over fading and interference, is `coverage_margin_db` above what the lowest CQI
-    needs in both directions. The uplink is judged as if it had the whole band to itself and could use just a part of
-    it; on a smaller share its SINR is no lower. A device without a link is not in connected mode, so it is absent and
-    no server knows it. Only links lost during a transfer therefore wait for timers (`radio_link_monitoring`).
+    needs in both directions. The uplink is judged as if it had the whole band and could concentrate its power on a
+    part of it; on a smaller share its SINR is no lower. A device without a link is not in connected mode: it is
+    absent, and no server knows it. So only links lost during a transfer wait for timers (`radio_link_monitoring`).
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
     one quality and found again at a better one). Left out: the standard decides by the downlink's quality alone, and
@@ -27,7 +27,7 @@ class Coverage:
     round lasts until their timers expire.
 
     Args:
-        at_sites: (positions of all devices, cell) -> mean interference over noise at its site.
+        at_sites: (positions of all devices, cell) -> mean interference over noise at the cell's site.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ class Efficiency:
         self._counts = {direction: [0] * (STEPS + 1) for direction in on_share}
 
     def count(self, parts: Sequence[Part], shares: Mapping[Direction, FloatArray]) -> None:
-        """Count a round's transfers.
+        """Count the spectral efficiencies of a round's transfers.
 
         Args:
             shares: direction -> [parts] shares of the band.

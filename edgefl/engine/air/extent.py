@@ -27,7 +27,7 @@ class Extent:
     cell: CellSettings
     layout: LayoutSettings
     radio: RadioSettings
-    mobilities: Sequence[Mobility]  # one per device class
+    mobilities: Sequence[Mobility]  # one model per device class
 
     @property
     def bs_height_m(self) -> float:
@@ -55,7 +55,7 @@ class Extent:
 
     @property
     def model_ends_m(self) -> float:
-        """2D distance up to which the path loss holds."""
+        """Largest 2D distance for which the path-loss model is valid, m."""
         return self._range_m[1]
 
     @property
@@ -91,7 +91,7 @@ class Extent:
         """Distance from the origin beyond which a device is absent: the edge of the cell or the layout."""
         if not self.layout.several:
             return self.cell.radius_m
-        # a device reflected at the edge may round to beyond it
+        # rounding may put a device that is reflected at the edge beyond it
         return self.field_radius_m * (1.0 + 1e-10)
 
     @property
@@ -116,7 +116,7 @@ class Extent:
         return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
     def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Return the path loss at these distances."""
+        """Return the path loss at these 2D distances, dB."""
         return self._path_loss.path_loss_db(
             distance_2d_m,
             carrier_hz=self.radio.carrier_hz,
@@ -126,7 +126,7 @@ class Extent:
         )
 
     def check(self) -> None:
-        """Raise if the path loss does not hold for the heights, the carrier or a distance.
+        """Raise an error if the path-loss model is not valid for the heights, the carrier or a distance.
 
         Raises:
             EdgeflError: names the key and the remedy.
@@ -145,7 +145,7 @@ class Extent:
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")
-        # the sites of a layout are received as far as the path loss holds
+        # the sites of a layout are received as far as the path-loss model is valid
         if not self.layout.several:
             self._holds_at(self.farthest_m, self._size, "farthest")
 

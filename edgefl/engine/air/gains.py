@@ -32,7 +32,7 @@ class LargeScaleState:
     in_sight: np.ndarray | None = None
 
     def of(self, ids: Sequence[int]) -> "LargeScaleState":
-        """Return the state of some of the devices, by sorted ids."""
+        """Return the large-scale state of some of the round's devices, given by sorted ids."""
         rows = np.searchsorted(self.ids, ids)
         of_cells = None if self.of_cells is None else self.of_cells[rows]
         in_sight = None if self.in_sight is None else self.in_sight[rows]
@@ -41,7 +41,7 @@ class LargeScaleState:
         return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, everywhere_m, in_sight)
 
     def behind(self, loss_db: np.ndarray, hidden: np.ndarray) -> "LargeScaleState":
-        """Return the state with a further loss [devices] towards all sites, out of sight where hidden."""
+        """Return the state with an additional loss [devices] to all sites, and out of sight where hidden."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         in_sight = None if self.in_sight is None else np.where(hidden, 0.0, self.in_sight)
@@ -50,13 +50,12 @@ class LargeScaleState:
 
 
 class LargeScaleGains:
-    """Path loss and shadowing as a gain in dB, negative; if it is not a function of the place, only `of_round` works.
+    """Path loss and shadowing as a negative gain in dB; if it does not depend on the place, only `of_round` works.
 
     Attributes:
         clamped: number of links shorter than the minimum distance; they have the path loss of that distance.
         beyond: number of links that took the gain at the world's border, or at the end of the path loss's range.
-            Their devices have been beyond it for less than a tick and still count as present, or they left with work
-            under way.
+            These links' devices left less than a tick ago and still count as present, or left with work under way.
     """
 
     clamped = 0
@@ -73,7 +72,7 @@ class LargeScaleGains:
         raise NotImplementedError(_BY_ROUND)
 
     def of_links(self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray) -> LargeScaleState:
-        """Return the state of links from places [n, 2] to the sites of cells [n] now, within 1e-3 dB; not counted."""
+        """Return the state of links from places [n, 2] to cells [n] within 1e-3 dB; leave `clamped` unchanged."""
         raise NotImplementedError(_BY_ROUND)
 
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
@@ -143,7 +142,7 @@ class SpatialGains(LargeScaleGains):
             gains_db[rows] += self._antenna_gain_dbi if sectors is None else sectors.gain_dbi(here_m)[own]
             if of_sites is not None:
                 of_cells = self._of_cells(of_sites, sectors, here_m)
-                # contiguous by device: the rounding of sums depends on it
+                # contiguous by device, since the rounding of sums depends on the memory order
                 everywhere = db_to_linear(of_cells.astype(float, order="C"))
                 others[rows] = everywhere.sum(axis=1) - everywhere[own]
                 everywhere[own] = 0.0
@@ -170,7 +169,7 @@ class SpatialGains(LargeScaleGains):
 
     def of_survey(self, survey: Survey, ids: Sequence[int], cells: np.ndarray) -> LargeScaleState:
         chosen, own = np.asarray(ids, dtype=np.intp), (np.arange(len(ids)), cells)
-        # contiguous by device: the rounding of sums depends on it
+        # contiguous by device, since the rounding of sums depends on the memory order
         of_cells = survey.power_db[chosen].astype(float, order="C")
         everywhere_m, unknown_m = survey.positions_m, np.full(len(ids), np.nan)
         far = np.flatnonzero(np.isneginf(of_cells[own]) & np.isfinite(everywhere_m[chosen, 0]))
@@ -200,7 +199,7 @@ class SpatialGains(LargeScaleGains):
     def _held(
         self, gains_db: np.ndarray, ids: np.ndarray, cells: np.ndarray, places_m: np.ndarray
     ) -> np.ndarray:
-        """Return gains [n] to cells; to a site out of range, that at the end of the range."""
+        """Return gains [n] to cells; for a site out of range, the gain at the end of the range."""
         far = np.flatnonzero(np.isneginf(gains_db) & np.isfinite(places_m[:, 0]))
         if len(far):
             gains_db[far] = self._links_of(ids[far], cells[far], places_m[far])[0].gains_db
@@ -208,7 +207,7 @@ class SpatialGains(LargeScaleGains):
 
     @property
     def range_m(self) -> float:
-        """Distance within which sites are received by devices of every height; inf if all sites are."""
+        """Distance within which devices of every height receive sites; inf if it is unlimited."""
         return min(one.range_m for one in self.large_scales)
 
     def reached(self, positions_m: np.ndarray) -> np.ndarray:
@@ -216,7 +215,7 @@ class SpatialGains(LargeScaleGains):
         return np.logical_and.reduce([one.reached(positions_m) for one in self.large_scales])
 
     def _within_border(self, places_m: np.ndarray) -> tuple[np.ndarray, int]:
-        """Return places [n, 2], moving those beyond the world's border to it, and the number moved."""
+        """Return places [n, 2], with places beyond the world's border moved to the border, and the number moved."""
         radius_m, distances_m = self.large_scale.area_radius_m, np.hypot(places_m[:, 0], places_m[:, 1])
         outside = distances_m > radius_m
         if not outside.any():
@@ -228,13 +227,13 @@ class SpatialGains(LargeScaleGains):
     def power_db(self, positions_m: np.ndarray) -> np.ndarray:
         """Return the gain [devices, cells] in dB, which measurements compare since all cells send at equal power.
 
-        It is -inf for a device that is absent or beyond the world's border. For a link that it may still have, use
-        `of_round`, `of_survey` or `of_links`.
+        The gain is -inf for a device that is absent or beyond the world's border. For a link that it may still have,
+        use `of_round`, `of_survey` or `of_links`.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
     def power_db_of(self, positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
-        """Return `power_db` [n, cells] of some devices at positions [n, 2]."""
+        """Return the gain [n, cells] in dB of some devices at positions [n, 2], as `power_db` does for all."""
         here = within(positions_m, self.large_scale.area_radius_m * (1 + 1e-10))
         large_scale, sectors = self._kinds[0]
         if here.all() and len(self._kinds) == 1:
@@ -260,7 +259,7 @@ Kind = TypeVar("Kind")
 
 
 def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
-    """Yield each kind that occurs and its rows, which are all rows if there is only one kind.
+    """Yield each kind that occurs in `of`, with the rows of that kind, or all rows if there is only one kind.
 
     Args:
         of: [n] each row's index into `kinds`.

@@ -13,7 +13,7 @@ from edgefl.rng import Streams
 
 
 class _Loss(NamedTuple):
-    """Path loss of places [n] minus the antenna gain, and the number clamped at either end of its range."""
+    """Path loss at places [n] minus the antenna gain, and the number of places clamped at either end of the range."""
 
     distances_m: np.ndarray
     loss_db: np.ndarray
@@ -54,7 +54,7 @@ class PerRoundGains(LargeScaleGains):
         )
 
     def of_places(self, places_m: np.ndarray, rng: np.random.Generator) -> LargeScaleState:
-        """Return the state of links of users at places [n, 2], at the first extent's height; not counted."""
+        """Return the state of links at places [n, 2], at the first extent's height; leave `clamped` unchanged."""
         first, none = np.zeros(len(places_m), dtype=np.intp), np.zeros(len(places_m))
         of = self._loss_of(places_m, first)
         shadowing_db = draw_shadowing_db(rng, len(places_m), std_db=self._std_db)
@@ -65,7 +65,7 @@ class PerRoundGains(LargeScaleGains):
         return LargeScaleState(first.tolist(), gains_db, of.distances_m, none, in_sight=in_sight)
 
     def _loss_of(self, places_m: np.ndarray, kinds: np.ndarray) -> _Loss:
-        """Return the path loss of devices of kinds [n] at places [n, 2]."""
+        """Return the path loss of devices of the height classes `kinds` [n] at places [n, 2]."""
         distances_m, loss_db = np.linalg.norm(places_m, axis=1), np.empty(len(places_m))
         clamped = beyond = 0
         for extent, rows in by_kind(self._extents, kinds):

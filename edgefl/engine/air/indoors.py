@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 
 BoolArray = npt.NDArray[np.bool_]
 
-# Uniform numbers per device and place: one for being indoors, two for the depth behind the wall, two for a normal
+# Uniform numbers per device and place: one for being indoors, two for the depth inside, two for a normal number
 _NUMBERS = 5
 # Squares are numbered along both axes; the one with the origin at its corner has this number (2^20 x 25 m is far)
 _MIDDLE = 2**20
@@ -41,7 +41,7 @@ class Coats:
         self._draws = draws
 
     def of(self, square: np.ndarray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether the buildings of devices [n] in squares, or on trips, [n] are coated."""
+        """Return [n] whether each device's building, by its square or trip number, has coated windows."""
         coated: BoolArray = self._draws.uniform(ids, square, 1)[0] < self.share[ids]
         return coated
 
@@ -171,7 +171,7 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n], which have these losses now, are in a building; a car is not one."""
+        """Return [n] whether devices [n], which have these losses now, are in a building; cars do not count."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -213,7 +213,7 @@ class BehindWalls(LargeScaleGains):
         return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
     def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
-        """Return [devices] the loss, and whether each is inside, at the first read of a survey; 0 if absent."""
+        """Return each device's loss, and whether it is indoors, at the first read of a survey; 0 if absent."""
         loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

@@ -34,7 +34,7 @@ class LayoutSettings(Section):
     Hexagons: rings 0, 1 or 2 are 1, 7 or 19 sites, isd_m apart: site 0 at [0, 0], then ring by ring, each
     counter-clockwise from the x axis; site 1 is at [isd_m, 0], and each site has six neighbours. The world is the
     disc of (rings + 1/2) isd_m. `sites` keep their places and order; the world is the disc of radius_m around
-    [0, 0], and ends there. Devices beyond it are absent.
+    [0, 0], and ends there. Devices beyond that disc are absent.
 
     A file of masts gives sites and, with a column of azimuths, the bearings of each one's panels.
 
@@ -46,7 +46,7 @@ class LayoutSettings(Section):
     isotropic.
     """
 
-    rings: int = Field(0, ge=0, le=2, description="rings of cells around the centre one")
+    rings: int = Field(0, ge=0, le=2, description="rings of cells around the central cell")
     isd_m: float = Field(
         200.0, ge=20, le=5000, description="distance between neighbouring sites of the hexagons"
     )

@@ -67,7 +67,7 @@ def time_in_band(
 def _begins_of(air: AirInterface, from_s: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
     """Return the first slot [n] of transfers, its start, and the clock's time then.
 
-    The clock reaches a time by a wait from its current time, which may round.
+    The clock reaches a time by adding a wait to its current time, and the sum may be rounded.
     """
     first_slots = air.next_slots(from_s)
     start_s = first_slots * np.float64(air.slot_s)
@@ -93,7 +93,7 @@ def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int
     """Return whether transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
-        power: [links] power of the fading that nearly all slots exceed.
+        power: [links] fading power that nearly all slots exceed.
     """
     carrier, share = air.carriers[direction], links.share[direction]
     snr = carrier.share_snr(share, links.snr[direction])
@@ -113,7 +113,7 @@ def _slots(
     payload_bits: Sequence[int],
     first_slots: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.int64]:
-    """Return the number of slots [links] of each transfer."""
+    """Return the number of slots [links] that each transfer takes."""
     carrier, bits, fidelity = air.carriers[direction], np.asarray(payload_bits), air.settings.fidelity
     busy = np.flatnonzero(bits)  # a link with no bits may have no share
     share = links.share[direction][busy]

@@ -8,7 +8,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """Measurements of all devices at one time; compared by identity.
+    """Received power of all cells at all devices at one time; surveys are compared by identity.
 
     positions_m: [devices, 2], nan if absent. power_db: [devices, cells]; rows of absent devices are meaningless.
     Both are read-only.
@@ -19,7 +19,7 @@ class Survey:
 
 
 class Measurements:
-    """Measure the power of the cells at the devices, again only for devices that have moved.
+    """Measure the power of the cells at the devices; only devices that have moved are measured again.
 
     Args:
         cells: number of cells.
@@ -40,7 +40,7 @@ class Measurements:
         self.changes: list[tuple[float, np.ndarray, np.ndarray]] = []
 
     def survey(self, positions_m: np.ndarray) -> Survey:
-        """Return a survey of all devices at positions_m [devices, 2]; recomputes those that have moved."""
+        """Return a survey of all devices at positions_m [devices, 2]; recompute only devices that have moved."""
         known = self._known
         if known is not None:
             if positions_m is known.positions_m:
@@ -65,7 +65,7 @@ class Measurements:
         return int(self._power_db(positions_m[[device]], np.array([device])).argmax())
 
     def strongest(self, positions_m: np.ndarray) -> np.ndarray:
-        """Return `strongest_of` [devices] each device."""
+        """Return the strongest cell [devices] at the place of each device, as `strongest_of` does for one."""
         everyone = np.arange(len(positions_m))
         if not self.several:
             return np.zeros_like(everyone)

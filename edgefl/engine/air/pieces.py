@@ -14,9 +14,9 @@ class _Awaited(Protocol):
 
 
 class Pieces:
-    """The transfers that continue at each slot: all links are measured together, and most transfers continue then.
+    """The transfers that continue at each slot, grouped because all links are measured at the same time.
 
-    The results are the same as for each transfer alone, but many take little more time than one.
+    The results are the same as for each transfer alone, but computing many takes little longer than computing one.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Pieces:
         if expected is None:
             return
         for past in [other for other in self._expected if other < slot]:
-            del self._expected[past]  # all transfers expected there ended before
+            del self._expected[past]  # all transfers expected at that slot ended before it
         pieces = [piece for one in expected if (piece := one.next_piece(slot)) is not None]
         if len(pieces) > 1:
             foresee([flow for flow, _ in pieces], slot, [snr for _, snr in pieces], until)

@@ -7,7 +7,7 @@ The laws: line of sight and shadowing in `edgefl.channel.large_scale`, walls in 
 power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up links, and
 `edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of the
 layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and cells:
-nr has an event A3 recorded in a live network; docs/trust.md shows the effect.
+nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
 """
 
 import math
@@ -35,12 +35,12 @@ NR: dict[str, dict[str, Any]] = {
         "line_of_sight": "soft",  # 38.901, 7.4.2 and 7.6.3.3
         "shadowing": "spatial",  # 7.4.4
         "site_correlation": 0.5,
-        "los_site_correlation": 0.5,  # like shadowing's: obstacles around a device block all sites
+        "los_site_correlation": 0.5,  # as for shadowing: obstacles around a device block all sites
     },
     "radio.budget": {
         "power_over_share": "per_resource_block",
         "uplink_power_over_share": "full",  # a device has the power of its own amplifier
-        "server_power_dbm": 44.0,  # for the path loss's kind of site, in UMi's 100 MHz
+        "server_power_dbm": 44.0,  # a UMi site in 100 MHz; `_value` adapts the power to other sites and bands
         # `edgefl.channel.beams`: panels of 4 x 8 elements, 15 dB, towards the paths of a UMi link at 3.5 GHz
         "array_gain_db": 14.5,
         "nlos_array_gain_db": 9.5,
@@ -61,9 +61,9 @@ NR: dict[str, dict[str, Any]] = {
         "before_uplink_s": 0.002,
     },
     "radio.link": {
-        # 38.101-1, 7.2: four receive antennas in n78; measured four layers carry as much as two ideal ones: trust.md
+        # 38.101-1, 7.2: four receive antennas in n78; four measured layers carry as much as two ideal ones: trust.md
         "downlink_layers": 2,
-        # parts that fade independently, of links in line of sight, which have the fewest: 38.901, Table 7.5-6
+        # parts of the band that fade independently; links in line of sight have the fewest: 38.901, Table 7.5-6
         "frequency_taps": 11,
         "rates": "cqi",  # 38.214, Table 5.2.2.1-3
         "control_overhead": 0.14,  # 38.306, 4.1.2, downlink below 6 GHz
@@ -108,7 +108,7 @@ FR1_ONLY = {
     "radio.budget": ("array_gain_db", "nlos_array_gain_db", "server_power_dbm"),
     "devices": ("power",),
 }
-USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # to which the values above belong, with path_loss: umi
+USUAL_CARRIER_HZ, USUAL_BANDWIDTH_HZ = 3.5e9, 100e6  # those of the values above, with path_loss: umi
 
 
 def with_preset(
@@ -137,7 +137,7 @@ def in_fdd_band(carrier_hz: float) -> bool:
 
 
 def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
-    """Return the keys of a scenario that nr has no values for at this carrier, unless the scenario gives them."""
+    """Return the keys that nr has no values for at this carrier and that the scenario does not give."""
     if not isinstance(carrier_hz, int | float) or carrier_hz <= FR1_TO_HZ:
         return []
     missing = []
@@ -162,7 +162,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
     known = {**filled, **{key: value for keys in own.values() if keys for key, value in keys.items()}}
     for section, of in values.items():
         given = own[section] if section else filled
-        if given is None:  # no section: the radio's own check raises the error
+        if given is None:  # not a section: the radio's own check raises the error
             continue
         whole = with_preset(given, of, beside=known)
         known |= whole
@@ -184,7 +184,7 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
             return min(64, round(independent_parts(_band_hz(given), spread.delay_s)))
         case "array_gain_db":
             return _beams_db(given)[0]
-        case "nlos_array_gain_db":  # with another array gain, the same part of it is lost
+        case "nlos_array_gain_db":  # a different array gain loses as many dB without line of sight
             in_sight_db, nlos_db = _beams_db(given)
             return round(max(0.0, _number(given, "array_gain_db", in_sight_db) - in_sight_db + nlos_db), 1)
     return value
@@ -197,7 +197,7 @@ def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _spreads(given: Mapping[str, Any]) -> Spreads:
-    """Return the spreads of a scenario's links; UMi's for a path loss without any."""
+    """Return the delay and angular spreads of a scenario's links; those of UMi if its path loss has none."""
     carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
     return _path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
 
@@ -207,13 +207,13 @@ def _band_hz(given: Mapping[str, Any]) -> float:
 
 
 def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
-    """Return a positive number of a scenario, or the usual one: invalid keys have their own checks."""
+    """Return the number that a scenario gives for a key, or the usual number: invalid keys have their own checks."""
     value = given.get(key, usual)
     return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
 
 
 def _path_loss_of(given: Mapping[str, Any]) -> PathLoss:
-    """Return the radio's path loss, which may be a name, a mapping or an object; UMi for one that is not shipped."""
+    """Return the radio's path loss, given as a name, a mapping or an object; UMi for one that is not shipped."""
     law = given.get("path_loss", "umi")
     if isinstance(law, PathLoss):
         return law
@@ -232,21 +232,21 @@ def _fits(key: str, given: Mapping[str, Any]) -> bool:
             return not in_fdd_band(_number(given, "carrier_hz", USUAL_CARRIER_HZ))
         case "array_gain_db" | "nlos_array_gain_db" | "server_power_dbm":
             return _number(given, "carrier_hz", USUAL_CARRIER_HZ) <= FR1_TO_HZ
-        case "power":  # a scenario with circuits means the model that has them
+        case "power":  # a scenario that sets circuit keys means the power model that uses them
             of_classes = given.get("classes")
             classes = of_classes.values() if isinstance(of_classes, Mapping) else ()
             own = [given, *filter(None, map(given_keys, classes))]
             return not any(circuit in one for one in own for circuit in CIRCUITS)
         case "vehicle_above_m_s":
             return given.get("indoors_by") == "trip"
-        case "antenna_gain_dbi":  # panels have their own
+        case "antenna_gain_dbi":  # panels have their own gain
             return given.get("sectors", 1) == 1 and isinstance(given.get("azimuth_deg", 0.0), int | float)
-        case "uplink_p0_dbm":  # sets a power for resource blocks, or for a fixed share
+        case "uplink_p0_dbm":  # this key sets a power for resource blocks, or for a fixed share
             return by_cqi or given.get("sharing") == "static" or power_rule == "per_resource_block"
         case "downlink_layers" | "frequency_taps":
             return by_cqi
         case "coverage_margin_db":
             return by_cqi and given.get("shadowing") == "spatial"
-        case "t311_s":  # counts from a link failure, and without T310 no link fails
+        case "t311_s":  # T311 counts from a link failure, and without T310 no link fails
             return given.get("t310_s") is not None
     return True

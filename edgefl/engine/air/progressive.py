@@ -21,20 +21,20 @@ class ProgressiveTransfer(Protocol):
     """Progress of one transfer while its link is in sync."""
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        """Move bits from a slot on at a mean SNR; return the boundary of the last bit, or None if after `until`."""
+        """Move bits from a slot on at a mean SNR; return the boundary of the last bit, or None if beyond `until`."""
 
     def pause(self, slot: int) -> None:
         """Stop moving bits from a slot on."""
 
     def bits(self, slot: int) -> int:
-        """Return the bits moved up to a slot, where the transfer ends."""
+        """Return the bits moved up to a slot, at which the transfer ends."""
 
 
 class HeldShareTransfer:
     """A transfer on a fixed share at a constant mean SNR; its end is known at its start.
 
     Args:
-        first_slot: its first slot.
+        first_slot: first slot of the transfer.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class FixedShareTransfer:
         self._flow = ChangingFlow(self._carrier.part(share), fading, bits, slot)
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        assert until is not None  # otherwise it is a HeldShareTransfer
+        assert until is not None  # without measurements, the transfer is a HeldShareTransfer
         end = self._flow.end(slot, self.piece(snr)[1], until)
         yield self._air.until(until if end is None else end)
         return end
@@ -166,8 +166,8 @@ class SharedBandTransfer:
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
-        """Return the slots in which the ended transfer had blocks, and the mean fraction of its power in them."""
-        if self._end is not None:  # it ran to its end
+        """Return how many slots the ended transfer had blocks in, and the mean fraction of full power in these."""
+        if self._end is not None:  # the transfer ran to its end
             self._on.append(self.band.sent_by(self.device))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
         return on, at_power / on if on else 0.0
@@ -179,7 +179,7 @@ class MonitoredTransfer:
 
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
-        known_snr: returns the same, or None if it has not been measured yet at this time.
+        known_snr: returns the mean SNR as `snr` does, or None if it has not been measured yet at this time.
         sync_snr: SNR on the whole band -> its mean over fading on the link's share.
         lowest_snr: below it the link is out of sync.
     """
@@ -193,11 +193,11 @@ class MonitoredTransfer:
     _over: bool = False
     _stalls: list[tuple[int, int | None]] = field(
         default_factory=list
-    )  # slots out of sync; None while it lasts
+    )  # slots out of sync; the end is None during a stall
     _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 
     def stalls_s(self, end_s: float) -> list[tuple[float, float]]:
-        """Return start and end of each stall, in a transfer that ended at end_s."""
+        """Return the start and end times of each stall of a transfer that ended at end_s."""
         slot_s = self.air.slot_s
         return [
             (since * slot_s, end_s if until is None else min(end_s, until * slot_s))
@@ -226,7 +226,7 @@ class MonitoredTransfer:
         return in_sync
 
     def run(self, slot: int) -> Generator[simpy.Event, Any, tuple[int, Cause | None]]:
-        """Move the payload from a slot on, which is now; return the end slot, and the cause if it was cut off."""
+        """Move the payload from the current slot on; return the end slot, and the cause if it was cut off."""
         try:
             return (yield from self._run(slot))
         finally:
@@ -243,7 +243,7 @@ class MonitoredTransfer:
                 if lost is not None:
                     self._stalls[-1] = lost, slot
                 lost = None
-                assert measurement is not None  # a link that is never measured is always or never in sync
+                assert measurement is not None  # a link that is never measured stays in sync, or out of sync
                 self.air.pieces.begin(slot, measurement)
                 self.expect(measurement)
                 end = yield from self.transfer.go(slot, snr, measurement)
@@ -255,7 +255,7 @@ class MonitoredTransfer:
                 lost = slot
                 self._stalls.append((slot, None))
                 self.transfer.pause(slot)
-            assert rules.t310 is not None  # otherwise every link is in sync
+            assert rules.t310 is not None  # without T310, every link counts as in sync
             fails = lost + rules.t310
             slot = fails if measurement is None else min(fails, measurement)
             yield self.air.until(slot)

@@ -62,7 +62,7 @@ def _per_place(extents: list[Extent], of: np.ndarray, streams: Streams) -> Large
     sites_m = layout.sites_m
 
     def common(share: float) -> Common | None:
-        """Return the common part of the fields of all sites, or None if they have none."""
+        """Return the common part of the random fields of all sites, or None if the fields are independent."""
         alone = len(sites_m) == 1 or share == 0
         return None if alone else Common(streams.key("place", "all sites"), share)
 

@@ -45,8 +45,8 @@ class Radio:
 
     The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
     with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink
-    lasts. Other sites behave like this cell: in a fraction `neighbour_load` of their slots they send as many shares
-    as this cell's round has downlinks, or as its dynamically shared band has at that time.
+    lasts. Other sites behave as this cell does: in a fraction `neighbour_load` of their slots they send as many
+    shares as this cell's round has downlinks, or as its dynamically shared band has at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and the widest
@@ -75,7 +75,7 @@ class Radio:
         reading_s: float = 0.2,
         groups: Groups | None = None,
     ) -> None:
-        for speed in speeds_m_s:  # raises if too fast
+        for speed in speeds_m_s:  # raises an error if a device is too fast
             slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._settings = settings
         monitoring = RadioLinkMonitoring(
@@ -118,7 +118,7 @@ class Radio:
         self._reader.positions_m, self._reader.survey = positions_m, survey
 
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
-        """Return [ids] whether links to a cell's site are static, and the power of their next slot over its mean.
+        """Return [ids] whether links to a cell's site are static, and the fading power of their next slot, mean 1.
 
         Args:
             all_: whether to return the power of fading links too; otherwise theirs is 1.
@@ -158,7 +158,7 @@ class Radio:
         Args:
             payload_bits: direction -> bits of each participant.
             lead_slots: slots before a broadcast, until all its receivers listen.
-            decided: direction -> shares of the band set by a decider; the scheduler sets the others.
+            decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
             power: fraction of its power that each device radiates; by default set by power control, or full without
                 it.
         """
@@ -236,7 +236,7 @@ class Radio:
         if self._settings.by_slot:
             heard = shares["uplink"]
             if self.air.dynamic:
-                # on resource blocks, devices of other cells send on parts as large as here at the round's opening
+                # on resource blocks, devices of other cells send on parts of the band as large as in this cell
                 in_blocks = self._settings.in_blocks("uplink")
                 heard = np.full(len(fading), 1.0 / len(fading) if in_blocks else 1.0)
             interfered = self._interference.of_links(state, cell, fading, heard)
@@ -248,7 +248,7 @@ class Radio:
         )
 
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
-        """Return the round of a device's link to a cell's site as it is now, or None if the device is absent.
+        """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
         Where shares are fixed for a round, the device takes its share with it to that cell's band, and the devices
         there keep theirs. The missing part of a broadcast is sent by unicast.

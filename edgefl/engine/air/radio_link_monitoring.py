@@ -43,5 +43,5 @@ class RadioLinkMonitoring:
         return abs(slot * self.slot_s - time_s) <= rounding_s(time_s)
 
     def next_measurement(self, slot: int) -> int | None:
-        """Return the first slot after this one that begins with a measurement of gains, or None if none does."""
+        """Return the first slot after a given slot that begins with a measurement of gains, or None if none does."""
         return None if self.interval is None else slot - slot % self.interval + self.interval

@@ -76,7 +76,7 @@ class RadioRound:
         return [link.row for link in self if all(map(link.carries, DIRECTIONS))]
 
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
-        """Time the transfers of a predictable round, as `Link.transfer` would one by one."""
+        """Time all transfers of a predictable round, with the same results as `Link.transfer` for each."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
 
     def in_band(
@@ -117,7 +117,7 @@ class RadioRound:
     def server_energy_j(
         self, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
     ) -> float:
-        """Return the joules of the cell's server for the round's downlinks, which began together and are over.
+        """Return the joules that the cell's server spent on the round's downlinks, which began together and are over.
 
         In a dynamic band, the round is billed for the used slots that no round has been billed for yet, including
         those of devices that came from another cell after a failure, and of background traffic.
@@ -146,7 +146,7 @@ class RadioRound:
         return dbm_to_watt(settings.budget.server_power_dbm) * (to_all_s + sent_s)
 
     def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
-        """Return how long sites sent these downlinks, s, including those resumed in another cell after a failure.
+        """Return how long sites sent these downlinks, s, including downlinks resumed in another cell after a failure.
 
         Where rounds overlap, time that is already billed is left out.
         """
@@ -188,10 +188,10 @@ class Link:
         return float(self.round.links.neighbours[self.row])
 
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
-        """Return the SNR with full power on the whole band, and the highest that power control allows on a block.
+        """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the mean now on the whole band, with the link's power; as path loss changes, so does a share alpha of
-        the controlled power, in dB.
+        `snr` is the mean now on the whole band, with the link's power; when path loss changes, the controlled power
+        follows by the share alpha of the change in dB.
         """
         if direction == "downlink":
             return snr, math.inf
@@ -218,7 +218,7 @@ class Link:
         return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
 
     def share(self, direction: Direction) -> float:
-        """Return the link's share of the band; in a dynamically shared band, the largest that it can use."""
+        """Return the link's share of the band; in a dynamically shared band, the largest share that it can use."""
         return float(self.round.links.share[direction][self.row])
 
     def snr(self, direction: Direction) -> float:
@@ -231,12 +231,12 @@ class Link:
         return self.snr(direction) if reports is None else reports.snr(self.device, direction)
 
     def known_snr(self, direction: Direction) -> float | None:
-        """Return `snr_now`, or None if it has not been measured yet at this time."""
+        """Return the link's mean SNR as `snr_now` does, or None if it has not been measured yet at this time."""
         reports = self.round.reports
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 
     def power(self, direction: Direction) -> Fading:
-        """Return the factor on the SNR in each slot."""
+        """Return the link's fading, with any slot-by-slot interference: the factor on the SNR in each slot."""
         interfered = self.round.interfered
         return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
 
@@ -256,7 +256,7 @@ class Link:
         return _mean_snr(air, direction, share, fading, self.snr(direction)) >= lowest_snr
 
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
-        """Return the mean SNR over fading on a share of the band, from that on the whole band."""
+        """Return the mean SNR over fading on a share of the band, from the mean SNR on the whole band."""
         return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
 
     def transfer(
@@ -319,7 +319,7 @@ class Link:
     def _begun(
         self, direction: Direction, share: float, payload_bits: int, first_slot: int
     ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
-        """Return a transfer, and its monitor, which is None if the link needs no monitoring."""
+        """Return a new transfer and its monitor; the monitor is None if the link needs no monitoring."""
         air, fading = self.round.air, self.power(direction)
         holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
         moving: ProgressiveTransfer

@@ -46,7 +46,7 @@ class PropagationSettings(Section):
         "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"
     )
     shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="shadowing; if left out, the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+        None, ge=0, le=20, description="deviation; if left out, the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
     )
     site_correlation: float = Field(
         0.5,
@@ -58,8 +58,8 @@ class PropagationSettings(Section):
         0.0,
         ge=0,
         le=1,
-        description="the same for line of sight: correlation of the normal field that decides it by place; 0: sites"
-        " are independent, as in 38.901",
+        description="correlation, towards different sites, of the normal field that decides line of sight by place;"
+        " 0: sites are independent, as in 38.901",
     )
 
 
@@ -74,7 +74,7 @@ class BudgetSettings(Section):
         " per_resource_block: power spread over the whole band",
     )
     uplink_power_over_share: Literal["full", "per_resource_block"] | None = Field(
-        None, description="the same for the devices' power; if left out, as power_over_share"
+        None, description="how a device's power is spread over its share; if left out, as power_over_share"
     )
     array_gain_db: float = Field(
         0.0,
@@ -87,8 +87,8 @@ class BudgetSettings(Section):
         None,
         ge=0,
         le=40,
-        description="the same without line of sight and into buildings, where paths leave in many directions; if left"
-        " out, array_gain_db",
+        description="beamforming gain without line of sight and into buildings, where paths leave in many directions;"
+        " if left out, array_gain_db",
     )
     noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers")
     site_noise_figure_db: float | None = Field(
@@ -132,7 +132,7 @@ class LinkSettings(Section):
         1,
         ge=1,
         le=4,
-        description="the same for an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
+        description="maximum number of layers of an uplink: 2 with two transmitters in a phone (38.101-1, 6.2D)",
     )
     max_efficiency: float | None = Field(
         None, ge=1e-3, le=20, description="highest modulation: cap on the rate, bits/s/Hz; null: no cap"
@@ -141,7 +141,7 @@ class LinkSettings(Section):
         "shannon",
         description="shannon: log2(1 + SNR), J; cqi: the steps of NR's CQI table (38.214, Table 5.2.2.1-3)",
     )
-    # SNR of a rate of the CQI table beyond Shannon's limit: NR's LDPC codes and 256QAM at short blocks
+    # SNR that a rate of the CQI table needs beyond Shannon's limit: NR's LDPC codes and 256QAM at short blocks
     snr_gap_db: ClassVar[float] = 2.0
     control_overhead: float = Field(
         0.0, ge=0, le=0.9, description="share of the band for control channels and reference signals"
@@ -151,7 +151,7 @@ class LinkSettings(Section):
         0.0,
         ge=0,
         le=0.5,
-        description="share of blocks that are sent twice; the second is combined with the first and arrives",
+        description="share of blocks that are sent twice; the second copy is combined with the first and arrives",
     )
     frequency_taps: int = Field(
         1,
@@ -248,8 +248,8 @@ class MonitoringSettings(Section):
         None,
         ge=0,
         le=30,
-        description="a device is out of coverage, and thus absent, while its mean SINR in either direction is less"
-        " than this above that of the lowest CQI; null: all are present (J)",
+        description="a device is out of coverage, and thus absent, while its mean SINR in either direction exceeds"
+        " that of the lowest CQI by less than this; null: all are present (J)",
     )
 
     @field_validator("coverage_margin_db", mode="before")

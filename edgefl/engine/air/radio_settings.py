@@ -1,4 +1,4 @@
-"""Settings of the radio. Field defaults are Table I of the journal paper; `presets` holds those of nr."""
+"""Settings of the radio. Field defaults are Table I of the journal paper; `presets` has the values of nr."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -25,11 +25,11 @@ from edgefl.engine.air.radio_sections import (
 
 # 38.214, 6.1.2.2: any number of blocks may be allocated to a device with little power. Of a fixed share it uses at
 # least this part. To have a link, its uplink has to reach the lowest rate on this part of the band: 17 of 273 blocks,
-# 150 kbit/s in DDDSU. Below, a round would wait minutes for a single model.
+# 150 kbit/s in DDDSU. At lower rates a round would wait minutes for a single model.
 SMALLEST_PART = 0.0625
 
 # Slots drawn at once for a link with preset nr, where transfers take some 100 slots and are read from measurement to
-# measurement, every 0.2 s. With journal they take thousands, and its block size defines its fading.
+# measurement, every 0.2 s. With journal, transfers take thousands of slots, and the block size defines the fading.
 SHORT_BLOCK = 400
 
 
@@ -117,7 +117,7 @@ class RadioSettings(Section):
 
     def _problems(self) -> Iterator[str]:
         """Yield an error for each conflict between keys; the first is reported."""
-        if self.measured is not None:  # these keys are all refused with it
+        if self.measured is not None:  # all keys checked below are refused with measured rates
             return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
@@ -180,7 +180,7 @@ class RadioSettings(Section):
 
     @property
     def fading_block(self) -> int:
-        """Slots of a link's fading that are drawn at once."""
+        """Number of slots of a link's fading that are drawn at once."""
         return SHORT_BLOCK if self.preset == "nr" else BLOCK
 
     @property

@@ -1,4 +1,4 @@
-"""Whether transfers drawn by renewal are long enough for it."""
+"""Check whether transfers drawn by renewal are long enough for the normal limit that renewal assumes."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,7 +7,7 @@ from edgefl.channel.transfer import AUTO_COHERENCE_TIMES
 
 
 class RenewalRegime:
-    """Count the transfers drawn by renewal, and those too short for the normal limit behind it.
+    """Count the transfers drawn by renewal, and those too short for the normal limit that renewal assumes.
 
     The limit needs many coherence times 1 / (1 - rho). Compared with slot-exact transfers at -20 to 40 dB and 1 to
     30 m/s, 1,500 or 2,000 of each kind, the standard deviation of renewal's times was too large by at most
@@ -30,7 +30,7 @@ class RenewalRegime:
         Static links (correlation 1) are not drawn and not counted.
         """
         if isinstance(expected_slots, float) and isinstance(correlation, float):
-            # a single transfer, in a tenth of the time
+            # this branch counts a single transfer in a tenth of the time
             if correlation < 1.0:
                 times_of_one = expected_slots * (1.0 - abs(correlation))
                 self.transfers += 1
@@ -46,7 +46,7 @@ class RenewalRegime:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for run.json: one if some transfers were too short."""
+        """Notes for run.json: one note if some transfers were too short for renewal."""
         if not self.short:
             return []
         return [

@@ -14,7 +14,7 @@ class SentTime:
         self._sent: dict[int, list[Interval]] = defaultdict(list)
 
     def take(self, site: int, intervals: Iterable[Interval]) -> list[Interval]:
-        """Add intervals of a site; return the new parts, disjoint and in order."""
+        """Add intervals in which a site sends; return the parts not covered before, disjoint and in order."""
         new: list[Interval] = []
         for start_s, end_s in united(intervals):
             for before_s, after_s in self._sent[site]:
@@ -28,7 +28,7 @@ class SentTime:
         return new
 
     def forget(self, until_s: float) -> None:
-        """Forget intervals that ended by a time; later ones must not begin before it."""
+        """Forget intervals that ended by `until_s`; intervals added later must not begin before that time."""
         for site, sent in self._sent.items():
             self._sent[site] = [one for one in sent if one[1] > until_s]
 
@@ -50,7 +50,7 @@ def united(intervals: Iterable[Interval]) -> list[Interval]:
 
 
 def in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
-    """Yield the part of each interval that earlier ones do not cover."""
+    """Yield the part of each interval that earlier intervals do not cover."""
     until_s = -math.inf
     for start_s, end_s in sorted(intervals):
         start_s = max(start_s, until_s)

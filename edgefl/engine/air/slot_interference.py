@@ -31,7 +31,7 @@ class SlotInterference:
         self._streams = streams
         self._activity = cache(self._activity_of)
         self._gains = gains
-        # of all devices' positions; cached for the rounds of all cells that open at one time
+        # a function of all devices' positions; cached for the rounds of all cells that open at one time
         self._at_cells = Derived(self._at_cells_of)
 
     def of_links(
@@ -39,9 +39,9 @@ class SlotInterference:
     ) -> InterferedLinks:
         """Return the links' fading with interference at their receivers, computed on first use.
 
-        Few of the links that a device tries after a failure carry anything even without interference; for the others
-        it is never computed. The devices of other cells send on shares of the band as large as these links', since
-        all cells divide their bands alike.
+        Few of the links that a device tries after a failure carry anything even without interference; the
+        interference on the others is never computed. The devices of other cells send on shares of the band as large
+        as these links', since all cells divide their bands alike.
 
         Args:
             uplink_share: [links] share of the band; 1 if shares change within a round.
@@ -67,7 +67,7 @@ class SlotInterference:
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
     def _at_cells_of(self, positions_m: np.ndarray) -> tuple[np.ndarray, FloatArray]:
-        """Return the gains [devices, cells] in dB, and [devices] the path loss that each measures to its cell."""
+        """Return the gains [devices, cells] in dB, and each device's measured path loss [devices] to its cell."""
         power_db = self._gains.power_db(positions_m)
         loss_db = -power_db.max(axis=1).astype(float)
         if self._budget.measures_by_beam:

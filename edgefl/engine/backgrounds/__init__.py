@@ -17,7 +17,7 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 class Background(Component):
     """Base of all background traffic: users with files that arrive at random, on the same band as learning.
 
-    Users are not devices: they have their own power and walls. Their energy is in no table.
+    Users are not devices: they have their own power and walls. No table counts their energy.
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
@@ -46,12 +46,12 @@ class Background(Component):
     def load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
         """Return the load of a cell from a time on, 0 to 1, and the time until which it holds, s; inf if forever.
 
-        The load is the share of time in which the users would use the band if they were alone. Where it stays 0,
-        return inf: otherwise the cell waits for files that never come.
+        The load is the share of time in which the users would use the band if they were alone. If it stays 0, return
+        inf: otherwise the cell waits for files that never come.
         """
 
     def check(self, cells: Collection[int]) -> None:
-        """Reject settings that do not fit these cells, which have background traffic.
+        """Raise an error if the settings do not fit these cells, which have background traffic.
 
         Raises:
             EdgeflError: names the remedy.
@@ -59,5 +59,5 @@ class Background(Component):
 
     @property
     def ends_s(self) -> float | None:
-        """Return the time at which the known load ends and its last value is held, or None if it never does."""
+        """Return the time at which the known load ends and its last value is held, or None if it never ends."""
         return None

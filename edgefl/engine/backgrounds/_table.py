@@ -18,7 +18,7 @@ ALL = "all"
 
 @dataclass
 class LoadSteps:
-    """The loads of a cell; each holds from its time until the next."""
+    """The loads of a cell over time; each load holds from its time until the next."""
 
     times_s: list[float] = field(default_factory=list)
     loads: dict[Direction, list[float]] = field(default_factory=lambda: {"uplink": [], "downlink": []})

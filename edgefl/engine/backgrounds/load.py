@@ -19,7 +19,7 @@ class Load(Background):
     uplink_load: float = Field(
         0.0, ge=0, le=0.95, description="share of time in which background traffic alone would use the uplink"
     )
-    downlink_load: float = Field(0.0, ge=0, le=0.95, description="the same share for the downlink")
+    downlink_load: float = Field(0.0, ge=0, le=0.95, description="downlink load of background traffic alone")
 
     uplink_bps: float | None = Field(
         None,
@@ -27,7 +27,7 @@ class Load(Background):
         le=1e11,
         description="traffic of a cell's users in the uplink, bit/s, instead of uplink_load",
     )
-    downlink_bps: float | None = Field(None, gt=0, le=1e11, description="the same for the downlink")
+    downlink_bps: float | None = Field(None, gt=0, le=1e11, description="downlink traffic of users, bit/s")
 
     @model_validator(mode="after")
     def _load_or_rate(self) -> Self:

@@ -1,4 +1,4 @@
-"""A recorded load: a table of steps in time, for all cells or for each."""
+"""A recorded load: a table of steps in time, for all cells together or for each cell."""
 
 import math
 from bisect import bisect_right
@@ -32,12 +32,12 @@ class LoadTrace(Background):
     own. Each cell's rows begin at time 0, and their times rise. The last row lasts as long as the one before it.
     After that, the last load continues, and a note at the end of the run says so.
 
-    The load may be 1 for a while: files then queue up until there is less. Source of the format: PRB usage, 3GPP
+    The load may be 1 for a while: files then queue up until the load falls. Source of the format: PRB usage, 3GPP
     TS 28.552, 5.1.1.2. Left out: file sizes and users that change with the hour.
     """
 
     path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
-    repeat: ClassVar[bool] = False  # with True, a subclass repeats the table
+    repeat: ClassVar[bool] = False  # a subclass sets this to True to repeat the table
 
     @field_validator("path")
     @classmethod
@@ -94,5 +94,5 @@ class LoadTrace(Background):
 
 @lru_cache(maxsize=4)
 def _read(path: Path, stamp: tuple[Path, int, int]) -> dict[int | None, LoadSteps]:
-    """Read the steps of a file; a changed file is read again."""
+    """Read the load steps of a file; a file that has changed is read again."""
     return steps_of(path)

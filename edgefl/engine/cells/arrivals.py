@@ -12,7 +12,7 @@ class Arrivals:
     def __init__(self, env: simpy.Environment, cells: int) -> None:
         self._env = env
         self._events = [env.event() for _ in range(cells)]
-        # times at which devices in handover will be connected, for processes that begin to wait before
+        # times at which devices in handover will be connected, for processes that begin to wait before then
         self._coming_s = [deque[float]() for _ in range(cells)]
 
     def next(self, cell: int) -> simpy.Event:
@@ -23,7 +23,7 @@ class Arrivals:
         return self._events[cell]
 
     def awaited(self) -> list[int]:
-        """Return the cells for which a process waits."""
+        """Return the cells in which a process waits for a device."""
         return [cell for cell, event in enumerate(self._events) if event.callbacks]
 
     def announce(self, cell: int) -> None:
@@ -51,6 +51,6 @@ class Arrivals:
         if time_s <= now_s:
             return
         delay_s = time_s - now_s
-        while now_s + delay_s < time_s:  # a difference may round; do not wake before the device is connected
+        while now_s + delay_s < time_s:  # rounding must not wake a process before the device is connected
             delay_s = math.nextafter(delay_s, math.inf)
         self._env.timeout(delay_s).callbacks.append(lambda _: self.announce(cell))

@@ -18,7 +18,7 @@ class Borders:
 
     Args:
         cells_m: [cells, 2] a point of each cell, such as its site.
-        wraparound: that of the cells' layout, or None if the world has an edge.
+        wraparound: wrap-around of the cells' layout, or None if the world has an edge.
         every_s: time between two samples of the positions.
 
     Attributes:
@@ -70,5 +70,5 @@ class Borders:
         return np.square(axes).sum(axis=0).argmin(axis=0)
 
     def _framed(self, points_m: np.ndarray) -> np.ndarray:
-        """Return [2, n] the points by axis, in the frame of the wrap-around if there is one."""
+        """Return points [2, n] by axis, in the frame of the wrap-around if there is one."""
         return self._wraparound.aligned_axes(points_m.T) if self._wraparound else points_m.T

@@ -12,7 +12,7 @@ from edgefl.mobility import Movement, still_until_s
 
 
 class DevicePositions:
-    """The devices' positions at the clock's time.
+    """The devices' positions at the current simulated time.
 
     Args:
         radius_m: distance from the origin beyond which a device is absent, or None without a limit.
@@ -31,7 +31,7 @@ class DevicePositions:
         self._movement = movement
         self._radius_m = radius_m
         self._reached = reached
-        self._places_s = self._until_s = -math.inf  # times from and before which devices are at _places_m
+        self._places_s = self._until_s = -math.inf  # devices are at _places_m between these times
         self._places_m = np.empty((0, 2))
 
     def positions_m(self) -> np.ndarray:
@@ -41,7 +41,7 @@ class DevicePositions:
         positions.
         """
         now_s = self._env.now
-        # a clock that adds up waits may reach one time in two ways, and devices are measured once at a time
+        # a clock that adds up waits may reach one time with two roundings, but devices are measured only once then
         since_s = now_s - self._places_s
         if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
             self._places_m = self._movement.positions_m(now_s).copy()  # a model may reuse its array

@@ -38,8 +38,8 @@ class Layer3Filter:
         kept = 1.0 - 0.5 ** (settings.l3_filter_k / 4)
         self._kept = np.float32(kept ** (settings.measurement_interval_s / SAMPLE_S))
         self._filtered_db = np.zeros((cells, devices), np.float32).T  # cell by cell, as measured
-        self._known = np.zeros(devices, dtype=bool)  # has an earlier measurement
-        # the filter's distance from the last measurement; it is at rest if the next one has the same distance
+        self._known = np.zeros(devices, dtype=bool)  # whether a device has an earlier measurement
+        # the filter's distance from the last measurement; a filter is at rest if the next distance is the same
         self._off_db = np.full((cells, devices), np.nan, np.float32).T
         self.settled = False
 
@@ -48,7 +48,7 @@ class Layer3Filter:
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether a device measures; the rows of others have no meaning, in input and output.
+            measuring: [devices] whether a device measures; otherwise its rows, in input and output, are meaningless.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.
@@ -66,7 +66,7 @@ class Layer3Filter:
             self._off_db[:] = filtered_db
             filtered_db *= self._kept
             filtered_db += power_db
-        # a cell that comes into range starts its filter, and one that leaves it is gone
+        # a cell that comes into range starts its filter, and a cell out of range loses its filter
         np.copyto(filtered_db, power_db, where=~np.isfinite(filtered_db))
         if first.any():
             filtered_db[first] = power_db[first]
@@ -74,7 +74,7 @@ class Layer3Filter:
         return filtered_db
 
     def forget(self, device: int) -> None:
-        """Start afresh with the device's next measurement."""
+        """Restart the filter of a device at its next measurement."""
         self._known[device] = False
 
 
@@ -96,7 +96,7 @@ class EventA3:
         self._leave_db = settings.a3_offset_db - settings.hysteresis_db
         self._trigger_s = settings.time_to_trigger_s
         self._interval_s = settings.measurement_interval_s
-        self._timing = np.zeros(devices, dtype=bool)  # has at least one neighbour entered
+        self._timing = np.zeros(devices, dtype=bool)  # whether at least one neighbour has entered
         # devices near a cell edge at the last measurement [n], ascending, and when neighbours entered [n, cells]
         self._ids, self._entered_s = np.empty(0, dtype=np.intp), np.empty((0, cells))
         self._power_db = np.zeros((0, cells))  # the last measurement
@@ -145,7 +145,7 @@ class EventA3:
         earliest = entered_s[due] == first_s[due, None]
         targets = np.where(earliest, gap_db[due], -np.inf).argmax(axis=1)
         due_s = ends_s[due]
-        if due_s.min() == due_s.max():  # the usual case: all entered at the same measurement
+        if due_s.min() == due_s.max():  # the usual case: all neighbours entered at the same measurement
             return [_Decision(float(due_s[0]), near[due], targets)]
         return [
             _Decision(float(end_s), near[due[now]], targets[now])
@@ -154,7 +154,7 @@ class EventA3:
         ]
 
     def target(self, device: int, time_s: float) -> int | None:
-        """Return the strongest neighbour in the last measurement that is a target, or None."""
+        """Return the strongest neighbour in the last measurement that is a device's handover target, or None."""
         if not self._timing[device]:
             return None
         due = self._entered_s[np.searchsorted(self._ids, device)] + self._trigger_s <= time_s
@@ -164,7 +164,7 @@ class EventA3:
 
     @property
     def idle(self) -> bool:
-        """Whether no timer is running."""
+        """Whether no time-to-trigger is running for any device."""
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:

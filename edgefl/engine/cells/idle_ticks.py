@@ -15,8 +15,8 @@ from edgefl.engine.devices.power import Power
 class IdleTicks:
     """Decide whether the next tick would find the same state as the last.
 
-    That holds while no device moves, each keeps its cell and power, no handover is under way or timed, and the
-    measurement filter has settled. Most ticks of a town's day are like this.
+    The state is the same while no device moves, each keeps its cell and power, no handover is under way or timed, and
+    the measurement filter has settled. This holds at most ticks of a simulated day in a town.
     """
 
     device_positions: DevicePositions
@@ -26,7 +26,7 @@ class IdleTicks:
     measured: Layer3Filter
     _before: tuple[
         np.ndarray, ...
-    ] = ()  # all that a tick depends on, at the last one; empty if that may change
+    ] = ()  # all that a tick depends on, as of the last tick; empty if it may change
 
     def looked(self, time_s: float, several: bool) -> None:
         """Record that all devices were checked now, and also measured if there are several cells."""

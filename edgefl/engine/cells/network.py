@@ -78,7 +78,7 @@ class Network:
         self._measured_m: np.ndarray | None = None  # positions at the last measurement
         self._served = ServingCells(count)
         self._parts = PartsUnderWay()
-        # per cell: the same list as long as the ids do not change, even for a million devices
+        # per cell: the list object is the same for as long as the ids do not change, even for a million devices
         self._ids: list[Derived[np.ndarray, list[int]]] = [Derived(np.ndarray.tolist) for _ in range(cells)]
         self._a3 = EventA3(handover, count, cells)
         self._filter = Layer3Filter(handover, count, cells)
@@ -86,7 +86,7 @@ class Network:
         self.power = power(PowerListener(self._power_event, self._announce_device, self._stop))
         self._idle_ticks = IdleTicks(self._device_positions, self._served, self.power, self._a3, self._filter)
         self._seen = self._device_positions.here(positions_m)  # at the last check
-        self._inside = self._seen.copy()  # arrived and not departed; a working device may finish outside
+        self._inside = self._seen.copy()  # arrived but not departed; a working device may finish outside
         served = self._seen & self._may_be_served()
         self._served.cell[served] = self._measurements.strongest(positions_m)[served]
 
@@ -101,7 +101,7 @@ class Network:
         return None if has_link is None else served[~has_link].tolist()
 
     def connecting(self, cell: int) -> dict[int, float]:
-        """Return devices kept from being present only by an interruption: id -> its end.
+        """Return the devices that only an interruption keeps from being present: id -> end of the interruption.
 
         Interruptions follow handovers and failed links.
         """
@@ -110,7 +110,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, by `cells` [devices], and which have a link, which is None if all have."""
+        """Return a cell's running devices, given all devices' cells, and which have a link, or None if all have."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -160,7 +160,7 @@ class Network:
     # -- processes ------------------------------------------------------------------------------------
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators for the composition root to start."""
+        """Yield the generators that move, switch and hand over devices, for the composition root to start."""
         if self._device_positions.moves:
             yield self._watch()
         if self._measurements.changes:
@@ -176,7 +176,7 @@ class Network:
             self._leave(devices[present], targets[present])
 
     def _watch(self) -> Generator[simpy.Event, None, None]:
-        """Check all devices every tick, for the cell's edge, or with measurements for handovers."""
+        """Check all devices every tick: against the cell's edge, or with measurements for handovers."""
         for tick in itertools.count(1):
             # an absolute grid, so that ticks do not drift with rounding
             yield self.env.timeout(max(0.0, tick * self._tick_s - self.env.now))
@@ -257,7 +257,7 @@ class Network:
     def reestablished(self, device: int, cell: int) -> bool:
         """Connect a device to a cell after a radio link failure; return whether its part of the round continues.
 
-        If the cell is another one, this is a handover, and the handover policy decides.
+        If the cell is not the one before the failure, this is a handover, and the handover policy decides.
         """
         source, (failed_s, since_s) = int(self._served.cell[device]), self._parts.failed_s.pop(device)
         after_s = self.env.now - failed_s
@@ -267,13 +267,13 @@ class Network:
         if cell == source:
             self._served.since_s[device] = self.env.now
             return True
-        self._served.since_s[device] = since_s + after_s  # its stay ended with the failure
+        self._served.since_s[device] = since_s + after_s  # the device's stay ended with the failure
         self._parts.guests.add(device)
         self._move(np.array([device]), np.array([cell]), 0.0)
         return self._handover.policy == "finish"
 
     def _select_after_failure(self, device: int, failed: tuple[float, float]) -> None:
-        """Select the best cell for a device without a link; it is present there after an interruption."""
+        """Select the best cell for a device without a link; the device is present there after an interruption."""
         (failed_s, since_s), now_s = failed, self.env.now
         best, latency_s = self.best_cell(device), self._handover.handover_latency_s
         if best is not None and best != self._served.cell[device]:
@@ -284,7 +284,7 @@ class Network:
         self._arrivals.announce_in(int(self._served.cell[device]), latency_s)
 
     def _stop(self, device: int, cause: Cause) -> None:
-        """Cut off a device that is switched off or empty; with several cells it also loses its cell."""
+        """Cut off a device that is switched off or empty; with several cells the device also loses its cell."""
         self._parts.cut_off(device, cause)
         if self._measurements.several:
             self._served.cell[device] = NOWHERE
@@ -292,10 +292,10 @@ class Network:
             self._filter.forget(device)
 
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
-        """Move devices [n] to other cells [n] or none; with policy `finish`, those in a round stay."""
+        """Move devices [n] to other cells [n] or none; with policy `finish`, devices in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
-            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides about the others
+            devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for the rest
         else:
             for device in devices[caught].tolist():
                 self._parts.cut_off(device, Cause.LEFT)
@@ -344,5 +344,5 @@ class Network:
             self._arrivals.announce(cell)
 
     def _may_be_served(self) -> np.ndarray:
-        """Return [devices] whether a cell may serve each; a single cell holds all devices within its edge."""
+        """Return whether a cell may serve each device [devices]; a single cell serves all devices within its edge."""
         return self.power.running | (not self._measurements.several)

@@ -20,14 +20,14 @@ class PartsUnderWay:
     guests: set[int] = field(default_factory=set)
 
     def end(self, device: int) -> tuple[bool, tuple[float, float] | None]:
-        """Remove a device's part; return whether it was a guest, and its times in failed_s."""
+        """Remove a device's part of a round; return whether the device was a guest, and its times in failed_s."""
         del self.processes[device]
         guest = device in self.guests
         self.guests.discard(device)
         return guest, self.failed_s.pop(device, None)
 
     def cut_off(self, device: int, cause: Cause) -> None:
-        """Interrupt a device's part, if it has one."""
+        """Interrupt a device's part of a round, if the device takes part in one."""
         process = self.processes.get(device)
         if process is not None and process.is_alive:
             process.interrupt(cause)

@@ -14,8 +14,8 @@ from edgefl.engine.records import Position, Recorder
 # decimals of positions in m and gains in dB, enough for a map; full precision doubles the bytes
 DIGITS = 2
 
-LOOKS, FEWEST_LOOKS = 400, 20  # default number of times in a run
-MOST_ROWS = 200_000  # devices x times by default, 8 MB
+LOOKS, FEWEST_LOOKS = 400, 20  # default number of recorded times in a run, and the fewest
+MOST_ROWS = 200_000  # maximum of devices x times by default, 8 MB
 ROWS_AT_ONCE = 50_000  # rows turned into text together, 30 MB
 FIRST_S = 0.25  # first interval if the end of the run is unknown
 
@@ -30,7 +30,7 @@ def recorded_positions(
     times_s: Iterator[float],
     readings: Readings | None = None,
 ) -> Generator[simpy.Event, None, None]:
-    """Write a row per present device at each of these times.
+    """Write a row per present device at each of the times `times_s`.
 
     Args:
         times_s: ascending, from 0 on.

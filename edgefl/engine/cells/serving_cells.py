@@ -1,4 +1,4 @@
-"""The serving cell of each device, since when, and the one before it. Pure NumPy, no clock."""
+"""Serving cell of each device, the start of its service, and the previous cell. Pure NumPy, no clock."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ class ServingCells:
     def __init__(self, devices: int) -> None:
         self.cell = np.full(devices, NOWHERE)
         self.since_s = np.zeros(devices)
-        self._last_cell = np.full(devices, NOWHERE)  # the one before, and when the device left it
+        self._last_cell = np.full(devices, NOWHERE)  # the previous cell, and when the device left it
         self._left_s = np.full(devices, -np.inf)
 
     def connected(self, time_s: float) -> np.ndarray:

@@ -13,14 +13,14 @@ __all__ = ["Churn"]
 class Churn(Component):
     """Base of all churn models."""
 
-    # whether the model numbers its devices itself, as a file does; a class then takes the first ones
+    # whether the model numbers its devices itself, as a file does; a class then has its first devices
     own_numbers: ClassVar[bool] = False
 
     @abstractmethod
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         """Yield the ascending times at which the device is switched: on at the first, off at the second, and so on.
 
-        A device that is on from the start yields 0.0 first. May be endless.
+        A device that is on from the start yields 0.0 first. The times may be endless.
         """
 
     @property

@@ -25,8 +25,8 @@ COLUMNS = ("client", "on_s", "off_s")
 class _Client(NamedTuple):
     """Times at which a client is on, in the units of its file: ascending (from, to), repeated with a period.
 
-    The last one may end in the next period, before the first one of that period begins. No two touch, except that a
-    single one may fill the whole period. Without repetition the period is inf, and the last one may last forever.
+    The last spell may end in the next period, before that period's first spell. No two spells touch, except that a
+    single spell may fill the whole period. Without repetition the period is inf, and the last spell may be endless.
     """
 
     period: float
@@ -78,8 +78,8 @@ class AvailabilityTrace(Churn):
         None,
         gt=0,
         le=1e12,
-        description="time, in the file's unit, with which a list or a table repeats: 86400 for a day; null: it does"
-        " not. FedScale's format has its own",
+        description="time, in the file's unit, with which a list or a table repeats: 86400 for a day; null: no"
+        " repetition. FedScale's format has its own period",
     )
     reuse: bool = Field(
         False,
@@ -114,7 +114,7 @@ class AvailabilityTrace(Churn):
             return
         if not client.spells:
             return
-        # a spell that began in the period before the simulation's may last into it
+        # a spell that began one period before the simulation's may last into the simulation
         first = math.floor(self.begin / client.period) - 1
         for number in itertools.count(first) if client.period < math.inf else (0,):
             since = (number * client.period if number else 0.0) - self.begin
@@ -175,7 +175,7 @@ def _number(name: str, text: str) -> float:
 
 
 def _of_list(entry: Sequence[Any]) -> _Client:
-    """Return a client by pairs [on, off], or by times that are alternately on and off."""
+    """Return a client from pairs [on, off], or from a list of times that are alternately on and off."""
     if entry and all(isinstance(pair, list) for pair in entry):
         for pair in entry:
             if not 1 <= len(pair) <= 2:
@@ -189,7 +189,7 @@ def _of_list(entry: Sequence[Any]) -> _Client:
 
 
 def _repeated(client: _Client, period: float, who: str) -> _Client:
-    """Repeat the times of a list or a table with a period."""
+    """Repeat a client's times, from a list or a table, with a period."""
     if client.period < math.inf:
         raise EdgeflError(f"{who} has a finish_time, with which it repeats; leave period out")
     last = client.spells[-1:]
@@ -228,7 +228,7 @@ LISTED = "pair {i}, {on:g} to {off:g}, does"
 def _ordered(
     times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
 ) -> tuple[tuple[float, float], ...]:
-    """Return the spells of these times, merged where they touch.
+    """Return the spells between on and off times, merged where they touch.
 
     Args:
         what: how an error begins, by number, on and off. end: the latest time. its: name of the end.
@@ -247,7 +247,7 @@ def _ordered(
 
 
 def _wrapped(spells: tuple[tuple[float, float], ...], period: float) -> tuple[tuple[float, float], ...]:
-    """Join the last spell with the first one of the next period, if they touch."""
+    """Join the last spell with the first spell of the next period, if the two touch."""
     if len(spells) > 1 and spells[0][0] == 0 and spells[-1][1] == period:
         (_, first_ends), *rest = spells
         rest[-1] = rest[-1][0], period + first_ends

@@ -12,9 +12,9 @@ from edgefl.rng import Streams
 
 
 class ClientPattern(Churn):
-    """Session s has exactly the devices of its list; after the last list, the first is used again.
+    """Each session has exactly the devices of its list; after the last list, the first is used again.
 
-    Source: client patterns of the earlier version of the session papers, its Tables 3 and 4.
+    Source: client patterns of the earlier version of the session papers, Tables 3 and 4.
     """
 
     sessions: list[list[Annotated[int, Field(ge=0, le=MOST_DEVICES)]]] = Field(

@@ -1,4 +1,4 @@
-"""Memoryless arrivals and lifetimes."""
+"""Memoryless arrivals and lifetimes of devices."""
 
 from collections.abc import Iterator
 

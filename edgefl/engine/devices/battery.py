@@ -18,9 +18,9 @@ class Charge(NamedTuple):
 
 
 class Battery:
-    """Energy of one device with a constant recharge; a pure function of the times of its changes.
+    """Battery of one device with constant recharge, as a pure function of the times at which its drain changes.
 
-    Power drawn in the slots of a TDD frame drains it in these slots: the level is followed through two
+    Power drawn in the slots of a TDD frame drains the battery in these slots: the level is followed through two
     periods, after which whole periods are one step.
 
     Args:
@@ -41,14 +41,14 @@ class Battery:
         self._since_s = 0.0
 
     def charge(self, time_s: float) -> Charge:
-        """Return the charge at a time, which is not before the last change of drain."""
+        """Return the battery's charge at a time no earlier than the last change of drain."""
         level_j, lost_j = self._at(time_s)
         offered_j = self._recharge_w * (time_s - self._since_s)
-        # no more can be lost than came in; a full battery's loss is a difference, and rounded
+        # a full battery cannot lose more than came in, but its loss is a rounded difference
         return Charge(self._taken_in_j + offered_j - min(lost_j, offered_j), max(0.0, level_j))
 
     def level_j(self, time_s: float) -> float:
-        """Return the level at a time, as in `charge`."""
+        """Return the battery's level, J, at a time no earlier than the last change of drain."""
         return self.charge(time_s).left_j
 
     def drain(
@@ -66,7 +66,7 @@ class Battery:
         self._on = None if on is None or on.frame.plain or not power_w else on
 
     def spend(self, time_s: float, energy_j: float) -> float:
-        """Remove energy at once; return the part of it that was available."""
+        """Remove energy from the battery at once; return the energy that was available, J."""
         self.drain(time_s, self._drain_w, self._on, beside_w=self._beside_w)
         spent_j = min(energy_j, self._level_j)
         self._level_j -= spent_j
@@ -87,11 +87,11 @@ class Battery:
 
     @property
     def _rest_w(self) -> float:
-        """Power that comes in, less the power that is drawn at all times besides the drain."""
+        """Net power into the battery, W: recharge less the power drawn at all times besides the drain."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:
-        """Return the level at a time, and the energy that a full battery could not take in before it."""
+        """Return the level at a time, J, and the energy that the full battery could not take in before that time."""
         if self._on is not None:
             return self._follow(self._on, time_s)[:2]
         net_w = self._rest_w - self._drain_w
@@ -99,7 +99,7 @@ class Battery:
         return min(self._capacity_j, level_j), max(0.0, level_j - self._capacity_j)
 
     def _follow(self, on: OnTime, until_s: float) -> tuple[float, float, float]:
-        """Follow the level from slot to slot, until a time or until it is 0.
+        """Follow the battery's level from slot to slot, until a time or until the battery is empty.
 
         From one period to the next a level x becomes min(x + gain, brim): a period adds gain, and ends at brim if the
         battery was full in it. From the second period on the level rises from period to period, or falls by
@@ -118,7 +118,7 @@ class Battery:
             if slot == follow_to:
                 sums_j = list(accumulate(net * on.slot_s for net in _rotated(net_w, slot % period)))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
-                # one period less than would empty it, so that it becomes empty in a slot that is followed
+                # one period less than would empty the battery, so that it becomes empty in a slot that is followed
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
                 if safe == last == math.inf:
                     return level_j, lost_j, math.inf

@@ -1,4 +1,4 @@
-"""Tables of phones: each row sets keys of `devices` for the devices that it stands for."""
+"""Tables of phones: each row sets keys of `devices` for the devices that have this row."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +24,12 @@ KEYS = (
     *("battery_j", "recharge_w", "return_share"),
 )
 LATENCY, SCORE = "latency_s", "score"
-NAMES = ("name", "id", "device", "model")  # columns that tell rows apart
-SPEEDS = ("flops_per_cycle", LATENCY, SCORE)  # a table has one of them
+NAMES = ("name", "id", "device", "model")  # columns that identify a row
+SPEEDS = ("flops_per_cycle", LATENCY, SCORE)  # a table has at most one of these columns
 
 
 def _accepted() -> dict[str, tuple[str, float]]:
-    """Return the names of columns: name -> key that it sets, and the factor to the key's unit."""
+    """Return the accepted column names: name -> key that the column sets, and the factor to the key's unit."""
     names = {name: (name, 1.0) for name in (*KEYS, LATENCY, SCORE)}
     for key in (*KEYS, LATENCY):
         stem, _, unit = key.rpartition("_")
@@ -44,7 +44,7 @@ ACCEPTED = _accepted()
 
 @dataclass(frozen=True)
 class DeviceRows:
-    """The values of a table.
+    """The values of a table of phones.
 
     Attributes:
         values: key -> [rows] its values, nan where a cell is empty; LATENCY and SCORE besides keys of devices.
@@ -58,7 +58,7 @@ class DeviceRows:
 
     @classmethod
     def read(cls, file: DeviceFile) -> "DeviceRows":
-        """Read and check a table.
+        """Read and check a table of phones.
 
         Raises:
             EdgeflError: names file, row, column and remedy.
@@ -84,7 +84,7 @@ class DeviceRows:
         return len(self.rows)
 
     def kinds(self, base: DeviceSettings, rows: np.ndarray) -> Iterator[DeviceSettings]:
-        """Yield the settings of devices with these rows; `base` has what a row leaves out.
+        """Yield the settings of devices with these rows; `base` has the keys that a row leaves out.
 
         Raises:
             EdgeflError: a key has no effect with the power model, or a speed is out of range.
@@ -106,7 +106,7 @@ class DeviceRows:
             yield base.model_copy(update={key: value for key, value in own if not math.isnan(value)})
 
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
-        """Return [rows] the FLOPs per cycle by latency or score, nan without one; None if the table has neither."""
+        """Return each row's FLOPs per cycle by latency or score, or nan; None if the table has neither column."""
         if LATENCY in self.values:
             assert self.file.latency_flops is not None  # checked when the table was read
             clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
@@ -118,7 +118,7 @@ class DeviceRows:
 
 
 def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, float]]:
-    """Return the keys that a table sets: key -> its column, and the factor to the key's unit."""
+    """Return the keys that a table of phones sets: key -> column, and the factor to the key's unit."""
     for name, column in file.columns.items():
         if name not in ACCEPTED:
             raise EdgeflError(f"columns: no key {quoted(name)}{_known(name)}")
@@ -142,7 +142,7 @@ def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, floa
     if not used:
         raise EdgeflError(
             f"{file.path}: no column sets a key; it has {', '.join(columns)}. Name columns clock_hz, flops_per_cycle,"
-            " ..., or say in columns which is which"
+            " ..., or map keys to columns in columns"
         )
     return used
 
@@ -153,14 +153,14 @@ def _check_speeds(file: DeviceFile, used: Mapping[str, Any]) -> None:
         raise EdgeflError(f"{file.path}: {' and '.join(speeds)} both set a device's speed; remove one")
     if (LATENCY in used) != (file.latency_flops is not None):
         raise EdgeflError(
-            f"latency_flops: {file.path} has times of an inference; give its FLOPs, such as 0.6e+9 (forward only)"
+            f"latency_flops: {file.path} has times of an inference; give the FLOPs, such as 0.6e+9 (forward only)"
             if LATENCY in used
             else f"latency_flops: {file.path} has no column latency_ms; leave it out, or name the column in columns"
         )
 
 
 def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
-    """Return [rows] the numbers of a column, nan for empty cells."""
+    """Return the numbers of a table's column [rows], nan for empty cells."""
     values = np.full(len(rows), np.nan)
     for number, row in enumerate(rows):
         cell = row.values.get(column)
@@ -178,7 +178,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
 
 
 def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
-    """Check values [rows] of a key against its bounds; named: how they follow from the file."""
+    """Check values [rows] of a key against the key's bounds; named: how errors say where the values come from."""
     for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])

@@ -1,4 +1,4 @@
-"""The class of each device in a run, and the properties of its devices."""
+"""The class of each device in a run, and the properties of each class's devices."""
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,11 +40,11 @@ class Fleet:
 
     @classmethod
     def drawn(cls, settings: DeviceSettings, devices: int, streams: Streams) -> "Fleet":
-        """Draw the class of each device, and its row of a file.
+        """Draw the class of each device, and its row of the class's file.
 
         With `classes_by: seed` every device draws a number, and the classes take the devices in ascending order of
-        these numbers. The classes do not depend on other draws; splitting one leaves the members of all others
-        unchanged; and if devices are added, most keep their class.
+        these numbers. The classes do not depend on other draws; splitting a class leaves the members of all other
+        classes unchanged; and if devices are added, most keep their class.
         """
         classes = settings.classes
         if classes is None:
@@ -53,7 +53,7 @@ class Fleet:
         sizes = class_sizes(classes, devices)
         order = np.arange(devices)
         if settings.classes_by == "seed":
-            # one number after another: more devices leave those of the first ones unchanged
+            # numbers are drawn one by one, so that adding devices does not change earlier devices' numbers
             order = np.argsort(streams("class").random(devices), kind="stable")
         of = np.empty(devices, dtype=np.intp)
         of[order] = np.repeat(np.arange(len(classes)), sizes)
@@ -61,7 +61,7 @@ class Fleet:
         return by_class._with_rows(streams, by_id=settings.classes_by == "ids")
 
     def _with_rows(self, streams: Streams, *, by_id: bool) -> "Fleet":
-        """Return the fleet with a kind for each row that a device has of its class's file.
+        """Return the fleet with a separate kind for each row of a class's file that some device has.
 
         Raises:
             EdgeflError: names the file, and its row or the remedy.
@@ -109,7 +109,7 @@ class Fleet:
             lost = recorded[int((of < 0).argmax())]
             raise EdgeflError(
                 f"device {quoted(lost.id)} of the trace has type {quoted(lost.type)} and kind {lost.kind}, but the"
-                f" classes are {', '.join(classes)}: name a class after one of them",
+                f" classes are {', '.join(classes)}: name a class after the type or the kind",
                 ("devices", "classes"),
             )
         for name, number in numbers.items():
@@ -129,11 +129,11 @@ class Fleet:
         return self.kinds[self.of[id_]]
 
     def column(self, value: Callable[[DeviceSettings], float]) -> FloatArray:
-        """Return [devices] a value of each device."""
+        """Return [devices] the value that a function has for each device's settings."""
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:
-        """Return the class of each of these devices, or of all; empty without classes."""
+        """Return the class names of these devices, or of all devices; empty without classes."""
         if not self.names:
             return []
         of = self.of if ids is None else self.of[np.asarray(ids, dtype=np.intp)]
@@ -151,14 +151,14 @@ class Fleet:
 
     @property
     def samples_kept(self) -> FloatArray | None:
-        """[devices] share of its training samples that each device keeps, or None if all keep all."""
+        """[devices] share of its training samples that each device keeps, or None if every device keeps all."""
         if all(extra.samples is None for extra in self.extras):
             return None
         kept = [1.0 if extra.samples is None else extra.samples for extra in self.extras]
         return np.array(kept)[self.of]
 
     def batteries(self) -> list[Battery | None]:
-        """Return a new battery for each device, or None for one on mains; empty if all are on mains."""
+        """Return a new battery for each device, or None for a device on mains; empty if all are on mains."""
         if all(kind.battery_j is None for kind in self.kinds):
             return []
         kinds = [self.kinds[kind] for kind in self.of.tolist()]
@@ -168,7 +168,7 @@ class Fleet:
         ]
 
     def slowness(self, ids: Sequence[int], streams: Streams, key: tuple[str | int, ...]) -> list[float]:
-        """Return the factor on the computing time of each of these devices in a round.
+        """Return the factor on each device's computing time in a round.
 
         Args:
             key: identifies the round.
@@ -184,7 +184,7 @@ class Fleet:
     def switches(self, streams: Streams) -> list[Iterator[float]]:
         """Return each device's switching times; empty if all are always on."""
         if all(isinstance(kind.churn, AlwaysOn) for kind in self.kinds):
-            return []  # avoids a process per device
+            return []  # an empty list avoids a process per device
         times_s: list[Iterator[float]] = [iter(())] * len(self)
         for churn, ids in self.groups(lambda kind: kind.churn):
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
@@ -221,13 +221,13 @@ class Fleet:
 
 
 def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *, by_id: bool) -> np.ndarray:
-    """Return [ids] each device's row in the table: drawn at random, or in the order of ids.
+    """Return each device's row [ids] in a table of phones: drawn at random, or in the order of ids.
 
     Args:
         devices: number of all devices.
     """
     if not by_id:
-        # one number after another: more devices leave the rows of the first ones unchanged
+        # numbers are drawn one by one, so that adding devices does not change earlier devices' rows
         rows = (streams("device file").random(devices)[ids] * len(table)).astype(np.intp)
         return np.asarray(rows)
     if len(ids) > len(table):

@@ -21,7 +21,7 @@ class Ledger:
         self._compute_j = np.zeros(devices)
         self._tail_j = np.zeros(devices)
         self._wasted_j = np.zeros(devices)
-        self._busy_s = np.zeros(devices)  # in an activity, or with a tail
+        self._busy_s = np.zeros(devices)  # time in an activity, or with a tail
         self._stalled_s = np.zeros(devices)
         self._stalled_j = np.zeros(devices)
         self._circuit_j = np.zeros(devices)
@@ -34,7 +34,7 @@ class Ledger:
         listened_s: Sequence[tuple[float, float]],
         now_s: float,
     ) -> None:
-        """Add the energy of a round, given by its devices' columns; a device may occur twice.
+        """Add a round's energy to the ledger, from the columns of its devices; a device may occur twice.
 
         Args:
             taken: whether a part's update was aggregated.
@@ -53,21 +53,21 @@ class Ledger:
         np.add.at(self._busy_s, ids, _busy_s(columns, tails_s, listened_s, now_s))
 
     def book_stalls(self, ids: Sequence[int], stalled_s: Sequence[float], stalled_j: Sequence[float]) -> None:
-        """Add the time and energy [ids] without a link in a round."""
+        """Add the time and energy [ids] that devices spent without a link in a round."""
         np.add.at(self._stalled_s, ids, stalled_s)
         np.add.at(self._stalled_j, ids, stalled_j)
 
     def book_circuits(self, parts: Sequence[Part], draws: Sequence[Draws]) -> None:
-        """Add the energy of a round's uploads, by parts, besides that of the amplifier and of the bits."""
+        """Add the energy of a round's uploads except that of amplifiers and bits, from the devices' parts."""
         circuit_j = [_circuit_j(part.uplink, of) for part, of in zip(parts, draws, strict=True)]
         np.add.at(self._circuit_j, [part.device for part in parts], circuit_j)
 
     def circuits(self) -> dict[str, FloatArray]:
-        """Return a further column [devices] if radios have circuits besides the amplifier; transmit_j includes it."""
+        """Return the column of circuit energy [devices], part of transmit_j, if radios have such circuits."""
         return {"circuit_j": self._circuit_j}
 
     def stalls(self) -> dict[str, FloatArray]:
-        """Return further columns [devices] if links can fail; receive_j and transmit_j include stalled_j."""
+        """Return the columns about stalls [devices] if links can fail; receive_j and transmit_j include stalled_j."""
         return {"stalled_s": self._stalled_s, "stalled_j": self._stalled_j}
 
     def columns(
@@ -108,7 +108,7 @@ class Ledger:
         idle_power_w: float | np.ndarray,
         charges: Sequence[Charge | None] = (),
     ) -> Iterator[LedgerRow]:
-        """Yield a row per device, from `columns`."""
+        """Yield a LedgerRow per device, from `columns`."""
         columns = self.columns(on_time_s, idle_power_w, charges)
         values = [of.tolist() if isinstance(of, np.ndarray) else of for of in columns.values()]
         for row in zip(*values, strict=True):
@@ -116,14 +116,14 @@ class Ledger:
 
 
 def _circuit_j(upload: Span | None, radio: Draws) -> float:
-    """Return the energy of an upload that is independent of what is radiated: circuits, waits, access, searches."""
+    """Return the energy of an upload besides the radiated energy: circuits, waits, access, searches for a link."""
     if upload is None or not (radio.send_w or radio.wait_w):
         return 0.0
     pieces = [span for _, span in upload.pieces] or [upload]
     on_s = total(span.airtime_s for span in pieces)
     wait_s = total(span.end_s - span.start_s for span in pieces) - on_s
     circuit_j = radio.send_w * on_s + radio.wait_w * wait_s + upload.access.energy_j
-    if upload.pieces:  # searches for a link between them
+    if upload.pieces:  # searches for a link between the pieces
         circuit_j += upload.energy_j - upload.access.energy_j - total(span.energy_j for span in pieces)
     return min(upload.energy_j, circuit_j)  # an empty battery pays less
 
@@ -134,7 +134,7 @@ def _busy_s(
     listened_s: Sequence[tuple[float, float]],
     now_s: float,
 ) -> FloatArray:
-    """Return [parts] the time for which each device was in an activity, had a tail, or both; listening is part of it.
+    """Return [parts] how long each device was in an activity or had a tail, s, including the time it listened.
 
     A device's parts do not overlap, and a tail ends before the next part, which begins with a transfer.
     """
@@ -146,7 +146,7 @@ def _busy_s(
     after_downlink_s, after_uplink_s = np.array(tails_s, dtype=float).T
     before_downlink_s, before_uplink_s = np.array(listened_s, dtype=float).T
     down_s, up_s = times_s[Activity.DOWNLINK, "end"], times_s[Activity.UPLINK, "end"]
-    spans = (  # in order of their starts
+    spans = (  # activities in order of their starts
         (times_s[Activity.DOWNLINK, "start"] - before_downlink_s, down_s),
         (down_s, down_s + after_downlink_s),
         (times_s[Activity.COMPUTE, "start"], times_s[Activity.COMPUTE, "end"]),

@@ -1,4 +1,4 @@
-"""Running devices: those switched on and with charge."""
+"""Running devices: devices that are switched on and have charge."""
 
 import itertools
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -30,7 +30,7 @@ class Power:
 
     Args:
         devices: number of devices.
-        listener: called when a device is switched, empty or back, and when it starts or stops running.
+        listener: called when a device is switched, runs empty or is recharged, and when it starts or stops running.
         switches: per device, ascending times of switching on and off, beginning with on; empty if all are on.
         batteries: per device, None on mains; empty if all are on mains.
         idle_power_w: [devices] power of an idle device that is switched on, or one for all.
@@ -53,10 +53,10 @@ class Power:
         self._batteries = batteries
         self._idle_power_w: list[float] = np.broadcast_to(np.asarray(idle_power_w, float), devices).tolist()
         self._listener = listener
-        self._sooner = [env.event() for _ in batteries]  # a battery will be empty earlier than expected
+        self._sooner = [env.event() for _ in batteries]  # the battery will be empty earlier than expected
         self._looks_s = np.full(len(batteries), np.inf)  # next check of each
         self.tails = Tails([radio.tail for radio in draws] if draws else [()] * devices)
-        self._powers_w: list[float | None] = [None] * devices  # drawn now besides a tail; None when idle
+        self._powers_w: list[float | None] = [None] * devices  # power now besides a tail; None when idle
         self._in_use = np.zeros(devices, dtype=bool)  # radios with a transfer
         self._changes_s = np.full(devices, np.nan)  # next scheduled change of each tail
         self._on = np.ones(devices, dtype=bool)
@@ -85,7 +85,7 @@ class Power:
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)
 
     def charges(self) -> list[Charge | None]:
-        """Return the charge of each battery now, None for a device on mains; empty if all are."""
+        """Return the charge of each battery now, None for a device on mains; empty if all devices are on mains."""
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float | None) -> None:
@@ -109,7 +109,7 @@ class Power:
         self._look(device, battery)
 
     def radio_on(self, device: int, power_w: float, wait_w: float, on: OnTime) -> None:
-        """Begin a transfer now: the radio draws power_w in its slots, and wait_w between them."""
+        """Begin a transfer now: the radio draws power_w in the transfer's slots, and wait_w between these slots."""
         now_s = self.env.now
         self._in_use[device] = True
         self.tails.ends(device, now_s)
@@ -123,7 +123,7 @@ class Power:
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer: book the energy of its bits in addition to that of its time; return the joules paid.
+        """End a transfer: book the energy per bit in addition to the energy over time; return the joules paid.
 
         An empty battery pays no more than it had. Left out: the times within a transfer at which bits draw energy.
 
@@ -131,7 +131,7 @@ class Power:
             tail: whether a tail follows.
         """
         if not self._in_use[device]:
-            return 0.0  # cut off before its first slot
+            return 0.0  # the transfer was cut off before its first slot
         self._in_use[device] = False
         battery = self._batteries[device] if self._batteries else None
         if battery is not None and bits_j:
@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """Charge batteries for the rest of the running tails, at the end of a run; an empty battery cuts its tail."""
+        """Drain batteries by the rest of the running tails, at the end of a run; an empty battery ends its tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)
@@ -174,7 +174,7 @@ class Power:
         self.draw(device, None)
 
     def processes(self) -> Iterator[Generator[simpy.Event, None, None]]:
-        """Yield the generators for the composition root to start."""
+        """Yield the generators that switch devices and empty batteries, for the composition root to start."""
         for device, times in enumerate(self._switches):
             yield self._switch(device, times)
         for device, battery in enumerate(self._batteries):
@@ -226,7 +226,7 @@ class Power:
             self._listener.stops(device, Cause.OFF if switched else Cause.EMPTY)
 
 
-# (whether by the switch instead of the battery, new state) -> event
+# (True for the switch and False for the battery, new state) -> event
 _NAMES = {
     (True, True): EventName.SWITCHED_ON,
     (True, False): EventName.SWITCHED_OFF,

@@ -1,4 +1,4 @@
-"""Tails: the power of radios after a transfer, until the next one or until their connection is released."""
+"""Tails: the power of radios after a transfer, until the next transfer or the release of the connection."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from edgefl.channel.units import FloatArray
 
-# s; a clock that waits for a time may miss it by a rounding error
+# tolerance, s: a clock that waits for a time may miss it by a rounding error
 SOON_S = 1e-9
 
 Tail = Sequence[tuple[float, float]]  # duration, s, and power, W, of each step in order
@@ -28,7 +28,7 @@ class Tails:
         self.any = any(tails)
         self._tails = tails
         self._since_s: list[float | None] = [None] * len(tails)  # of running tails
-        self._ended_s: dict[tuple[int, float], float] = {}  # of tails not taken yet
+        self._ended_s: dict[tuple[int, float], float] = {}  # ends of tails that are not taken yet
         self._last_s = [-math.inf] * len(tails)  # end of the last transfer of each connection
 
     def begins(self, device: int, time_s: float) -> None:
@@ -53,7 +53,7 @@ class Tails:
         return time_s - self._last_s[device]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
-        """Return the power now, and the time of its next change if nothing happens, or None if it does not change."""
+        """Return the power of a device's tail now, W, and the time of its next change, or None if there is none."""
         end_s = self._since_s[device]
         if end_s is None:
             return 0.0, None
@@ -64,7 +64,7 @@ class Tails:
         return 0.0, None
 
     def take(self, device: int, since_s: float, now_s: float) -> float | None:
-        """Return the duration of a tail that is over, s, and forget it; 0 if there was none, None if still running.
+        """Remove a tail that is over and return its duration, s; 0 if there was none, None if it is still running.
 
         Args:
             since_s: end of the transfer that started the tail.
@@ -82,7 +82,7 @@ class Tails:
         return longest_s
 
     def energy_j(self, device: int, lasts_s: float) -> float:
-        """Return the energy of a device's tail of this duration."""
+        """Return the energy of a device's tail of a given duration, J."""
         energy_j = 0.0
         for most_s, power_w in self._tails[device]:
             energy_j += power_w * min(max(0.0, lasts_s), most_s)
@@ -99,7 +99,7 @@ class Tails:
 
     @cached_property
     def _steps(self) -> FloatArray:
-        """[steps, 2, devices] duration and power of each step; 0 where a device has fewer steps."""
+        """Duration, s, and power, W, of each tail step, [steps, 2, devices]; 0 where a device has fewer steps."""
         steps = np.zeros((max(map(len, self._tails), default=0), 2, len(self._tails)))
         for device, tail in enumerate(self._tails):
             for number, step in enumerate(tail):
@@ -114,7 +114,7 @@ class Tails:
         return self.energy_j(device, self._longest_s(device)) - self.energy_j(device, now_s - since_s)
 
     def cut(self, device: int, missing_j: float) -> None:
-        """End a running tail early, which saves this energy."""
+        """End a running tail early, which saves the energy `missing_j`."""
         since_s, lasts_s = self._since_s[device], self._longest_s(device)
         assert since_s is not None
         for most_s, power_w in reversed(self._tails[device]):

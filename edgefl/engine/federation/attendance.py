@@ -1,4 +1,4 @@
-"""Devices that are present in a server's cell, and waiting for the first one."""
+"""Devices that are present in a server's cell, and the wait for a first device."""
 
 import math
 from collections.abc import Callable, Collection, Generator
@@ -25,7 +25,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        federation: that of the cell's server.
+        federation: the federation of the cell's server.
         members: session number -> the devices that may take part, or None if all present devices may.
 
     Attributes:
@@ -41,8 +41,8 @@ class Attendance:
     ) -> None:
         self._simulation, self._cell, self._members = simulation, cell, members
         self.federation = federation
-        self._waited_for = frozenset[int]()  # since the last row
-        self._without_link = Columns()  # of the round under way
+        self._waited_for = frozenset[int]()  # devices waited for since the last row
+        self._without_link = Columns()  # counts of the round under way
         self.session = 0
 
     def present(self) -> list[int]:
@@ -50,11 +50,11 @@ class Attendance:
         return self._allowed(self._simulation.network.present(self._cell))
 
     def without_link(self, made: Made) -> Columns:
-        """Return the counts of the last `count_links`, as an observer of rounds."""
+        """Return the last counts of devices without a link as columns of a round, from `count_links`."""
         return self._without_link
 
     def count_links(self) -> None:
-        """Count the devices that would be present at the start of a round, which is now, but have no link.
+        """Count the devices that only lack a link to be present at the start of a round, which is now.
 
         These are devices out of coverage, if the scenario has coverage, and devices that are connecting, including
         those waited for, if links can fail.
@@ -73,7 +73,7 @@ class Attendance:
         """Wait until the devices that are connecting now are present: one interruption at most, not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
-        it would miss the next round, which begins at once. If links never fail, no round waits (J).
+        the device would miss the next round, which begins at once. If links never fail, no round waits (J).
         """
         if not self._simulation.radio.may_fail:
             return
@@ -103,7 +103,7 @@ class Attendance:
                 if federation.all.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federation.waits()  # the run has an end: a device may come before
+                    given_up = federation.waits()  # the run has an end: a device may come before then
                     continue
                 raise EdgeflError(
                     f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s, since "

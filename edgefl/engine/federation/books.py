@@ -33,7 +33,7 @@ class Books:
     """Write the rows of a cell's server.
 
     Args:
-        observers: return further columns of each round, in the order of the columns.
+        observers: functions that return further columns of each round, in the order of the columns.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Books:
     ) -> None:
         self._simulation, self._cell, self._rules, self._observers = simulation, cell, rules, observers
         self._billed_slots = 0.0  # slots of a dynamic band whose energy has been booked
-        self._billed = SentTime()  # the same as times, where devices do not begin together
+        self._billed = SentTime()  # booked sending times, where devices do not begin together
 
     def write(self, done: Made) -> None:
         """Write a round's rows once its devices' tails are over; announce the round at once."""

@@ -39,9 +39,9 @@ class CloudSettings(Section):
     backhaul_bps: float = Field(
         gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way, bit/s"
     )
-    backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency of this line")
+    backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency to the cloud")
     backhaul_j_per_bit: float = Field(
-        0.0, ge=0, le=1.0, description="energy per bit on this line, in either direction"
+        0.0, ge=0, le=1.0, description="energy per bit on the line to the cloud, in either direction"
     )
 
 
@@ -79,7 +79,7 @@ class Exchange:
 
     @property
     def is_new(self) -> bool:
-        """Whether the cell continues with another model."""
+        """Whether the cell continues with the cloud's model."""
         return self.version is not None
 
 
@@ -139,7 +139,7 @@ class Cloud:
         return Exchange(version, waited_s, ways * one_way_s, ways * bits, energy_j)
 
     def _look(self) -> None:
-        """Make a model and answer waiting cells, if due; if all weights are zero, make none."""
+        """Make a model and answer the waiting cells, if a model is due; if all weights are zero, make none."""
         waits = self.settings.waits_for == "cells"
         if not self._waiting or (waits and not self._federations.working <= self._waiting.keys()):
             return

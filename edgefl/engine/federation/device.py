@@ -124,7 +124,7 @@ class Device:
     def _access(
         self, link: Link, direction: Direction, bits: int
     ) -> Generator[simpy.Event, None, tuple[Access, Cause | None]]:
-        """Wait until a transfer can begin; return what it took, and why it was cut off, if it was."""
+        """Wait until a transfer can begin; return the time and energy of access, and any cause of a cut-off."""
         air, env, power = self._air, self.env, self._network.power
         resting, listening = self._lead(link, direction, bits)
         if not resting + listening:
@@ -144,7 +144,7 @@ class Device:
         return Access((resting + listening) * slot_s, listened_s, self.draws.wait_w * listened_s), None
 
     def _lead(self, link: Link, direction: Direction, bits: int) -> Lead:
-        """Return the slots before a transfer that could begin now."""
+        """Return the slots that the device waits before a transfer that is requested now."""
         air, opened, now_s = self._air, link.round, self.env.now
         rules, broadcast = air.settings.access, opened.broadcast if direction == "downlink" else None
         rate = None if broadcast or rules is None else float(opened.rates_bit_s[direction][link.row])
@@ -152,16 +152,16 @@ class Device:
         lead = lead_of(rules, air.slot_s, direction, bits, since_s, self.draws.connection, rate)
         if broadcast is None or not lead.slots:
             return lead
-        # rest until the last of the broadcast's devices is about to listen
+        # rest until all the broadcast's devices are about to listen
         return Lead(broadcast.first_slot - air.next_slot(now_s) - lead.listening, lead.listening)
 
     def _transfer(self, link: Link, direction: Direction, bits: int) -> Generator[simpy.Event, None, Span]:
-        """Move bits over one link, until they have arrived or the transfer is cut off."""
+        """Move bits over one link, until all have arrived or the transfer is cut off."""
         power_w, j_bit = self.draws.receive_w, self.draws.receive_j_bit
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         by_blocks = link.by_blocks(direction)
-        # where power changes with the blocks, a battery pays for sending at the end
+        # where power changes with the resource blocks, a battery pays for sending at the transfer's end
         drain_w = self.draws.wait_w if by_blocks else power_w
         radio_on = partial(self._network.power.radio_on, self.id, drain_w, self.draws.wait_w)
         transfer = yield from link.transfer(direction, bits, radio_on)
@@ -178,7 +178,7 @@ class Device:
         """Turn the radio off; return the joules of the transfer.
 
         Args:
-            power_w: power of the on time. booked_j: joules besides.
+            power_w: power while the radio is on. booked_j: joules in addition.
         """
         booked_j = self._network.power.radio_off(self.id, transfer.end_s, booked_j, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
@@ -194,7 +194,7 @@ class Device:
         except simpy.Interrupt as interrupt:
             share = (self.env.now - start_s) / time_s if time_s else 1.0
             return Span(start_s, self.env.now, share * energy_j, share_done=share, cut=interrupt.cause)
-        power.rest(self.id)  # until the uplink's first slot
+        power.rest(self.id)  # the device is idle until the uplink's first slot
         return Span(start_s, start_s + time_s, energy_j)
 
 

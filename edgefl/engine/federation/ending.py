@@ -49,7 +49,7 @@ class StopSettings(Section):
 
 
 class Stopped(NamedTuple):
-    """The end of a server by its scores: the reason, and the round of a session."""
+    """The end of a server's run because of its scores: the reason, and the round of a session."""
 
     reason: str
     session: int
@@ -61,7 +61,7 @@ class Ending:
     """A session policy, applied to the current session of a cell, and the scores that end the whole run there.
 
     Attributes:
-        seen: first members of the sessions so far.
+        seen: devices at the start of each session so far.
         stopped: how the scores ended the run; None if they have not.
     """
 

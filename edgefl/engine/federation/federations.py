@@ -7,7 +7,7 @@ import simpy
 
 
 class Stop(NamedTuple):
-    """A federation that stopped during a session: its cell has had no device since this time.
+    """A federation that stopped during a session: its cell has had no device since `since_s`.
 
     cell: number, or another label that distinguishes its server from others in the cell.
     """
@@ -27,8 +27,8 @@ class Federations:
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
         stopped: federations that were given up.
-        working: labels of those that work.
-        on_rest: called whenever one stops working.
+        working: labels of the federations that work.
+        on_rest: called whenever a federation stops working.
     """
 
     def __init__(self, env: simpy.Environment, patience_s: float) -> None:
@@ -38,7 +38,7 @@ class Federations:
         self.stopped: list[Stop] = []
         self.working: set[int | str] = set()
         self.on_rest: Callable[[], None] = lambda: None
-        self._changes = 0  # any timer but the latest is void
+        self._changes = 0  # number of changes; only a timer set after the latest change is valid
         self._given_up = env.event()
 
     def works(self, label: int | str) -> None:

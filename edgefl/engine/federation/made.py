@@ -15,7 +15,7 @@ from edgefl.engine.parts import NO_ACCESS, Access, Part
 
 
 class Columns(NamedTuple):
-    """Further columns: one value each for rounds.csv, and one per job for devices.csv."""
+    """Further columns about a round: one value per column for rounds.csv, and one per job for devices.csv."""
 
     of_round: Mapping[str, Any] = {}
     of_devices: Mapping[str, Sequence[Any]] = {}
@@ -25,7 +25,7 @@ NOTHING = Columns()
 
 
 class Exchanged(Protocol):
-    """Exchange of a cell with others after a round."""
+    """Exchange of models between a cell and others after a round."""
 
     @property
     def is_new(self) -> bool:
@@ -36,7 +36,7 @@ class Exchanged(Protocol):
 class Made:
     """A finished round, or where rounds overlap, everything that ended between two models.
 
-    key: session, phase and number. facts: those of its stage. turn: rounds of the global model begun so far.
+    key: session, phase and number. facts: facts about its stage. turn: rounds of the global model begun so far.
     version: version of the model after it. jobs: at least one. local: work of each device, in the order of jobs.
     working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest start of a job that is
     not among `jobs`; now if there is none. exchanged: None without an exchange.
@@ -58,7 +58,7 @@ class Made:
 
     @cached_property
     def parts(self) -> list[Part]:
-        """Part of each device, from radio and processor."""
+        """Each device's part of the round, from radio and processor."""
         return [job.part for job in self.jobs]
 
     @cached_property
@@ -75,7 +75,7 @@ class Made:
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio; if there are several, the last one."""
+        """The round on the radio, or the last one if there are several."""
         return self.jobs[-1].dispatch.opened
 
 

@@ -10,7 +10,7 @@ from edgefl.engine.records import average_columns
 
 
 def access(made: Made) -> Columns:
-    """Return the time before each device's transfers."""
+    """Return the time of access before each device's transfers."""
     return Columns(of_devices={"access_s": [down.time_s + up.time_s for down, up in made.accesses]})
 
 

@@ -28,7 +28,7 @@ class _Waiting:
 
 
 class OpenTails:
-    """The rounds of a run with rows not written yet."""
+    """The rounds of a run that wait for tails before their rows are written."""
 
     def __init__(self, tails: Tails) -> None:
         self._tails = tails
@@ -56,7 +56,7 @@ class OpenTails:
         return until_now
 
     def release(self, now_s: float) -> None:
-        """Write the rows of rounds that are settled by now_s; with inf, those of all rounds, with tails in full."""
+        """Write the rows of rounds settled by now_s; with now_s inf, write all rounds' rows, with tails in full."""
         while self._waiting:
             first = self._waiting[0]
             for position in first.running:
@@ -83,7 +83,7 @@ class OpenTails:
         return PartTails((lasts_s[0], lasts_s[1]), energy_j)
 
     def _until(self, part: Part, known: PartTails, now_s: float) -> PartTails:
-        """Return a part's tails as if a running one ended now."""
+        """Return a part's tails as if a running tail ended now."""
         energy_j, lasts_s = known.energy_j, list(known.lasts_s)
         for which, transfer in enumerate((part.downlink, part.uplink)):
             if lasts_s[which] is None and transfer is not None:

@@ -27,7 +27,7 @@ LINKS_AT_ONCE = 16_384
 
 @dataclass(frozen=True)
 class _Moved:
-    """Transfers [n] that have ended, the times at which radios went on, and the access before each, if any."""
+    """Transfers [n] that have ended, the times at which radios went on, and any access before each transfer."""
 
     done: Transfers
     on_s: FloatArray
@@ -37,7 +37,7 @@ class _Moved:
 def planned_parts(
     simulation: Simulation, opened: RadioRound, tasks: Sequence[DeviceTask], processors: Processors
 ) -> tuple[list[Part], float]:
-    """Compute the parts of devices that begin now, in the order of their links, and the end of the last one.
+    """Compute the parts of devices that begin now, in the order of their links, and the last part's end time.
 
     A large round goes batch by batch, dropping each batch's fading.
     """
@@ -140,7 +140,7 @@ def _moved(
     ]
     resting, listening = np.array(leads).T
     first, slots = air.next_slots(from_s), resting + listening
-    # the clock reaches a time by a wait from its current time, which may round
+    # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
     listens_s = from_s + np.maximum(0.0, (first + resting) * slot_s - from_s)
     begins_s = listens_s + np.maximum(0.0, (first + slots) * slot_s - listens_s)
     waits = zip(slots.tolist(), listens_s.tolist(), from_s.tolist(), led, strict=False)
@@ -173,7 +173,7 @@ def _tails(
     down: tuple[_Moved, Sequence[int]],
     up: tuple[_Moved, Sequence[int]],
 ) -> None:
-    """End the tails of earlier transfers, and begin those of the transfers that move bits."""
+    """End the tails of earlier transfers, and begin the tails of transfers that move bits."""
     tails = simulation.network.power.tails
     if not tails.any and simulation.radio.air.settings.access is None:
         return

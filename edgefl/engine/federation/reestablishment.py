@@ -66,10 +66,10 @@ class Search:
                         break
                     network.power.rest(self._device)
                     listens = False
-                # if nothing can change, until it is cut off: by the deadline at the latest
+                # if nothing can change, wait until the device is cut off, by the deadline at the latest
                 yield env.event() if lasts else self._air.until(slot)
                 here = network.positions_m()[self._device].tobytes()
-                if here == hopeless:  # a device that has not moved finds the same again
+                if here == hopeless:  # a device that has not moved would find the same result again
                     continue
                 cell = network.best_cell(self._device)
                 opened = None if cell is None else link.round.elsewhere(link, cell)

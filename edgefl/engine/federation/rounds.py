@@ -37,12 +37,12 @@ class Rounds:
 
     @property
     def cell(self) -> int:
-        """The cell of the rounds."""
+        """The cell in which the rounds take place."""
         return self.seat.cell
 
     @cached_property
     def choice(self) -> Choice:
-        """The choice of participants."""
+        """The choice of the rounds' participants."""
         rules, bits = self.rules, self.reports.bits
         return Choice(rules.selector, self.simulation, self.cell, self.processors, rules.deadline_s, bits)
 
@@ -52,7 +52,7 @@ class Rounds:
         many = len(self.simulation.devices)
         ids = range(many) if self.devices is None else self.devices
         of_own = self.rules.server.tiers([self.processors.cost(id_, 1)[0] for id_ in ids])
-        # devices of other federations never work here and get any tier
+        # devices of other federations never work here and get an arbitrary tier
         own = dict(zip(ids, of_own, strict=True)) if of_own else {}
         return tuple(own.get(id_, 0) for id_ in range(many)) if of_own else ()
 
@@ -88,7 +88,7 @@ class Rounds:
         return Selection.whole(ids, self._large_scale(key, present))
 
     def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:
-        """Open a round on the radio; return it and each device's task."""
+        """Open a round on the radio; return the round and each device's task."""
         up_bits = [bits + self.reports.bits for bits in local.up_bits]
         opened = self.open(selection, local.down_bits, up_bits)
         decision, patient = selection.decision, self.rules.deadline_s is not None

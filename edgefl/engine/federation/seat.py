@@ -26,5 +26,5 @@ class Seat(NamedTuple):
 
     @classmethod
     def of(cls, key: "int | Seat") -> "Seat":
-        """Return the seat of a cell's only server, or the seat itself."""
+        """Return the seat of the only server of a cell, given by the cell's number; return a seat unchanged."""
         return key if isinstance(key, Seat) else cls(key)

@@ -56,7 +56,7 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """How its scores ended the run here; None if they have not."""
+        """How scores ended the server's run; None if they have not."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:

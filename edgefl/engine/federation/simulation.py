@@ -41,7 +41,7 @@ class Simulation:
     announce: Callable[[Round], None] = lambda row: None
 
     def run(self, *ends: simpy.Event) -> None:
-        """Run until all of these events have occurred; rows of finished rounds are written even after an error."""
+        """Run until all given events have occurred; write the rows of finished rounds even after an error."""
         try:
             self.env.run(until=self.env.all_of(ends))
         except BaseException:
@@ -51,7 +51,7 @@ class Simulation:
         self._settle()
 
     def _settle(self) -> None:
-        """Write all rows at the end of a run: book the last tails in full, and charge the batteries for them."""
+        """Write all rows at the end of a run: book the last tails in full, and drain the batteries by them."""
         self.network.power.spend_last_tails()
         self.open_tails.settle()
         self.recorder.flush()

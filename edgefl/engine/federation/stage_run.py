@@ -123,7 +123,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates from which to make a model now, perhaps too few for one, or None if no model is due."""
+        """Return the updates for a model that is due now, perhaps too few to aggregate, or None if none is due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
@@ -159,7 +159,7 @@ class StageRun:
                 work.end(dispatch, parts)
 
     def _selection(self, number: int, room: int, idle: list[int]) -> Selection:
-        """Select the devices to dispatch: by the selector, or in a phase without evaluation those sampled for it."""
+        """Select the devices to dispatch: by the selector, or in a phase without evaluation by sampling."""
         server, facts, sampled = self._server, self._facts, self._session.sampled
         key = (self._session.number, facts.phase, number)
         if facts.evaluates:
@@ -236,7 +236,7 @@ class StageRun:
         return reason or (self._why_over() if self._env.now >= self._until_s else None)
 
     def _aggregate(self, ready: list[JobDone]) -> Generator[simpy.Event, None, bool]:
-        """Aggregate updates, or give up all that wait if they are too few; return whether they were aggregated."""
+        """Aggregate updates, or give up all waiting updates if too few; return whether any were aggregated."""
         server, phase = self._server, self._facts.phase
         if len(ready) < self._rules.min_updates:
             detail = f"{phase} round {self._session.rounds[phase]}: {len(self._work.arrived)} arrived"
@@ -260,7 +260,7 @@ class StageRun:
         server.books.write(made)
         self._uncounted += made.parts
         server.timetable.ended(self._env.now)
-        if work.is_over:  # count transfers that share a band together
+        if work.is_over:  # transfers that share a band are counted together
             server.simulation.radio.efficiency.count(self._uncounted, made.opened.links.share)
             self._uncounted = []
         else:

@@ -37,7 +37,7 @@ class Timetable:
         self.next_s = max(self.next_s, time_s + self.pause_s)
 
     def resumed(self, time_s: float) -> None:
-        """Record that a device has come into a cell that was empty and had to skip its times."""
+        """Record that a device has come into a cell that was empty and skipped starts of rounds."""
         if self.every_s is not None:
             self.next_s = max(self.next_s, math.ceil(time_s / self.every_s - ON_GRID) * self.every_s)
 
@@ -45,5 +45,5 @@ class Timetable:
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
     """Wait until exactly this time: the clock adds a delay to its own time, and the sum may be rounded."""
     if env.now + (time_s - env.now) != time_s:
-        yield env.timeout(0.75 * (time_s - env.now))  # from more than halfway on, differences are exact
+        yield env.timeout(0.75 * (time_s - env.now))  # beyond half of the wait, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))

@@ -26,7 +26,7 @@ class Dispatch:
     """Devices dispatched at the same time.
 
     number: counted in its phase of the session. version: version of the model that they started from. local,
-    large_scale: work and links of these devices, in this order. opened: their round on the radio.
+    large_scale: work and links of these devices, in this order. opened: the devices' round on the radio.
     """
 
     number: int
@@ -38,7 +38,7 @@ class Dispatch:
 
     @cached_property
     def trained(self) -> LocalRound:
-        """The devices' work with its scalars, once it is trained."""
+        """The devices' work with its scalars, once the devices have trained."""
         return self.local.whole() if isinstance(self.local, LocalRoundUnderWay) else self.local
 
     @cached_property
@@ -49,7 +49,7 @@ class Dispatch:
 
 
 class Job(NamedTuple):
-    """One device's work, given by its dispatch and the position in it."""
+    """One device's work, given by its dispatch and its position in the dispatch."""
 
     dispatch: Dispatch
     position: int
@@ -80,7 +80,7 @@ class JobDone(NamedTuple):
 
 
 class WorkUnderWay:
-    """Work of a cell's devices.
+    """Work of a cell's devices that is under way or not booked yet.
 
     Attributes:
         working: process -> its job.
@@ -100,7 +100,7 @@ class WorkUnderWay:
 
     @property
     def is_over(self) -> bool:
-        """Whether no job is at work, waiting or to be booked."""
+        """Whether no job is under way, waiting or still to be booked."""
         return not (self.working or self.arrived or self.ended)
 
     @property
@@ -133,7 +133,7 @@ class WorkUnderWay:
         return self._next
 
     def collect(self) -> None:
-        """Collect the jobs that have ended."""
+        """Move jobs that have ended from `working` to `arrived` or `ended`."""
         for process in self._over:
             job, part = self.working.pop(process), _part(process)
             (self.arrived if part.completed else self.ended).append(JobDone(*job, part))
@@ -168,7 +168,7 @@ class WorkUnderWay:
             arrived = len(self.arrived) + sum(part.completed for part in over)
             for process in late:
                 process.interrupt(Cause.LATE if arrived < wanted else Cause.SURPLUS)
-            # a new condition: one inside an any_of that has fired no longer listens
+            # a new condition, since a condition inside an any_of that has fired is dead
             yield self._env.all_of(list(self.working))
         self.collect()
 

@@ -26,7 +26,7 @@ class _Sleep(NamedTuple):
     transition_unit_s: float  # in addition
 
 
-# Tables 18 and 19: transitions of deep sleep take 450 units times ms, of light sleep 100, of micro sleep none
+# Tables 18 and 19: transitions take 450 units times ms for deep sleep, 100 for light and 0 for micro sleep
 SLEEPS = (_Sleep(1.0, 20e-3, 0.45), _Sleep(20.0, 6e-3, 0.1), _Sleep(45.0, 0.0, 0.0))
 
 
@@ -38,9 +38,9 @@ class TR38840(PowerModel):
     slots of a TDD frame, and after a transfer until the inactivity timer expires, the radio listens: 100. Then comes
     connected-mode DRX until the network releases the connection: in each cycle the radio listens for the on-duration
     and sleeps as deeply as the rest of the cycle allows, transitions included. After the release, `idle_power_w`
-    applies. Receiving and listening take less in a narrower band and with fewer antennas; `bandwidth_hz` is that of
-    the device's bandwidth part, independent of the radio's. The times are the report's for file transfers (8.2: cycle
-    160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    applies. Receiving and listening take less power in a narrower band and with fewer antennas; `bandwidth_hz` is
+    that of the device's bandwidth part, independent of the radio's. The times are the report's for file transfers
+    (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
     The model does not fix the unit: 6 mW makes 700 units 4.2 W, as measured on a phone that sends in a standalone 5G
     network (SIGCOMM21-5G/artifact).
@@ -51,7 +51,7 @@ class TR38840(PowerModel):
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS
-    unit_w: ClassVar[float] = 0.006  # W, of one relative unit
+    unit_w: ClassVar[float] = 0.006  # power of one relative unit, W
     inactivity_s: float = Field(
         0.1, ge=0, le=60, description="inactivity timer: the radio listens for this time after a transfer"
     )

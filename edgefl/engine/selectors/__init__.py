@@ -56,7 +56,7 @@ class Candidates:
         charge_j: charge of its battery; inf on mains.
         packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
         loss, norm: last reports; nan if there is none yet, or none is asked for (`Decider.asks_loss`, `asks_norm`).
-        duration_s, joules: those of its last part of a round, without tails, which end later; nan if it had none.
+        duration_s, joules: of its last part of a round, without tails, which end later; nan if it had none.
         age: rounds since its last part, 1 for the previous round; inf if it had none.
         taken, completed: number of its parts, and of those with an update that arrived.
         fading: power of the next slot over its mean; only with `sees_fading`.
@@ -112,7 +112,7 @@ class Candidates:
 
     @property
     def before_work_s(self) -> FloatArray:
-        """Seconds besides computing until an upload's first bit, [ids]: download and access."""
+        """Seconds until an upload's first bit, [ids], apart from computing: download and access."""
         return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
 
     @property
@@ -192,7 +192,7 @@ class Decider(Selector):
     """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
     The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
-    first round on, and a decider has to make the same ones.
+    first round on, and a decider has to repeat them exactly.
     """
 
     # whether candidates include the fading of the next slot
@@ -204,10 +204,10 @@ class Decider(Selector):
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
-        """Decide on a round.
+        """Return the participants of a round, and optionally their resources.
 
         Args:
-            number: largest number of participants; if the decision names fewer, the round waits for those.
+            number: largest number of participants; if the decision names fewer, the round waits for that many.
             memory: memory of the last decision; empty at first.
         """
 

@@ -47,7 +47,7 @@ class Uploads:
 
     @property
     def shortest_s(self) -> FloatArray:
-        """[n] seconds of computing at the maximum clock."""
+        """Seconds [n] that devices compute at their maximum clock."""
         return self.cycles / self.clock_hz
 
 
@@ -61,7 +61,7 @@ class Allocation:
     sent_s: FloatArray
 
     def energy_j(self, of: Uploads) -> FloatArray:
-        """Return [n] joules of computing and sending."""
+        """Return the joules [n] that devices spend on computing and sending."""
         sending = (of.send_w + of.amplifier_w * self.power) * self.sent_s
         return sending + of.capacitance * of.cycles * self.clock_hz**2
 
@@ -102,7 +102,7 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa times the seconds of the slowest: computing, then sending one after the other.
+    """Minimise joules + kappa x seconds: the slowest device's computing, then sending one after the other.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
     long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
@@ -132,19 +132,19 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
 
 
 def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
-    """Minimise the end of the last upload: maximum power, maximum clock, and shares with which all end together.
+    """Minimise the end time of the last upload: maximum power, maximum clock, and shares with which all end together.
 
     The sum of the shares is a decreasing, convex function of the end, so Newton's steps from an end that is too early
     never overshoot the root.
 
     Args:
-        begun_s: [n] time at which each can begin to compute.
+        begun_s: [n] time at which each device can begin to compute.
 
     Returns:
         The end, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
-    # each needs this with the whole band
+    # each device needs this time with the whole band
     end_s = float((ready_s + of.bits_hz / _rate_of(of.gain)).max()) * (1.0 + CLOSE)
     for _ in range(STEPS):
         sent_s = end_s - ready_s
@@ -157,7 +157,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         ):  # shares of weak links are sensitive to the last digits of the time
             break
         end_s += step_s
-    end_s *= 1.0 + CLOSE  # slightly late rather than never
+    end_s *= 1.0 + CLOSE  # rather end slightly late than never
     shares = least_share(of.bits_hz / (end_s - ready_s), of.gain)
     shares = shares / max(1.0, float(shares.sum()))
     return end_s, Allocation(shares, np.ones(len(shares)), of.clock_hz, end_s - ready_s)
@@ -167,7 +167,7 @@ def share_costs(snr: FloatArray) -> FloatArray:
     """Return d rate / d share at the maximum power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
     low = (
         snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
-    )  # the difference loses all digits
+    )  # the difference of nearly equal numbers loses all digits
     return np.where(snr < WEAK, low, _rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
 
@@ -178,7 +178,7 @@ def least_energy(
     end_s: float,
     near: Allocation | None = None,
 ) -> Allocation:
-    """Minimise the joules of computing and sending so that all have sent by a time.
+    """Minimise the joules of computing and sending such that all devices have sent by a time.
 
     For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
     in closed form, and its clock from the remaining time. The price is that at which the shares sum to 1. Newton's
@@ -195,7 +195,7 @@ def least_energy(
     longest_s = window_s - of.shortest_s  # for sending, at the maximum clock
     shortest_s = of.bits_hz * LN2 / of.gain * (1 + 1e-12)  # with an infinite band
     longest, shortest = np.log(longest_s), np.log(shortest_s)
-    if near is None:  # start with half of the time, and the price at equal shares
+    if near is None:  # start with half of the longest time, and the price at equal shares
         t = 0.5 * (shortest_s + longest_s)
         y = np.minimum(of.bits_hz * len(t) / t, _rate_of(of.gain * len(t)))
         price_j = float(_worth_j(of, window_s, t, y).mean())
@@ -207,7 +207,7 @@ def least_energy(
     low, high, close = -np.inf, np.inf, LOOSE
     for _ in range(STEPS):
         log_t, at, move, held = _sending_times(of, window_s, float(exp(log_price)), log_t, close)
-        # the rest of the times' steps counts in the sum, and times follow the price
+        # the sum includes the steps that times still have to take, and times follow the price
         along = np.where(held, 0.0, at.gain_by_price / at.falls_by_t)
         sum_ = float(at.share.sum())
         moved = float((at.share_by_t * move).sum()) / sum_
@@ -215,7 +215,7 @@ def least_energy(
         falls = float((at.share_by_price + at.share_by_t * along).sum()) / sum_
         # with all at the maximum power the price has no effect
         step = -above / falls if falls < 0 else float(np.copysign(STRIDE, above))
-        if abs(moved) < 0.5 * abs(above):  # otherwise its sign is uncertain
+        if abs(moved) < 0.5 * abs(above):  # otherwise the sign of `above` is uncertain
             low, high = (log_price, high) if above > 0 else (low, log_price)
         place = log_price + float(np.clip(step, -STRIDE, STRIDE))
         if not low < place < high:
@@ -229,7 +229,7 @@ def least_energy(
     best, least = _priced(of, window_s, t, float(exp(log_price))).share, least_share(of.bits_hz / t, of.gain)
     spare = np.maximum(0.0, best - least)
     b = least + spare * max(0.0, 1.0 - float(least.sum())) / max(float(spare.sum()), NOTHING)
-    if not b.sum() <= 1.0 + FITS:  # links so weak that times lack the digits for their shares
+    if not b.sum() <= 1.0 + FITS:  # links are so weak that times lack the digits for their shares
         return fastest
     b = b / max(1.0, float(b.sum()))
     power = np.minimum(1.0, b * expm1(of.bits_hz / (b * t) * LN2) / of.gain)
@@ -239,7 +239,7 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, without the amplifier's, that longer sending costs; computing's part; and its seconds.
+    """Return the watts, amplifier excluded, that longer sending costs; the part of computing; and its seconds.
 
     The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
     """
@@ -251,8 +251,8 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
 def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
     """Return [n] the value of the whole band to a device that sends for a time t at y bits/s/Hz, J.
 
-    It is what the amplifier saves by a larger share; without an amplifier, what the shorter time at the maximum power
-    saves.
+    The value is what the amplifier saves by a larger share; without an amplifier, what the shorter time at the
+    maximum power saves.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
     takes_w, _, _ = circuits_w(of, window_s, t)
@@ -267,7 +267,7 @@ def _sending_times(
 
     Args:
         begin: [n] logarithms to start from.
-        close: the search ends once all steps are shorter.
+        close: the search ends once all steps are shorter than this.
 
     Returns:
         The times, their consequences, the next step, and the devices that send for as long as the maximum clock
@@ -280,7 +280,7 @@ def _sending_times(
         late = at.gain < 0
         held = (log_t >= high) & ~late & open_
         move = np.where(held, 0.0, at.gain / at.falls_by_t)
-        # with a nearly infinite band short steps are long: there shares are sensitive to the last digits of the time
+        # with a nearly infinite band short steps still matter: shares depend on the last digits of the time
         if np.abs(move).max() < close and np.abs(at.gain[~held]).max(initial=0.0) < 1.0:
             break
         open_ &= ~late
@@ -293,7 +293,7 @@ def _sending_times(
 
 @dataclass(frozen=True)
 class _Priced:
-    """What follows from given transmission times when the band has a given price, [n] each.
+    """Best shares of the band for given sending times at a given price of the band, [n] each, with derivatives.
 
     `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 

@@ -11,12 +11,12 @@ from edgefl.engine.selectors import Candidates
 
 
 def at_quantile(values: FloatArray, share: float) -> float:
-    """Return the value at index int(n share) in ascending order, or the last if there are fewer."""
+    """Return the value at index int(n share) of n ascending values, at most the last."""
     return float(np.sort(values)[min(int(len(values) * share), len(values) - 1)])
 
 
 def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -> FloatArray:
-    """Return [n] scaled utilities with a bonus for devices that have not taken part for long.
+    """Return [n] scaled utilities with a bonus for devices that have not taken part for a long time.
 
     (min(U, quantile) - 0.999 min U) / (max U - 0.999 min U) + sqrt(0.1 ln R / L), where R is the round from 1 on and
     L the round in which the device last took part; quantile and extremes are of positive utilities.

@@ -1,4 +1,4 @@
-"""Convert candidates to the input of allocation, and its result to a decision."""
+"""Convert candidates to the input of allocation, and an allocation to a decision."""
 
 from collections.abc import Callable
 
@@ -74,7 +74,7 @@ def carrying(chosen: Candidates) -> BoolArray:
 
 
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
-    """Return these participants' decision, by their allocation; a power too low to carry anything is raised.
+    """Return the decision with participants' allocated resources; raise powers too low to carry anything.
 
     Devices with links that carry nothing keep an equal share, since it is unknown when they will carry something; the
     rest of the band is allocated.
@@ -86,7 +86,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
         allocation = allocated(those, allocate(those), part)[1]
         shares[carries] = allocation.shares * part
         power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
-        if those.lowest_snr > 0:  # a wider share would carry nothing
+        if those.lowest_snr > 0:  # wider shares would carry nothing at this power
             shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
     floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
     power = np.minimum(1.0, np.maximum(power, floor))

@@ -1,4 +1,4 @@
-"""All devices take part."""
+"""Choose all devices."""
 
 from typing import ClassVar
 

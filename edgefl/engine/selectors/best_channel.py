@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class BestChannel(CountedSelector):
-    """The devices with the highest path gain, with shadowing; rounds are fast, but distant devices never take part.
+    """Take the devices with the highest gain, shadowing included: rounds are fast, but without distant devices.
 
     Source: the policy "BC" of Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021.
     """

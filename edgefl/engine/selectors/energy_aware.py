@@ -11,11 +11,11 @@ class EnergyAware(CountedDecider):
     """Take the devices that spend the smallest share of their charge on a round; on mains, the fewest joules.
 
     A device with a charge that would fall below the reserve takes part only if too few others can. Joules are the
-    expected ones of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
+    expected joules of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
     which spend no charge, come before any on a battery, those with the fewest joules first.
     """
 
-    reserve: ClassVar[float] = 1.0  # times the joules of a round; a device with less left does not take part
+    reserve: ClassVar[float] = 1.0  # in joules of a round; a device with less left does not take part
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory

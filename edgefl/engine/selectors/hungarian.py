@@ -10,7 +10,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 from edgefl.engine.selectors._resources import joules
 from edgefl.errors import EdgeflError
 
-POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum that are tried if joules are limited
+POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum power that are tried if joules are limited
 
 
 class Hungarian(CountedDecider):
@@ -60,7 +60,7 @@ class Hungarian(CountedDecider):
         rows, places = linear_sum_assignment(most[:, kind], maximize=True)
         given = kind[places]
         some = most[rows, given] > 0
-        if not some.any():  # one takes part anyway: the fastest
+        if not some.any():  # the fastest device takes part anyway
             some[end_s[rows, given, 0].argmin()] = True
         rows, places, given = rows[some], places[some], given[some]
         return Decision(of.ids_at(rows), up_shares=blocks[places], power=powers[best[rows, given]])

@@ -32,7 +32,7 @@ class LeastEnergy(CountedDecider):
         1.5,
         ge=1,
         le=1e6,
-        description="without a deadline: the round's time, as a multiple of the shortest in which all could finish",
+        description="without a deadline: the round's time, as a multiple of the shortest possible time",
     )
     margin: ClassVar[float] = 0.9  # share of a deadline to plan for; the rest is for fading
 

@@ -1,4 +1,4 @@
-"""Choose devices that help most and are not too slow."""
+"""Choose the most useful devices that are not too slow."""
 
 import math
 from typing import ClassVar
@@ -22,15 +22,15 @@ class Oort(CountedDecider):
 
     asks_loss: ClassVar[bool] = True
     exploration: ClassVar[float] = 0.9  # share of new devices in the first round
-    exploration_decay: ClassVar[float] = 0.98  # its factor per round
+    exploration_decay: ClassVar[float] = 0.98  # factor on this share per round
     exploration_min: ClassVar[float] = 0.2  # lowest share of new devices
     penalty: ClassVar[float] = 2.0  # alpha: exponent of the penalty for slow devices
     clip: ClassVar[float] = 0.95  # quantile at which utilities are clipped
-    cut_off: ClassVar[float] = 0.7  # share of the last one's score that still counts
+    cut_off: ClassVar[float] = 0.7  # share of the last chosen score that still counts
     window: ClassVar[float] = 5.0  # new devices are drawn among this many times their number
     pace: ClassVar[float] = 30.0  # initial percentile of durations without penalty
-    pacer_step: ClassVar[int] = 20  # rounds between its changes
-    pacer_delta: ClassVar[float] = 10.0  # size of a change
+    pacer_step: ClassVar[int] = 20  # rounds between changes of the percentile
+    pacer_delta: ClassVar[float] = 10.0  # size of a change of the percentile
 
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
@@ -66,7 +66,7 @@ class Oort(CountedDecider):
 def _drawn(
     places: np.ndarray, score: np.ndarray, many: int, cut_off: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw by score among devices near the best."""
+    """Draw devices in proportion to their scores, among the devices near the best scores."""
     if not many:
         return places[:0]
     order = np.argsort(-score, kind="stable")
@@ -76,6 +76,6 @@ def _drawn(
 
 
 def _by_weight(places: np.ndarray, weight: np.ndarray, many: int, rng: np.random.Generator) -> np.ndarray:
-    """Draw without replacement in proportion to weights."""
+    """Draw devices without replacement in proportion to their weights."""
     shares = np.maximum(weight, 1e-12)
     return rng.choice(places, many, replace=False, p=shares / shares.sum()) if many else places[:0]

@@ -14,7 +14,7 @@ class PowerOfChoice(CountedDecider):
     Cho, Wang and Joshi, AISTATS 2022, in the form rpow-d: the loss is that of the model received at a device's last
     participation, reported in 32 bits with its update; a device that has never taken part has an infinite loss.
     d = count draws by data size alone; d equal to the number of present devices is greedy. Left out: pow-d and
-    cpow-d, where all d compute their loss again, which costs each a download, a forward pass and a report.
+    cpow-d, where all d devices compute their loss again, at the cost of a download, a forward pass and a report each.
     """
 
     asks_loss: ClassVar[bool] = True
@@ -25,7 +25,7 @@ class PowerOfChoice(CountedDecider):
     ) -> Decision:
         held, many = np.maximum(candidates.held, 0.0), len(candidates)
         drawn = min(max(self.d, number), many)
-        # exponential times over rates: the d earliest are a draw without replacement in proportion to the rates
+        # of exponential times over rates, the d earliest are a draw without replacement by the rates
         with np.errstate(divide="ignore"):
             arrives = rng.exponential(size=many) / held
         among = np.argsort(arrives, kind="stable")[:drawn]

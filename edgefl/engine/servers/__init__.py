@@ -16,7 +16,7 @@ __all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 
 @dataclass(frozen=True)
 class ServerState:
-    """State of a cell that a policy sees.
+    """State of a cell, as its server policy sees it.
 
     places: devices that may work at the same time. working: devices at work. arrived: updates that wait for the
     server. since_s: time of the last model, or of the start of training. now_s: simulated time. lost: jobs that have
@@ -55,7 +55,7 @@ class ServerPolicy(Component):
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
-        """Return weights of updates by the probabilities with which they arrived; None if they do not matter."""
+        """Return weights of updates by their probabilities of arrival; None if these do not matter."""
         return None
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
@@ -105,7 +105,7 @@ class WeighingServer(ServerPolicy):
         description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
-    exponent: ClassVar[float] = 0.5  # of the polynomial, in FedBuff and FedAsync
+    exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
     hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(

@@ -1,4 +1,4 @@
-"""Rounds that end at a deadline, with late updates counted in the next."""
+"""Rounds that end at a deadline, with late updates counted in the next round."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class SemiSynchronous(WeighingServer):
-    """Make a model every `period_s` from the updates that have arrived; late devices continue, and count later.
+    """Make a model every `period_s` from the updates that have arrived; late updates count in the next one.
 
     Devices start together, right after a model is made. A round also ends when no device is working any more; a round
     in which nothing arrives in time ends with the first update after that. In a synchronous round with a deadline

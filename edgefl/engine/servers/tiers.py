@@ -1,4 +1,4 @@
-"""Tiers of devices of similar speed, each synchronous, with a global model that is the mean of theirs."""
+"""Tiers of devices of similar speed, each synchronous, with a global model that is the mean of the tiers' models."""
 
 from collections.abc import Sequence
 from typing import ClassVar

@@ -97,7 +97,7 @@ class BoundedPolicy(SessionPolicy):
     """Base of policies that end a session on evidence, within bounds on its length.
 
     A round that does not change the model, because too few updates arrive, does not count towards the shortest
-    session, which exists to train a model. It does count towards the longest one, so that sessions end.
+    session, which exists to train a model. The round does count towards the longest session, so that sessions end.
     """
 
     min_rounds: int = Field(
@@ -126,7 +126,7 @@ class BoundedPolicy(SessionPolicy):
 
 
 def since_best(scores: Sequence[float]) -> int:
-    """Return the number of scores since the best one, the first of equal ones; all of them if none is a number."""
+    """Return the number of scores after the best one (the first of equals), or of all if none is a number."""
     best, since = -math.inf, 0
     for score in scores:
         best, since = (score, 0) if score > best else (best, since + 1)

@@ -11,15 +11,15 @@ from edgefl.engine.sessions import TimedPolicy
 
 # A session that begins within this share of a day before an hour belongs to the hour, since times are rounded.
 AT_THE_HOUR = 1e-9
-PLACES = 9  # decimals of a second: an hour is rounded by less than 1e-10 s of a day
+PLACES = 9  # decimals of a second: rounding an hour costs less than 1e-10 s of a day
 
 
 class Daily(TimedPolicy):
-    """A session ends at the next of the given hours, every day, and the next one begins then.
+    """A session ends, and the next one begins, at each of the given hours, every day.
 
     No round of the old session begins at or after that hour; a round under way then ends first. The first session
     begins with the run, and lasts until the first of these hours. A day lasts day_s and is divided into 24 hours;
-    time 0 is begin_hour. Both keys are those of mobility models with a day. A cell that is empty at an hour starts
+    time 0 is begin_hour. Mobility models with a day have the same two keys. A cell that is empty at an hour starts
     its new session when a device comes; hours that pass before are skipped.
     """
 
@@ -41,8 +41,8 @@ class Daily(TimedPolicy):
 
     def until_s(self, start_s: float) -> float:
         today = math.floor(start_s / self.day_s)
-        # a day of the run begins at begin_hour: earlier hours come at its end
-        # 7:50 is not a binary number of hours, but a whole number of seconds: a round begins with that session
+        # a day of the run begins at begin_hour: earlier hours come at the day's end
+        # 7:50 is inexact in binary hours but exact in seconds: a round begins with that session
         hours_s = [round((hour - self.begin_hour) / HOURS * self.day_s, PLACES) for hour in self.at_hours]
         times_s = (day * self.day_s + hour_s for day in (today, today + 1, today + 2) for hour_s in hours_s)
         return min(time_s for time_s in times_s if time_s > start_s + AT_THE_HOUR * self.day_s)

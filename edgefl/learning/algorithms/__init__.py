@@ -1,8 +1,8 @@
-"""Federated learning algorithms: one readable file each, state in and state out.
+"""Federated learning algorithms, each in one readable file; an algorithm receives and returns its state.
 
 All tensors hold parameters only, [M] or a row per device; what a model keeps besides its parameters (batch
-statistics) is averaged by the learner and never reaches an algorithm. `OutputTerm`s, which run models, are
-the exception.
+statistics) is averaged by the learner and never reaches an algorithm. Only `OutputTerm`s, which run models,
+receive it.
 """
 
 from typing import ClassVar
@@ -47,17 +47,17 @@ class Algorithm(Component, RareVerbs):
     of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
-    They change only if its update reaches the server: a device that is cut off forgets the round.
+    These vectors change only if its update reaches the server: a device that is cut off forgets the round.
     """
 
-    # what the next model is made of. models: the mean of the devices' models, sent to them unchanged; mean: the
-    # server continues from that mean without seeing single updates; updates: it uses single ones
+    # what the next model is made of. models: the mean of the devices' models, sent to devices unchanged; mean: the
+    # server continues from that mean without seeing single updates; updates: the server uses single updates
     uses: ClassVar[str] = "updates"
-    # [M] vectors that each device keeps between rounds, zero at first
+    # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
-        """Return the server's state before the first round of a session.
+        """Return the server's state with which a session's first round begins.
 
         Args:
             start: [M] the session's opening model.
@@ -67,13 +67,13 @@ class Algorithm(Component, RareVerbs):
         return {}
 
     def receive(self, model: Tensor, state: ServerState, devices: Receivers) -> Received:
-        """Return what the devices of a round receive and start from; `model` [M] is the global one."""
+        """Return what a round's devices receive and start local training from; `model` [M] is the global model."""
         return Received(model)
 
     def correct(
         self, grads: Tensor, local: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
-        """Correct the gradients for a local step.
+        """Correct the devices' gradients before a local step.
 
         Args:
             grads: [k, M] gradients of the local loss; may be changed in place.
@@ -88,15 +88,15 @@ class Algorithm(Component, RareVerbs):
         return grads
 
     def keep(self, trained: Trained, sent: Tensor, state: ServerState, own: Vectors) -> Vectors:
-        """Return the devices' own vectors after a round; `own` may be changed in place.
+        """Return the vectors that devices keep after a round; `own` may be changed in place.
 
         Args:
             trained: the k devices whose update arrived, and their local models, not to be changed.
-            sent: [k, M] what they sent.
+            sent: [k, M] what these devices sent.
             state: the server's as the devices received it.
         """
         return own
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
-        """Return the next global model [M] and the server's next state; `model` [M] is the current one."""
+        """Return the next global model [M] and the server's next state; `model` [M] is the current global model."""
         return updates.mean(), state

@@ -11,7 +11,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveServer(FedAvg):
-    """An adaptive optimizer at the server, with the mean change Delta as its gradient.
+    """Base of adaptive optimizers at the server, which take the mean change Delta as the gradient.
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
@@ -40,10 +40,10 @@ class AdaptiveServer(FedAvg):
 
     @abstractmethod
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
-        """Return v+ [M] from v [M] and Delta^2 [M]."""
+        """Return the next v, v+ [M], from v [M] and the squared mean change Delta^2 [M]."""
 
     def change(self, updates: Updates) -> Tensor:
-        """Return the mean change Delta [M]."""
+        """Return the mean change Delta [M] of the devices' models, weighted by `weighting`."""
         return updates.mean_change() if self.weighting == "data" else (updates.rows - updates.start).mean(0)
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
@@ -55,9 +55,9 @@ class AdaptiveServer(FedAvg):
         return model + step, {"mean": mean, "square": square, **further}
 
     def denominator(self, square: Tensor, change: Tensor, state: ServerState) -> tuple[Tensor, ServerState]:
-        """Return the divisor of m+ from v+ and Delta, all [M], and further entries of the next state."""
+        """Return the divisor [M] of m+, computed from v+ and Delta, and further entries of the next state."""
         return square.sqrt() + self.tau, {}
 
     def rate(self, updates: Updates) -> float:
-        """Return the step size eta for these updates."""
+        """Return the server's step size eta for these updates."""
         return self.server_lr

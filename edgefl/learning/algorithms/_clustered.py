@@ -1,4 +1,4 @@
-"""Train several global models: each device trains the one that suits its data best."""
+"""Train several global models; each device trains the model that suits its data best."""
 
 from abc import abstractmethod
 from typing import ClassVar
@@ -11,9 +11,9 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
 class Clustered(Algorithm):
-    """Base of algorithms with several models at the server, the rows of `models` [C, M] in its state.
+    """Base of algorithms with several models at the server, which are the rows of `models` [C, M] in its state.
 
-    Each device receives all of them, chooses the one with the lowest mean loss on its training data and trains it; a
+    Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it; a
     model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
     would choose. The global model, from which opening models are made, is the mean of all that was sent, as in
     FedAvg; it serves no device. If a session opens with a model other than the one that the last session ended with
@@ -27,10 +27,10 @@ class Clustered(Algorithm):
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:
-        """Return the index [K] of the model that each device trains, from losses [K, C], and further notes."""
+        """Return the index [K] of the model that each device trains, chosen by losses [K, C], and further notes."""
 
     def choices(self, state: ServerState) -> Tensor:
-        """Return the models [C', M] that devices choose from, the first C' of those in the state."""
+        """Return the models [C', M] that devices choose from: the first C' models in the server's state."""
         return state["models"]
 
     def expected_down(self, state: ServerState) -> int:
@@ -62,8 +62,8 @@ class Clustered(Algorithm):
 
 
 def shifted(start: Tensor, last: ServerState) -> dict[str, Tensor]:
-    """Return the last session's state, with all models shifted by the change of the opening model."""
+    """Return the last session's state with all models shifted from its last global model to the opening model."""
     by = start - last["global"]
-    # exactly as they were if nothing has changed: a difference of rounded sums need not be 0
+    # unchanged if the opening model is the last global model: adding 0.0 may change bits
     models = last["models"] + by if by.any() else last["models"]
     return {**last, "models": models, "global": start}

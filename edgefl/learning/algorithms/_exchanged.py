@@ -1,4 +1,4 @@
-"""Arguments and results of an algorithm's methods: what devices receive, how they trained, what they sent."""
+"""Arguments and results of an algorithm's methods: what devices receive, train and send."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,9 +8,9 @@ from edgefl.learning.chance import NO_CHANCE, Chance
 from edgefl.learning.tensors import Tensor
 
 ServerState = Mapping[str, Tensor]
-# the vectors that each of k devices keeps, by name: [k, M] each
+# vectors that k devices keep: name -> [k, M]
 Vectors = Mapping[str, Tensor]
-# the gradients [k, M] at the received model, among the vectors of `correct`, with `whole_gradients`
+# name, among the vectors of `correct`, of the gradients [k, M] at the received model, with `whole_gradients`
 RECEIVED_GRADIENT = "received gradient"
 # an algorithm's notes about each device of a round: name -> [K, ...]
 Notes = Mapping[str, Tensor]
@@ -18,7 +18,7 @@ Notes = Mapping[str, Tensor]
 
 @dataclass(frozen=True)
 class Received:
-    """What the devices of a round receive and start from.
+    """The models that a round's devices receive and start local training from, with notes and sizes.
 
     start: [M] one model for all, or [K, M] one for each.
     notes: passed on in `Trained` and `Updates`; notes with one number per device become columns of devices.csv.
@@ -34,7 +34,7 @@ class Received:
 
 @dataclass(frozen=True)
 class Sent:
-    """What k devices of a round send.
+    """The uploads of k devices in a round, with notes and sizes.
 
     rows: [k, M], what `aggregate` sees instead of the local models.
     notes: [k, ...] by name, besides those of `Received` and treated the same.
@@ -47,13 +47,13 @@ class Sent:
 
 
 class _AtARate:
-    """Results of training at a learning rate."""
+    """Base of results of local training that state the learning rate."""
 
     lr: float | Tensor
 
     @property
     def at_rest(self) -> bool:
-        """Return whether the round's learning rate was 0: no device has moved, and no change can be divided by it."""
+        """Whether the round's learning rate was 0: no model moved, and changes cannot be divided by the rate."""
         return isinstance(self.lr, float) and self.lr == 0
 
 
@@ -83,7 +83,7 @@ class Trained(_AtARate):
     gradients: Tensor | None = None
 
     def part(self, begin: int, end: int) -> Self:
-        """Return the results of some of the devices."""
+        """Return the results of the devices at positions `begin` to `end` - 1."""
         return replace(
             self,
             local=self.local[begin:end],
@@ -99,7 +99,7 @@ class Trained(_AtARate):
 
 @dataclass(frozen=True)
 class Updates(_AtARate):
-    """What reached the server from K devices, in order of device id.
+    """The updates of K devices that reached the server, in order of device id.
 
     rows: [K, M] what they sent: their local models, unless the algorithm's `upload` says otherwise.
     start, iterations, travel: of each device, as in `Trained`; if devices received other models than the server
@@ -127,11 +127,11 @@ class Updates(_AtARate):
     staleness: int = 0
 
     def mean(self) -> Tensor:
-        """Return the mean [M] of what was sent, by data size (J 5)."""
+        """Return the mean [M] of the devices' uploads, weighted by data size (J 5)."""
         return self.shares @ self.rows
 
     def moved(self, weights: Tensor) -> Tensor:
-        """Return the sum [M] of received - local with weights [K]: how far devices have moved, whatever they sent."""
+        """Return the weighted sum [M] of received minus local models, whatever the devices sent; `weights` is [K]."""
         local = self.rows if self.local is None else self.local
         received = self.start if self.received is None else self.received
         if received.dim() == 1:
@@ -139,21 +139,21 @@ class Updates(_AtARate):
         return weights @ (received - local)
 
     def mean_change(self) -> Tensor:
-        """Return the mean change Delta [M]: the mean of row - start, by data size."""
+        """Return the mean change Delta [M]: the mean of row - start, weighted by data size."""
         return self.mean() - (self.start if self.start.dim() == 1 else self.shares @ self.start)
 
 
 class Members(Protocol):
-    """The devices of a session, seen through the vectors that they keep."""
+    """The devices of a session as an algorithm sees them: through the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
-        """Return the mean [M] of a vector, by data size; a device that never kept one counts as 0."""
+        """Return the mean [M] of a kept vector, weighted by data size; a device that never kept it counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
-        """Add `by` [M] to the vector of each device."""
+        """Add `by` [M] to the vector of this name on each device."""
 
     def forget(self, name: str) -> None:
-        """Delete this vector of the devices."""
+        """Delete the vector of this name on all devices of the session."""
 
 
 class Receivers(Protocol):
@@ -161,21 +161,21 @@ class Receivers(Protocol):
 
     @property
     def ids(self) -> Sequence[int]:
-        """Ids of the devices, sorted."""
+        """The ids of the round's devices, sorted."""
 
     @property
     def starting(self) -> Tensor:
-        """Whether each device was present at the session's start and no update of it has arrived since, bool [K]."""
+        """Whether each device, bool [K], was present at the session's start and has had no update arrive since."""
 
     @property
     def rng(self) -> Chance:
-        """Random numbers of these devices; available in `receive` only, because tests draw nothing."""
+        """The random numbers of the round's devices; available in `receive` only, because tests draw nothing."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
-        """Return the devices' vectors [K, M] of this name; `missing` [M] for a device that never kept one."""
+        """Return the vectors [K, M] that devices keep by this name; `missing` [M] for a device without one."""
 
     def remembered(self, name: str, missing: float) -> Tensor:
-        """Return the devices' notes [K] of this name from their last participation; `missing` without one."""
+        """Return the notes [K] of this name from each device's last round; `missing` for a device without one."""
 
     def losses(self, models: Tensor) -> Tensor:
         """Compute the mean loss [K, C] of C models [C, M] on each device's training data; 0 without data."""

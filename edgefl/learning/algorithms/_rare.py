@@ -8,14 +8,14 @@ from edgefl.learning.tensors import Tensor
 
 
 class RareVerbs:
-    """Methods and declarations of `Algorithm` that few algorithms override, in the order of a round."""
+    """Base of `Algorithm` with the methods and declarations that few algorithms override, in a round's order."""
 
-    # whether it needs classes, and is refused for other tasks
+    # whether the algorithm needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
     # whether each device keeps its last local model (for `term`)
     keeps_local_model: ClassVar[bool] = False
     # whether each device trains and keeps a personal model besides the local one, on the same mini-batches;
-    # it begins as the model that the device receives
+    # the personal model begins as the model that the device receives
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept: this needs a drift known in advance
     knows_drift: ClassVar[bool] = False
@@ -24,25 +24,25 @@ class RareVerbs:
     # whether each device computes the gradient of its loss on all its samples, at the model that it receives (for
     # `correct`: RECEIVED_GRADIENT among its vectors) and at its local model after training (for `upload`)
     whole_gradients: ClassVar[bool] = False
-    # whether all updates of an aggregation must begin from the same model and server state: it is then refused if
-    # rounds overlap
+    # whether all updates of an aggregation must begin from the same model and server state: the algorithm is then
+    # refused if rounds overlap
     one_round: ClassVar[bool] = False
-    # whether updates must count as they were sent if rounds overlap: a server that weights them is refused
+    # whether updates must count as they were sent if rounds overlap: a server that weights updates is refused
     as_sent: ClassVar[bool] = False
-    # whether devices send differences to what they sent before: the loss of one is in the next, without a separate
-    # memory
+    # whether devices send differences from what they sent before: the next difference has what coding lost of the
+    # last one, without a separate memory
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
-    # vectors of M numbers in a transfer to a device, and in one from it; with 0 up nothing is exchanged, and each
+    # number of vectors [M] in a transfer to a device, and in one from it; with 0 up nothing is exchanged, and each
     # device keeps the statistics of its own model too
     vectors_down: ClassVar[int] = 1
     vectors_up: ClassVar[int] = 1
-    # further vectors that a device receives in a session until its first update has arrived
+    # number of further vectors that a device receives in a session until its first update has arrived
     vectors_at_start: ClassVar[int] = 0
 
     def join(self, state: ServerState, members: Members, newcomers: Members) -> ServerState:
-        """Admit devices that join a session under way, before their first round of it.
+        """Return the server's state after devices have joined a session under way, before their first round in it.
 
         A device that leaves stays a member until the session ends, like one that is not selected; if it comes back
         from another cell's session, it joins again. Called again for the same newcomers, `join` must return the same
@@ -59,14 +59,14 @@ class RareVerbs:
         return state
 
     def learning_rate(self, lr: float, state: ServerState) -> float:
-        """Return the devices' learning rate in a round; `lr` is the rate in the settings."""
+        """Return the devices' learning rate in a round; `lr` is the rate by the settings."""
         return lr
 
     def expected_down(self, state: ServerState) -> int:
-        """Return the expected number of vectors of M numbers that a device receives in a round."""
+        """Return the expected number of vectors [M] that a device receives in a round."""
         return self.vectors_down
 
-    # ---- at the devices
+    # ---- on devices
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
         """Return a further term of the local loss that uses the models' outputs, or None.
@@ -86,21 +86,21 @@ class RareVerbs:
         return False
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:
-        """Return the points [k, M] at which a step computes personal gradients; arguments are as before the step."""
+        """Return the points [k, M] at which a step computes the gradients of personal models [k, M]."""
         return personal
 
     def correct_personal(
         self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
-        """Correct the gradients [k, M] for a step of the personal models [k, M]; other arguments as in `correct`."""
+        """Correct the gradients [k, M] of personal models [k, M] before a step; other arguments as in `correct`."""
         return grads
 
     def keeps_apart(self) -> float:
-        """Return the share of a device's samples, in [0, 1), that it holds out for `stop`."""
+        """Return the share, in [0, 1), of a device's samples that the device holds out for `stop`."""
         return 0.0
 
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
-        """Decide whether devices end local training after an epoch; called if they hold out data.
+        """Return whether each device ends local training after an epoch; called if devices hold out data.
 
         Devices without a held-out sample, or whose steps are done anyway, are left out.
 
@@ -115,7 +115,7 @@ class RareVerbs:
         return loss.new_zeros(loss.shape).bool()
 
     def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
-        """Return what k devices send.
+        """Return the uploads of k devices after local training.
 
         The default needs no memory; an algorithm that overrides it needs a second [K, M] for what is sent besides the
         local models.
@@ -130,7 +130,7 @@ class RareVerbs:
     # ---- when devices are tested
 
     def deployed(self, model: Tensor, state: ServerState, devices: Receivers) -> Tensor:
-        """Return the model that would serve these devices now: [M], or [K, M] one for each.
+        """Return the model that serves these devices now: [M] for all, or [K, M] one for each device.
 
         Args:
             model: [M] the global one.
@@ -139,7 +139,7 @@ class RareVerbs:
         return model
 
     def personal(self, model: Tensor, personal: Tensor, own: Vectors) -> Tensor:
-        """Return the models with which k devices are tested, if each has its own.
+        """Return the personal models with which k devices are tested.
 
         Args:
             model: [M] the global one; or right after training, [k, M] the devices' local models.
@@ -153,15 +153,15 @@ class RareVerbs:
 
     @classmethod
     def changes_upload(cls) -> bool:
-        """Return whether devices send anything other than their local models."""
+        """Return whether devices send something other than their local models."""
         return cls.upload is not RareVerbs.upload
 
     @classmethod
     def has_personal(cls) -> bool:
-        """Return whether devices are tested with personal models."""
+        """Return whether devices have personal models with which they are tested."""
         return cls.trains_personal or cls.personal is not RareVerbs.personal
 
     @classmethod
     def keeps_own_model(cls) -> bool:
-        """Return whether a device that is cut off in a round continues with the personal model that it had before."""
+        """Return whether a device that is cut off in a round keeps its personal model from before the round."""
         return cls.has_personal() or cls.vectors_up == 0

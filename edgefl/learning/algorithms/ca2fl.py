@@ -1,4 +1,4 @@
-"""Calibrate updates by each device's last one."""
+"""Calibrate updates by each device's last update."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Ca2fl(Algorithm):
-    """Move the model by the mean of all devices' last changes, with new ones for the updates that have arrived.
+    """Move the model by the mean of all devices' last changes, replaced by new changes where updates have arrived.
 
     Wang, Cao, Wu, Chen and Chen, Tackling the Data Heterogeneity in Asynchronous Federated Learning with Cached
     Update Calibration, ICLR 2024: h_k is the last change of device k, h the mean of all, and with S the devices with

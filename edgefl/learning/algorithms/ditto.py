@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Ditto(FedAvg):
-    """Train a personal model v_k on each device, pulled to the model w that it receives, and test the device with it.
+    """Train a personal model v_k on each device, pulled to the received model w, and test the device with v_k.
 
     Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k; it takes as many steps as the local
     model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives. Devices

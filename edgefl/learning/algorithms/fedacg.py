@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAcg(FedAvg):
-    """Send server momentum m to the devices: they start from w + lambda m and are pulled back to it.
+    """Move the model by server momentum, w + lambda m; local training starts from this point and is pulled to it.
 
     Kim et al., FedACG, CVPR 2024: the local loss has beta/2 |w_k - (w + lambda m)|^2; the server takes
     m+ = lambda m + Delta and w+ = w + m+, where Delta is the mean change from w + lambda m. (So w+ is the mean of the

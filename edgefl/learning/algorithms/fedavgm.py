@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedAvgM(FedAvg):
-    """Server momentum: v+ = beta v + Delta, w+ = w + server_lr v+; Delta is the devices' mean change.
+    """Step with server momentum: v+ = beta v + Delta, w+ = w + server_lr v+; Delta is the devices' mean change.
 
     Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
     Classification, 2019. v is reset to 0 at the start of each session, because v points along the previous session's

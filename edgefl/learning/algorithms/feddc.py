@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedDc(Scaffold):
-    """Keep each device's drift h_k; the local loss pulls w_k to w - h_k.
+    """Keep each device's drift h_k, and pull its local model w_k to w - h_k in the local loss.
 
     Gao et al., FedDC, CVPR 2022: local loss plus alpha/2 |w_k + h_k - w|^2 and the gradient correction
     <c - c_k, w_k>; h_k+ = h_k + w_k - w, and w+ = mean of the w_k plus h, the mean of the h_k over all devices of

@@ -1,4 +1,4 @@
-"""Several global models; a jump in a device's loss starts a new one."""
+"""Several global models; a jump in a device's loss starts a new model."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedDrift(Clustered):
-    """Train the model with the lowest loss, or a new one if even that loss has risen by more than delta.
+    """Train the model with the lowest loss, or a new model if even the lowest loss has risen by more than delta.
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
     remembers its lowest loss over all models from its last participation. If it is now higher by more than

@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedDyn(FedAvg):
-    """Local loss minus <h_k, w> plus alpha/2 |w - w_start|^2: its optima agree with the global one.
+    """Train on local loss minus <h_k, w> plus alpha/2 |w - w_start|^2, so that local and global optima agree.
 
     Acar et al., FedDyn, ICLR 2021: h_k+ = h_k - alpha (w_k - w), h+ = h - alpha times the sum of these
     changes over all devices of the session, w+ = mean of the w_k minus h+ / alpha. All means are by data
@@ -23,7 +23,7 @@ class FedDyn(FedAvg):
     h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
     reason, and h is the mean again; one that leaves still counts with its last h_k. The shift is sent with the model
     until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that joins
-    needs none.
+    needs no shift.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: if local training moves only a small
     way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to

@@ -7,7 +7,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedNova(Algorithm):
-    """Divide each device's change by the steps it took, so that many steps do not weigh more.
+    """Divide each device's change by the number of its steps, so that devices with many steps do not weigh more.
 
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
     tau_eff = sum_k p_k a_k; a_k (`travel`) is the sum of the steps' weights in the change: the number of steps if

@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Flash(FedAdam):
-    """Adam at the server, its denominator reduced by the disparity d of Delta^2 and v; early stopping on devices.
+    """Step by Adam with a denominator reduced by the disparity d of Delta^2 and v; stop devices' training early.
 
     Panchal et al., FLASH, ICML 2023, algorithm 1. Server, per coordinate, from the mean change Delta:
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2,

@@ -1,4 +1,4 @@
-"""Several global models; each device trains the one with the lowest loss on its data."""
+"""Several global models; each device trains the model with the lowest loss on its data."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class HypCluster(Clustered):
-    """Keep C models; each device trains the one that fits its training data best.
+    """Keep C global models; each device trains the model that fits its training data best.
 
     Mansour et al., Three Approaches for Personalization with Applications to Federated Learning, 2020. A device
     receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The model it trains and

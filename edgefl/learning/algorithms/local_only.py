@@ -7,7 +7,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class LocalOnly(Algorithm):
-    """Train each device's own model, statistics included, in the rounds it is chosen for; nothing is sent.
+    """Train each device's own model, statistics included, in the rounds of the device; no model is sent.
 
     The lower bound that an exchange must beat. A transfer has 0 bits (except what a session policy asks for), and
     takes no time. A device begins with the opening model of its first session, and its model follows it into every

@@ -14,7 +14,7 @@ SHORTEST = 1e-8  # floor of a representation's length; one of length zero has co
 
 
 class Moon(FedAvg):
-    """Add mu times a contrast to the local loss: near the received model's representation, far from the previous one.
+    """Add mu times a contrast to the local loss: near the received model's representation, far from the previous.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is
@@ -33,7 +33,7 @@ class Moon(FedAvg):
     tau: float = Field(1.0, ge=1e-6, le=1e9, description="temperature")
 
     def term(self, start: Tensor, previous: Tensor | None) -> OutputTerm | None:
-        assert previous is not None  # the learner keeps it
+        assert previous is not None  # the learner keeps the previous local model
         return _Contrast((start, previous), self.mu, self.tau) if self.mu else None
 
 
@@ -58,7 +58,7 @@ class _Contrast(OutputTerm):
         return None, slope.unsqueeze(-1) * (towards - nearer_previous.unsqueeze(-1) * direction)
 
     def _compared(self, outputs: Outputs, references: Sequence[Outputs]) -> tuple[Tensor, Tensor, Tensor]:
-        """Return u [..., F]; d, the previous direction minus the received one; and u.d, the difference of cosines."""
+        """Return direction u [..., F]; d, the previous direction minus the received one; and the product u.d."""
         direction, received, previous = (
             model.representation * _inverse_length(model).unsqueeze(-1) for model in (outputs, *references)
         )
@@ -67,6 +67,6 @@ class _Contrast(OutputTerm):
 
 
 def _inverse_length(outputs: Outputs) -> Tensor:
-    # torch's norm along a strided axis is 5 times slower than this
+    # torch's norm along a strided axis takes 5 times as long
     square = (outputs.representation * outputs.representation).sum(-1)
     return square.clamp_min(SHORTEST**2).rsqrt()

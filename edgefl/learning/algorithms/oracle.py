@@ -1,4 +1,4 @@
-"""An upper bound that no method reaches: a model for each concept, both trained from the start."""
+"""An upper bound for all methods: a separate model for each concept, both trained from the start."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from edgefl.learning.algorithms.fedyogi import FedYogi
 
 
 class Oracle(FedYogi):
-    """FedYogi with two global models, one trained on the data before the drift and one on the data after it.
+    """FedYogi with two global models, one trained on data before the drift and one on data after the drift.
 
     In every round each participant trains both, each on the device's samples as they are under that concept,
     regardless of when the drift happens. A device is tested with the model of its current concept, so nothing is lost

@@ -64,6 +64,6 @@ class Scaffold(Algorithm):
         if updates.at_rest:
             return model + self.server_lr * updates.mean_change(), {"control": state["control"]}
         by_step = updates.shares / (updates.travel * updates.lr)
-        mean_gradient = updates.moved(by_step)  # a control variate is not coded
+        mean_gradient = updates.moved(by_step)  # control variates are sent unencoded
         control = state["control"] + updates.coverage * (mean_gradient - state["control"])
         return model + self.server_lr * updates.mean_change(), {"control": control}

@@ -34,7 +34,7 @@ RESIDUAL = "residual"
 
 @dataclass(frozen=True)
 class Sizes:
-    """Sizes of a change.
+    """The sizes of a model's change that a codec encodes.
 
     shapes: shapes of the model's tensors, in their order within a change.
     bits: bits of an uncompressed number (`learning.cost.bits_per_parameter`).
@@ -45,13 +45,13 @@ class Sizes:
 
     @property
     def count(self) -> int:
-        """M, the number of values in a change."""
+        """The number M of values in a change."""
         return sum(math.prod(shape) for shape in self.shapes)
 
 
 @dataclass(frozen=True)
 class Coded:
-    """Messages of k devices, as the receiver decodes them.
+    """The encoded changes of k devices, as the receiver decodes them.
 
     rows: decoded changes [k, M].
     bits: bits of each device's message, [k] integers.
@@ -65,7 +65,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Unbiased:
-    """Decoding without bias: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every change v.
+    """An error bound of unbiased codecs: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every change v.
 
     Fed back unchanged, the error grows from round to round if omega is above 1. Divided by 1 + omega, the codec is a
     contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2. Mishchenko et
@@ -76,27 +76,27 @@ class Unbiased:
 
     @property
     def damping(self) -> float:
-        """Factor by which decoded changes are multiplied when their error is fed back."""
+        """The factor by which decoded changes are multiplied when their error is fed back, 1 / (1 + omega)."""
         return 1 / (1 + self.omega)
 
 
 @dataclass(frozen=True)
 class Contraction:
-    """Decoding that is nearer to the change than 0 is: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every change v.
+    """An error bound of contractive codecs: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every change v.
 
-    Its error may be fed back unchanged.
+    The error of such a codec may be fed back unchanged.
     """
 
     delta: float
 
     @property
     def damping(self) -> float:
-        """Factor by which decoded changes are multiplied when their error is fed back: 1."""
+        """The factor by which decoded changes are multiplied when their error is fed back, always 1."""
         return 1.0
 
 
 def damping_of(change: Tensor, variance: Tensor) -> Tensor:
-    """Return the damping with the smallest error, 1 / (1 + variance / |v|^2) of each change v, [k, 1].
+    """Return the damping with the smallest error for each change v [k, 1], 1 / (1 + variance / |v|^2).
 
     The error is at most omega / (1 + omega) of |v|^2, as for the worst change, and usually much less.
 
@@ -120,7 +120,7 @@ class Codec(Component):
     """
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
-        """Return the vectors that each device remembers, name -> length; they start as zeros."""
+        """Return the vectors that each device remembers for the codec, name -> length; all start as zeros."""
         return {}
 
     @abstractmethod
@@ -135,7 +135,7 @@ class Codec(Component):
         """
 
     def distortion(self, sizes: Sizes) -> Unbiased | Contraction:
-        """Return the bound on the error of encode() without a memory.
+        """Return the codec's bound on the error of `encode` without a memory.
 
         Used where errors are fed back: on the downlink, and with error feedback.
 
@@ -148,7 +148,7 @@ class Codec(Component):
         )
 
     def damping(self, change: Tensor, sizes: Sizes) -> Tensor | float:
-        """Return the factor for decoded changes [k, M] when errors are fed back: [k, 1], or one number for all.
+        """Return the factor by which decoded changes [k, M] are damped when errors are fed back, [k, 1] or a number.
 
         The default is the distortion's factor, which both ends know. A codec whose message has a number that scales
         all others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.
@@ -185,12 +185,12 @@ class FeedbackCodec(Codec):
 
     @abstractmethod
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
-        """Compress vectors [k, M]; return the decoded ones [k, M] and the bits of each message, [k] integers."""
+        """Compress vectors [k, M]; return the decoded vectors [k, M] and the bits of each message, [k] integers."""
 
 
 @dataclass(frozen=True)
 class _FedBack:
-    """A codec with errors that are fed back.
+    """A codec with decoding errors that are fed back.
 
     key: its key in `learning`. otherwise: how to avoid feeding errors back, for error messages.
     """
@@ -201,7 +201,7 @@ class _FedBack:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the codec never states a distortion, whatever the model."""
+        """Whether the codec states no distortion for any model."""
         return type(self.codec).distortion is Codec.distortion
 
     def check(self, sizes: Sizes) -> None:
@@ -227,7 +227,7 @@ class _FedBack:
 
 
 def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool) -> list[_FedBack]:
-    """Return the codecs with errors that are fed back.
+    """Return the scenario's codecs with decoding errors that are fed back.
 
     Args:
         differences: `Algorithm.sends_differences`.
@@ -241,7 +241,7 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
 
 
 def index_bits(chosen: Tensor, sizes: Sizes) -> Tensor:
-    """Count the bits of the indices of the numbers sent, [k] integers: ceil(log2 M) each, 0 if all are sent.
+    """Count the bits of the indices of the numbers sent, [k] integers: ceil(log2 M) per number, 0 if all are sent.
 
     Args:
         chosen: the numbers sent, [k, M] bool.

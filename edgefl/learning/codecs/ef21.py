@@ -12,7 +12,7 @@ ESTIMATE = "estimate"
 
 
 class Ef21(Codec):
-    """Keep an estimate of each device's change at both ends, and send the numbers that differ most from it.
+    """Keep an estimate of each device's change at both ends, and send the numbers that differ most from the estimate.
 
     g_k+ = g_k + top-k of (change - g_k), which the server uses as the change; numbers are sent uncompressed.
     Richtarik, Sokolov, Fatkhullin, EF21, NeurIPS 2021. The estimate dates from the device's last aggregated update.

@@ -38,7 +38,7 @@ class PowerSgd(Codec):
         numbers, kept = sizes.count, memory.get(FACTOR)
         if matrices and kept is not None:
             drawn = rng.normal(kept.shape[1])
-            # a factor of zeros stays zero: start again from a random one
+            # a factor of zeros stays zero: start again from a random factor
             starts, nexts, place = drawn, kept.clone(), 0
             for begin, height, width in matrices:
                 some = slice(place, place + self.rank * width)
@@ -59,7 +59,7 @@ class PowerSgd(Codec):
         return Contraction(min((self.rank / width for _, _, width in self._matrices(sizes)), default=1.0))
 
     def _matrices(self, sizes: Sizes) -> list[tuple[int, int, int]]:
-        """Return (start, height, width) of each tensor that is encoded."""
+        """Return (start, height, width) of each tensor that is sent as a product of factors."""
         found, begin = [], 0
         for shape in sizes.shapes:
             height, width = (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (1, 1)
@@ -70,10 +70,10 @@ class PowerSgd(Codec):
 
 
 def _step(a: Tensor, q: Tensor) -> tuple[Tensor, Tensor]:
-    """Return P and Q of the matrices a [k, n, m] after a step of the power method from q [k, m, r]."""
+    """Return the factors P and Q of matrices a [k, n, m] after one step of the power method from q [k, m, r]."""
     import torch
 
-    # one by one: a batched product may round differently
+    # device by device: a batched product may round differently
     factors = []
     for one, start in zip(a, q, strict=True):
         p = torch.linalg.qr(one @ torch.linalg.qr(start).Q).Q

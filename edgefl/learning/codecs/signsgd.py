@@ -5,7 +5,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class SignSgd(FeedbackCodec):
-    """Send the sign of each number, one bit, and the mean magnitude of all numbers as their scale.
+    """Send the sign of each number as one bit, and the mean magnitude of all numbers as their scale.
 
     Karimireddy et al., Error Feedback Fixes SignSGD, ICML 2019: the sign of 0 is +1, and the error of a change v is
     |v|^2 - |v|_1^2 / M, at most 1 - 1 / M of |v|^2, reached by a single number and zeros. Without error feedback it

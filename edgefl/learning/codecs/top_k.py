@@ -26,12 +26,12 @@ class TopK(FeedbackCodec):
 
 
 def kept(share: float, sizes: Sizes) -> int:
-    """Return the number of values that a share of a change amounts to; at least one."""
+    """Return the number of values in a share of a change, at least one."""
     return max(1, round(share * sizes.count))
 
 
 def largest(magnitudes: Tensor, count: int) -> Tensor:
-    """Return a mask [k, M] of the `count` largest numbers of each row; among equal numbers, the first ones."""
+    """Return a mask [k, M] of the `count` largest numbers in each row; among equal numbers, the first are taken."""
     least = magnitudes.topk(count, dim=1, sorted=False).values.amin(1, keepdim=True)
     above, tied = magnitudes > least, magnitudes == least
     room = count - above.sum(1, keepdim=True)

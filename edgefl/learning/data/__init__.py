@@ -1,1 +1,1 @@
-"""Samples in memory, the samples of each device, and mini-batches drawn from them."""
+"""Samples in memory, their distribution to devices, and mini-batches."""

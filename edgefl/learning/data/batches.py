@@ -1,4 +1,4 @@
-"""Mini-batches of a round: drawn on the CPU, from each device's own random stream."""
+"""Draw a round's mini-batches on the CPU, from each device's own random stream."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ def draw_batches(
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
-    # rows, their mask, and their weights, in double and in single precision
+    # bytes of a row index, its mask, and its weight in double and in single precision
     require(
         [
             Need(
@@ -104,7 +104,7 @@ def draw_batches(
 
 
 def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
-    """Return the number of batches that `draw_batches` cuts a device's samples into."""
+    """Return the number of mini-batches per epoch into which `draw_batches` cuts a device's samples."""
     full, rest = divmod(samples, batch)
     return full + (rest >= smallest or (not full and rest > 0))
 
@@ -112,7 +112,7 @@ def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
 def keep_apart(
     samples: np.ndarray, share: float, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split a device's samples at random into training samples and held-out ones, each in their order.
+    """Split a device's samples at random into training samples and held-out samples, both in their order.
 
     Args:
         samples: indices [n].

@@ -1,4 +1,4 @@
-"""A data set in the memory of the CPU or GPU that trains on it: raw, normalised batch by batch."""
+"""Keep a data set's raw samples in the memory of the CPU or GPU that trains, and normalise batch by batch."""
 
 import copy
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
-READY_BYTES, READY_SETS = 32_000_000, 4  # sets of recurring labels; each may take READY_BYTES
+READY_BYTES, READY_SETS = 32_000_000, 4  # number of cached sets of labels; each may take READY_BYTES
 
 
 class SplitInMemory:
-    """A split on a torch device: raw inputs [n, *shape], and labels [n] or other targets of a task.
+    """Training or test samples on a torch device: raw inputs [n, *shape], and labels [n] or other targets.
 
     Inputs stay in their own type (uint8 for images), which takes a quarter of the memory and traffic of floats.
 
@@ -55,7 +55,7 @@ class SplitInMemory:
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
-            None  # (mean, 1/std), if all numbers of a sample share them
+            None  # (mean, 1/std), if all numbers of a sample share both
         )
         if self.mean.numel() == self.scale.numel() == 1:
             self.scaling = (float(self.mean), float(self.scale))
@@ -63,19 +63,19 @@ class SplitInMemory:
         self._readers = [SampleReader(self)]
 
     def _forget(self) -> None:
-        """Clear what is cached about these samples."""
+        """Clear the cached labels, normalised inputs and laps of these samples."""
         self._labels: dict[tuple[int, ...], Tensor] = {}
         self._ready: dict[tuple[int, ...], Tensor] = {}
         self._laps: dict[int, SplitInMemory] = {}
 
     def replace(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Replace these samples by others of the same kind [n, ...], with their targets."""
+        """Replace all samples by other samples [n, ...] of the same shape and type, with their targets."""
         self.count = len(y)
         self.x, self.y = torch.from_numpy(x).to(self.x.device), torch.from_numpy(y).to(self.y.device)
         self._forget()
 
     def lap(self, number: int) -> "SplitInMemory":
-        """Return the samples of one lap, counted from 0, as a separate split in the same memory.
+        """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
 
         Their kinds are those of lap 0.
         """
@@ -90,18 +90,18 @@ class SplitInMemory:
         return self._laps[number]
 
     def normalised(self, rows: Tensor) -> Tensor:
-        """Return (x - mean) / std of samples `rows` [...], float32 [..., *shape]; overwritten by the next call."""
+        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; the next call overwrites it."""
         return self._readers[0].normalised(rows)
 
     def readers(self, count: int) -> "list[SampleReader]":
-        """Return `count` readers of these samples, one per thread."""
+        """Return `count` readers of these samples, one for each thread."""
         self._readers += [SampleReader(self) for _ in range(count - len(self._readers))]
         return self._readers[:count]
 
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Small sets are cached, since every round's evaluation reads them; for a large one the result is None.
+        Small sets are cached, since every round's evaluation reads them; the result is None for a large set.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -125,7 +125,7 @@ class SplitInMemory:
 
 
 class SampleReader:
-    """A thread's reader of samples: it gathers them into its own buffers, which the next call overwrites.
+    """A thread's reader of samples, which gathers samples into buffers that the next call overwrites.
 
     Requesting new memory for every batch would take longer than gathering the samples.
     """
@@ -133,13 +133,13 @@ class SampleReader:
     def __init__(self, split: SplitInMemory) -> None:
         self._split = split
         self.scaling = split.scaling
-        self.numbers = split.x[0].numel()  # of a sample
+        self.numbers = split.x[0].numel()  # numbers of a sample
         self._gathered = split.x.new_empty((0, *split.x.shape[1:]))
-        self._floats = self._gathered.float()  # of float32 the same memory
+        self._floats = self._gathered.float()  # shares memory with the line above if samples are float32
         self._make_room(torch.Size([0]))
 
     def raw(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return the samples `rows` [...] without scaling, float32 [..., *shape]; equal shapes share one tensor.
+        """Return the samples `rows` [...] unscaled, float32 [..., *shape]; calls of equal shape reuse one tensor.
 
         Args:
             views: [...] augmented view of each, or None for none.
@@ -151,13 +151,13 @@ class SampleReader:
         torch.index_select(x, 0, rows_of_x.reshape(-1), out=self._part)
         if views is not None and self._split.augmentation is not None:
             self._float_part.copy_(self._split.augmentation.seen(self._part, views.reshape(-1)))
-        elif self._part.dtype != torch.float32:  # float32 samples are already in the memory that is returned
+        elif self._part.dtype != torch.float32:  # float32 samples are already in the tensor that is returned
             self._float_part.copy_(self._part)
         return self._gathered_floats
 
     def raw_between(self, first: int, end: int) -> Tensor:
-        """Return consecutive inputs as `raw` does: float32 [end - first, *shape]."""
-        if end > len(self._split.x):  # of another lap
+        """Return the consecutive samples `first` to `end` - 1 as `raw` does, float32 [end - first, *shape]."""
+        if end > len(self._split.x):  # the samples belong to another lap
             return self.raw(torch.arange(first, end, device=self._split.x.device))
         if self._asked != (end - first,):
             self._make_room(torch.Size([end - first]))

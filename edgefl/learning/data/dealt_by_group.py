@@ -1,4 +1,4 @@
-"""Devices that each hold a group of the data set, generated when the device takes part."""
+"""Give each device a group of the data set; the group's samples are generated when the device takes part."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class DealtByGroup(DeviceData):
-    """The group of each device. The samples of each round's devices are loaded together, replacing the previous ones.
+    """The group of each device; a round's samples are loaded together and replace those of the previous round.
 
-    The labels of a session's devices are taken to be all labels, because looking them up would generate the samples
-    of all devices.
+    A session's devices count as having all labels, because looking up their labels would generate the samples of all
+    devices.
 
     Args:
         pool: the samples; None if there is no training and only sizes are needed.
@@ -53,14 +53,14 @@ class DealtByGroup(DeviceData):
         self._held = held
 
     def deal(self, session: int) -> None:
-        """Do nothing: a device keeps its group."""
+        """Do nothing, since each device keeps its group of samples in all sessions."""
 
     @property
     def key(self) -> int:
         return 0
 
     def bring(self, devices: Sequence[int]) -> None:
-        assert self._pool is not None  # there is no training without a pool
+        assert self._pool is not None  # training needs a pool
         self._pool.bring(self._groups[list(devices)].tolist())
 
     def samples(self, device: int) -> np.ndarray:
@@ -81,12 +81,12 @@ class DealtByGroup(DeviceData):
         return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
-        """Return the samples of its group that a device keeps."""
+        """Return the indices of the samples that a device keeps of its group."""
         return self._some(rows, int(self._held[device]), device, self.key)
 
 
 class _SizesOf(Mapping[int, int]):
-    """Number of samples of some devices, in order of id, without an object for each.
+    """A mapping from some devices, in order of id, to their numbers of samples, without an object per device.
 
     Args:
         held: number of samples of all devices [devices].
@@ -105,12 +105,12 @@ class _SizesOf(Mapping[int, int]):
         return iter(sorted(self._devices))
 
     def total(self) -> int:
-        """Return the number of samples of all these devices."""
+        """Return the total number of samples of these devices."""
         return int(self._held[np.fromiter(self._devices, np.int64, len(self._devices))].sum())
 
 
 def total(sizes: Mapping[int, int]) -> int:
-    """Return the number of samples of all devices together."""
+    """Return the total number of samples of all devices in a mapping."""
     return sizes.total() if isinstance(sizes, _SizesOf) else sum(sizes.values())
 
 
@@ -125,7 +125,7 @@ def device_data_of(
     populations: Sequence[range] = (),
     pool: "SamplePool | None" = None,
 ) -> DeviceData:
-    """Deal the training samples to the devices: all at once, or a group to each if they are generated on demand."""
+    """Deal the training samples to devices: all samples at once, or a group per device if generated on demand."""
     if by_group is not None:
         return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
     return DeviceData(partition, labels, devices, streams, inputs, populations)

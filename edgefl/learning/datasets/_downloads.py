@@ -1,4 +1,4 @@
-"""Download a file and verify it before it appears under its name."""
+"""Download a file, and verify the content before the file appears under its name."""
 
 import gzip
 import hashlib
@@ -10,20 +10,20 @@ from uuid import uuid4
 
 from edgefl.learning.datasets._archives import UNREADABLE
 
-TIMEOUT_S = 10.0  # wall clock, for the connection and for each read of a download
+TIMEOUT_S = 10.0  # wall-clock seconds for the connection, and for each read of a download
 CHUNK = 1 << 20  # bytes read at a time while downloading and verifying
 
 log = logging.getLogger(__name__)
 
 
 def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = False) -> None:
-    """Download one file; it appears under its name only when it is complete and verified.
+    """Download one file, which appears under its name only when its content is complete and verified.
 
     Args:
         what: name of the data set, for messages.
         md5: of the file, or of its uncompressed content if `unpack`.
     """
-    import urllib.request  # loads all of SSL, which reading files does not need
+    import urllib.request  # imported here, because it loads SSL, which reading files does not need
 
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     # a random name separates runs that start together, perhaps on several machines
@@ -31,7 +31,7 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
-            # logged only when there is a place for the file
+            # logged only once the file's folder exists
             log.warning("%s is not on this machine: downloading %s", what, address)
             with urllib.request.urlopen(address, timeout=TIMEOUT_S) as response:
                 shutil.copyfileobj(response, file, CHUNK)
@@ -42,10 +42,10 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
             raise OSError(f"{path.name} arrived damaged: {error}") from error
         part.replace(path)
     except BaseException:
-        with suppress(OSError):  # if a file stands where a folder should be
+        with suppress(OSError):  # a file has the name of a folder
             part.unlink(missing_ok=True)
         for folder in made:
-            with suppress(OSError):  # another run may have put something there
+            with suppress(OSError):  # another run may have put a file there
                 folder.rmdir()
         raise
 

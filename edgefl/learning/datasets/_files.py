@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive (.zip, .whl, .tgz, .tar.gz) in which the files of a data set are published.
+    """An archive (.zip, .whl, .tgz, .tar.gz) in which a data set's files are published.
 
     name: file name, in which `*` matches anything.
     inside: folder of the files in the archive.
@@ -49,7 +49,7 @@ class Archive:
 
 @dataclass(frozen=True)
 class FileSet:
-    """The files of one data set, and where to get them.
+    """The files of one data set, their checksums, and the places to get them from.
 
     name: name of the data set, for messages.
     md5: file name -> md5 of the uncompressed bytes, None if no official one is known; a file may be plain or
@@ -75,7 +75,7 @@ class FileSet:
 
 
 class FileDataset(Dataset):
-    """Base of data sets with published files; each declares its files and parses them.
+    """Base of data sets with published files; a data set declares its files and parses them.
 
     FILES: the files, their checksums and where they come from.
     """
@@ -89,7 +89,7 @@ class FileDataset(Dataset):
 
     @abstractmethod
     def parse(self, paths: Mapping[str, Path]) -> Data:
-        """Read the data set from its files: file name -> path, as `locate` returns them."""
+        """Parse the data set from its files: file name -> path, as `locate` returns them."""
 
     def load(self) -> Data:
         return self.parse(locate(self.files(), self.root, download=True))
@@ -98,11 +98,11 @@ class FileDataset(Dataset):
         locate(self.files(), self.root)
 
     def files(self) -> FileSet:
-        """Return the files that these parameters need."""
+        """Return the files that the data set needs with its parameters."""
         return self.FILES
 
     def read(self, paths: Mapping[str, Path], reader: Callable[[bytes], T]) -> list[T]:
-        """Read and verify all files; return the reader's result for each.
+        """Read and verify all files of the data set; return the reader's result for each file.
 
         Raises:
             EdgeflError: names the file that is damaged, or on which the reader fails.
@@ -111,7 +111,7 @@ class FileDataset(Dataset):
         return [self.made(paths[name], reader, content[name]) for name in content]
 
     def made(self, path: Path, make: Callable[P, T], *parts: P.args, **options: P.kwargs) -> T:
-        """Return the result of `make` on parts of a file's content.
+        """Return the result of `make` for parts of a file's content, and name the file in its errors.
 
         Raises:
             EdgeflError: `make` failed (a damaged file may cause nearly any exception); names the file.
@@ -126,7 +126,7 @@ class FileDataset(Dataset):
 
 
 def locate(files: FileSet, root: Path | None = None, *, download: bool = False) -> dict[str, Path]:
-    """Locate the files; return file name -> path in the first place that has all of them.
+    """Locate a data set's files; return file name -> path in the first place that has all files.
 
     Args:
         download: as a last resort download them into the user cache; never with an explicit root.
@@ -188,7 +188,7 @@ def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str
 
 
 def _places(files: FileSet, root: Path | None) -> list[tuple[str, Path]]:
-    """List the places to search: (kind of place, folder), in order."""
+    """Return the places to search for a data set's files, in order: (kind of place, folder)."""
     if root is not None:
         return _below("root", without_tilde(root), files)
     places = []
@@ -207,7 +207,7 @@ def _below(kind: str, root: Path, files: FileSet) -> list[tuple[str, Path]]:
 
 
 def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
-    """Return the folder of the files in the archive's Python package; empty if it is not installed."""
+    """Return the folder of the files in the archive's Python package, or [] if the package is not installed."""
     if archive is None or archive.package is None:
         return []
     try:
@@ -218,7 +218,7 @@ def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
 
 
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
-    """Find the files in a folder, name -> path; prefer a plain file to a packed one, since it reads faster.
+    """Find a data set's files in a folder, name -> path; a plain file, which is faster, precedes a compressed one.
 
     An archive is assumed to have all files; it is opened only for reading.
     """
@@ -227,7 +227,7 @@ def _present(files: FileSet, folder: Path) -> dict[str, Path]:
         return present
     for name in files.md5:
         for path in (folder / name, folder / f"{name}.gz"):
-            # os.path instead of Path: a folder without access counts as empty and does not end the search
+            # os.path instead of Path: a folder without access counts as empty, and the search continues
             if os.path.isfile(path) or ("*" in name and any(folder.glob(name))):
                 present.setdefault(name, path)
     if files.archive and len(present) < len(files.md5) and os.access(folder, os.R_OK):
@@ -260,7 +260,7 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
 
 
 def _command(files: FileSet) -> str:
-    """Return the command that installs the data set: its remedy, or a download by curl."""
+    """Return the shell command that installs the data set: the remedy of its files, or a download by curl."""
     command = files.remedy
     if not command and files.archive:
         command = f"curl --create-dirs -O --output-dir {{cache}} {files.archive.url}"
@@ -273,7 +273,7 @@ def _command(files: FileSet) -> str:
 
 
 def _download(files: FileSet, url: str, folder: Path) -> None:
-    """Download the files that the folder lacks."""
+    """Download the files of a data set that a folder lacks."""
     present = _present(files, folder)
     for name in [name for name in files.md5 if name not in present]:
         served = f"{name}.gz" if files.packed else name

@@ -1,4 +1,4 @@
-"""Images in IDX files, the format of all data sets of the MNIST family."""
+"""Read images in IDX files, the format of all data sets of the MNIST family."""
 
 from collections.abc import Mapping
 from math import prod
@@ -16,7 +16,7 @@ IDX_UINT8 = 0x08  # type code of unsigned bytes, the only one that image sets us
 def read_idx(
     dataset: FileDataset, paths: Mapping[str, Path], classes: int, first: int = 0
 ) -> tuple[Split, Split]:
-    """Read training and test samples of 28x28 pixels from four files: images, labels, images, labels.
+    """Read samples of 28x28 pixels from four files: training images and labels, test images and labels.
 
     Raises:
         EdgeflError: a file is damaged, or images and labels do not match.
@@ -31,7 +31,7 @@ def read_idx(
 
 
 def parse_idx(content: bytes) -> np.ndarray:
-    """Parse an array [d1, d2, ...] of unsigned bytes in IDX format.
+    """Parse the content of an IDX file into an array [d1, d2, ...] of unsigned bytes.
 
     The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then the values,
     last dimension fastest. Left out: other types than unsigned bytes.

@@ -1,27 +1,27 @@
-"""Data sets of images, with their mean and standard deviation."""
+"""Make data sets of images, with mean and standard deviation of the pixels."""
 
 import numpy as np
 
 from edgefl.learning.datasets import Data, Split
 
-CHUNK = 4096  # images counted at a time; bincount widens them to int64
+CHUNK = 4096  # images counted at a time; bincount converts their pixels to int64
 DIGITS = tuple("0123456789")
 
 
 def image_data(
     train: Split, test: Split, names: tuple[str, ...], *, group_names: tuple[str, ...] = ()
 ) -> Data:
-    """Make a data set of uint8 images [n, (channels,) height, width]."""
+    """Make a data set from training and test images [n, (channels,) height, width] uint8."""
     return Data(train, test, len(names), *moments(train.x), names, group_names)
 
 
 def labelled_images(
     x: np.ndarray, y: np.ndarray, shape: tuple[int, ...], classes: int, first: int = 0
 ) -> Split:
-    """Check and copy images [n, *shape] uint8 and their labels [n], `first` to `first` + classes - 1.
+    """Check and copy images [n, *shape] uint8 with labels [n] from `first` to `first` + classes - 1.
 
     Raises:
-        ValueError: wrong type, shape or range.
+        ValueError: images or labels have a wrong type, shape or range.
     """
     if x.dtype != np.uint8 or x.shape[1:] != shape or y.shape != x.shape[:1] or y.dtype.kind not in "iu":
         raise ValueError(
@@ -34,7 +34,7 @@ def labelled_images(
 
 
 def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Compute the mean and standard deviation of uint8 images, exact up to the last rounding.
+    """Compute mean and standard deviation of uint8 images' pixels, exact up to the last rounding.
 
     Args:
         x: [n, height, width] or [n, channels, height, width].

@@ -1,4 +1,4 @@
-"""Shared parts of data sets from your own files: labels from words, a test split, scaled inputs."""
+"""Helpers for data sets from a user's own files: numbered labels, a test split, and scaled inputs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,11 +22,11 @@ SCALE: Any = Field(
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 SIZE: Any = Field((32, 32), description="[height, width] to which images are resized, pixels")
-AT_ONCE = 65_536  # samples summed at a time
+AT_ONCE = 65_536  # number of samples summed at a time
 
 
 def require_file(path: Path, remedy: str) -> None:
-    """Check that a path exists.
+    """Check that a file or folder exists.
 
     Raises:
         EdgeflError: the path does not exist; names the place and the remedy.
@@ -37,7 +37,7 @@ def require_file(path: Path, remedy: str) -> None:
 
 
 def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Number labels from 0 to C-1, integers by value and words in alphabetical order.
+    """Convert labels to numbers from 0 to C-1, integers by value and words in alphabetical order.
 
     Raises:
         EdgeflError: the values are measurements, not labels.
@@ -55,7 +55,7 @@ def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def grouped(words: Sequence[str]) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Number the groups of samples in alphabetical order; return (None, ()) without groups."""
+    """Convert samples' groups to numbers in alphabetical order; return (None, ()) without groups."""
     names = tuple(sorted(set(words)))
     number = {name: index for index, name in enumerate(names)}
     return (np.array([number[word] for word in words], np.int64) if words else None), names
@@ -68,7 +68,7 @@ def divided(
     share: float,
     stream: str,
 ) -> tuple[Split, Split]:
-    """Make the training and test samples from two inputs, or split a share off a single one for testing.
+    """Make training and test samples from two inputs, or from one input by splitting a share off for testing.
 
     Args:
         inputs: (name in messages, samples).
@@ -88,10 +88,10 @@ def divided(
 
 
 def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
-    """Split a random but constant share off for testing; return (train, test).
+    """Split a share of samples off for testing, at random but always the same; return (train, test).
 
     Raises:
-        EdgeflError: one side would be empty.
+        EdgeflError: no training or no test sample would be left.
     """
     count = len(split.y)
     tests = round(share * count)
@@ -111,7 +111,7 @@ def complete(
     groups: tuple[str, ...] = (),
     scale: Scale = "columns",
 ) -> Data:
-    """Make the data set, with inputs scaled by means and deviations of the training inputs.
+    """Make a data set with inputs scaled by mean and deviation of the training inputs.
 
     Raises:
         EdgeflError: there are no samples, or fewer than two classes.
@@ -124,7 +124,7 @@ def complete(
 
 
 def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
-    """Return the float32 mean and deviation that scale samples [n, ...], in a shape that broadcasts over a sample.
+    """Return the float32 mean and deviation by which samples [n, ...] are scaled, broadcastable over a sample.
 
     A column, or channel, that is constant over all samples has the deviation 1 and becomes 0.
 

@@ -1,4 +1,4 @@
-"""Texts as token numbers, and data sets of published text files."""
+"""Convert texts to token numbers; base of data sets with published text files."""
 
 import re
 from abc import abstractmethod
@@ -19,7 +19,7 @@ WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
 class TextDataset(FileDataset):
-    """Base of data sets of texts: one file for training and one for testing.
+    """Base of data sets of texts, with a file for training and one for testing.
 
     NAMES: names of the labels, in their order.
     """
@@ -33,7 +33,7 @@ class TextDataset(FileDataset):
 
     @abstractmethod
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
-        """Parse a file's content into texts and labels [n] int64; for invalid content it may raise any exception."""
+        """Parse a file's content into texts and labels [n] int64; invalid content may raise any exception."""
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         (train, y), (test, test_y) = self.read(paths, self.texts)
@@ -51,7 +51,7 @@ def words(text: str) -> list[str]:
 
 
 def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
-    """Number the most frequent words; return word -> token.
+    """Give the most frequent words token numbers; return word -> token.
 
     Args:
         texts: the training texts.

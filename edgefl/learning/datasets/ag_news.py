@@ -31,10 +31,10 @@ class AgNews(TextDataset):
     )
     NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
-    length: ClassVar[int] = 128  # words kept of a text
+    length: ClassVar[int] = 128  # number of words kept of each text
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
-        """Parse a CSV file of class (1 to 4), title and description."""
+        """Parse the content of a CSV file with class (1 to 4), title and description."""
         texts, labels = [], []
         for number, row in enumerate(csv.reader(io.StringIO(content.decode("utf-8"), newline="")), start=1):
             if len(row) != 3 or row[0] not in ("1", "2", "3", "4"):

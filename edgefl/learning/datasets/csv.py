@@ -16,7 +16,7 @@ Rows = list[list[str]]
 
 
 class Csv(Dataset):
-    """A CSV file with a header line: a column of targets, optionally one of groups, and columns of numbers.
+    """A CSV file with a header line, a column of targets, columns of numbers, and optionally a column of groups.
 
     Groups (for example a person or a place) are for `partition: natural`. Without a file of test samples, a random
     but constant share is split off for testing. Numbers are scaled column by column (`scale`).

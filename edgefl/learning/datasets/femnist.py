@@ -54,7 +54,7 @@ class Femnist(FileDataset):
 
 
 def read_writers(content: bytes) -> dict[str, Split]:
-    """Parse one file; return writer -> images [n, 28, 28] uint8 and labels [n] int64.
+    """Parse the content of a LEAF file; return writer -> images [n, 28, 28] uint8 and labels [n] int64.
 
     Raises:
         Exception: the content is not such a file.

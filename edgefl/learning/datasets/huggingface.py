@@ -13,11 +13,11 @@ from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.datasets._tables import SCALE, SIZE, Scale, Size, complete, divided, grouped, labelled
 from edgefl.learning.finite import require_finite
 
-SCALED_BY = 10_000  # samples, if not all are read
+SCALED_BY = 10_000  # number of samples that inputs are scaled by if not all samples are read
 
 
 class HuggingFace(Dataset):
-    """A data set of the Hugging Face Hub, or in a local folder, with a column of inputs and one of labels.
+    """A data set from the Hugging Face Hub or a local folder, with a column of inputs and a column of labels.
 
     Inputs are images, resized to one size, or lists of numbers of equal length, scaled by channel or column
     (`scale`). Needs the package `datasets`: `pip install edgefl-cosim[huggingface]`. A run downloads what is missing;
@@ -82,7 +82,7 @@ class HuggingFace(Dataset):
         return complete(train, test, label_names, group_names, self.scale)
 
     def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:
-        """Read the test samples, and the labels, groups and scale of the training samples."""
+        """Read the test samples, and the training samples' labels, groups and scale; inputs are read on demand."""
         groups, group_names = grouped([str(value) for value in train[self.group]])
         assert groups is not None
         mode = self._mode(train)
@@ -106,7 +106,7 @@ class HuggingFace(Dataset):
         wanted = [name for name in (self.train, self.test) if name]
         try:
             splits = [hub.load_dataset(self.path, self.config, split=name, **options) for name in wanted]
-        except Exception as error:  # from the network, the Hub, or a wrong name
+        except Exception as error:  # network, Hub and wrong names raise various exceptions
             why = "" if download else " on this machine (a run would try to download it)"
             raise EdgeflError(
                 f"{self.path} is not available{why}: {type(error).__name__}: {error}"
@@ -118,7 +118,7 @@ class HuggingFace(Dataset):
         return splits
 
     def _mode(self, split: Any) -> str | None:
-        """Return the mode of all images, grey or colour like the first one, or None if inputs are not images."""
+        """Return the mode for all images, L (grey) or RGB by the first image, or None if inputs are not images."""
         first: Any = split[0][self.inputs] if len(split) else None
         if not hasattr(first, "convert"):
             return None
@@ -140,7 +140,7 @@ class HuggingFace(Dataset):
 
 
 class _Groups:
-    """Training samples by group, read on demand; labels serve as their checksum."""
+    """Training samples of a Hugging Face data set, read on demand; labels and groups serve as checksum."""
 
     def __init__(
         self, dataset: HuggingFace, split: Any, mode: str | None, y: np.ndarray, groups: np.ndarray

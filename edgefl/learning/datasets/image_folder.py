@@ -57,7 +57,7 @@ class ImageFolder(Dataset):
         size = 3 * math.prod(self.size)
         require(
             [Need((), 2.0 * count * size, f"{count:,} images")]
-        )  # twice: single images, and all of them in one array
+        )  # twice: as single images, and together in one array
         # above 90 million pixels Pillow warns, and takes a gigabyte
         bomb = Image.DecompressionBombWarning
         images, labels = [], []

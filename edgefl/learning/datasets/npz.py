@@ -14,11 +14,11 @@ from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.datasets._tables import SCALE, Scale, complete, divided, grouped, labelled, require_file
 from edgefl.learning.memory import Need, require
 
-LABEL_BYTES = 24  # of a label or group besides its array: in two lists, and as a number
+LABEL_BYTES = 24  # bytes of a label or group besides its array: in two lists, and as a number
 
 
 class Npz(Dataset):
-    """Arrays of a .npz file: x_train, y_train, x_test, y_test; or x and y, a share of them split off for testing.
+    """Arrays in a .npz file: x_train, y_train, x_test, y_test; or x and y, with a share split off for testing.
 
     x: numbers [n, ...], uint8 for images; y: integer labels or words [n], floats for `task: regression`, and 0 or 1
     [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
@@ -69,10 +69,10 @@ class Npz(Dataset):
         )
 
     def _check_shapes(self, headers: Mapping[str, "_Header"], parts: Sequence[str]) -> None:
-        """Check the arrays by their shapes and types, before they are read.
+        """Check shapes and types of a file's arrays before the arrays are read.
 
         Raises:
-            EdgeflError: they cannot be samples and labels.
+            EdgeflError: the arrays cannot be samples and labels.
         """
         lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in headers]
         if lacking:
@@ -107,7 +107,7 @@ class Npz(Dataset):
 
 
 def _targets(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return the targets of all parts and the names of the outputs: labels by number, other targets as float32."""
+    """Return the targets of all parts, numbered if they are labels and otherwise float32, and the outputs' names."""
     if parts[0].ndim == 2:
         return np.concatenate(parts).astype(np.float32), tuple(map(str, range(parts[0].shape[1])))
     if parts[0].dtype.kind == "f":
@@ -119,7 +119,7 @@ _Header = tuple[tuple[int, ...], np.dtype[Any]]
 
 
 def _headers(path: Path) -> dict[str, _Header]:
-    """Read the shapes and types of the arrays in a file without reading the arrays."""
+    """Read the shapes and types of the arrays in a .npz file without reading the arrays."""
     headers = {}
     with zipfile.ZipFile(path) as packed:
         for entry in (name for name in packed.namelist() if name.endswith(".npy")):
@@ -136,7 +136,7 @@ def _headers(path: Path) -> dict[str, _Header]:
 
 
 def _bytes_of(header: _Header) -> int:
-    """Return a lower bound of an array's memory in bytes, including its converted copy."""
+    """Return a lower bound of an array's memory in bytes, including the array's converted copy."""
     shape, kind = header
     made = LABEL_BYTES if len(shape) == 1 else 0 if kind in (np.uint8, np.int16) else 4
     return math.prod(shape) * (kind.itemsize + made)

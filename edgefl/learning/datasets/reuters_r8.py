@@ -8,7 +8,7 @@ from edgefl.learning.datasets._files import Archive, FileSet
 from edgefl.learning.datasets._text import TextDataset
 
 FOLDER = "orangecontrib/text/datasets"
-HEADER = ["Category\tText", "d\tstring", "class\t"]  # of Orange's tables: names, types, roles
+HEADER = ["Category\tText", "d\tstring", "class\t"]  # of Orange's tables: columns' names, types and roles
 
 
 class ReutersR8(TextDataset):
@@ -34,10 +34,10 @@ class ReutersR8(TextDataset):
     )
     NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 
-    length: ClassVar[int] = 256  # words kept of a text
+    length: ClassVar[int] = 256  # number of words kept of each text
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
-        """Parse a table of three header lines, then lines of class, tab and text."""
+        """Parse the content of an Orange table: three header lines, then lines of class, tab and text."""
         lines = content.decode("utf-8", errors="replace").splitlines()
         if lines[: len(HEADER)] != HEADER:
             raise ValueError(f"its header is {lines[: len(HEADER)]}")

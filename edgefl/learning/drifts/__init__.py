@@ -1,4 +1,4 @@
-"""Concept drift: labels or inputs of samples change for some devices from some moment on.
+"""Concept drift: the labels or inputs of some devices' samples change from some moment on.
 
 A drift is a component that defines what changes (`change`); the base class defines when, for which devices and in
 which pattern.
@@ -16,19 +16,19 @@ from edgefl.learning.datasets import Split
 __all__ = ["Drift", "Moment"]
 
 Site = Annotated[int, Field(ge=0, le=100_000)]
-ROUNDING = 1e-9  # so that 0.2 + 0.2 + 0.2 of ten devices are six
+ROUNDING = 1e-9  # makes 0.2 + 0.2 + 0.2 of ten devices six devices
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The round of a cell's global model, counted from 1 over all sessions, and its start in simulated time."""
+    """The number of a round of a cell's global model, from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float
 
 
 class Drift(Component):
-    """Base of all drifts from one concept to another; each device has one of the two at a time.
+    """Base of all drifts from one concept to another; at any time a device has one of the two concepts.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
     - incremental: at `at`, and again after each interval `every`, a further share `step` of all devices gets the new
@@ -43,7 +43,7 @@ class Drift(Component):
     additions.
     """
 
-    # whether it changes labels, and is refused for tasks without classes
+    # whether the drift changes labels, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
 
     pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
@@ -64,7 +64,7 @@ class Drift(Component):
 
     @abstractmethod
     def change(self, split: Split, classes: int) -> Split:
-        """Return the samples after the drift, in the same order, shape and type.
+        """Return samples with the new concept, in the same order, shape and type.
 
         Pass on what does not change (`x=split.x`), so that it is in memory only once.
 
@@ -74,11 +74,11 @@ class Drift(Component):
 
     @property
     def sees_time(self) -> bool:
-        """Return whether shares depend on simulated time rather than on rounds alone."""
+        """Return whether the drifted share depends on simulated time rather than on rounds alone."""
         return self.clock == "seconds" or type(self).drifted_share is not Drift.drifted_share
 
     def drifted_share(self, moment: Moment) -> float:
-        """Return the share of devices that have the new concept at a moment."""
+        """Return the share of devices that have the new concept at a moment, in [0, 1]."""
         now = moment.round if self.clock == "rounds" else moment.time_s
         if now < self.at:
             return 0.0

@@ -1,4 +1,4 @@
-"""Labels swap in pairs."""
+"""Swap labels in pairs."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from edgefl.learning.drifts import Drift
 
 
 class LabelSwap(Drift):
-    """Swap labels i and i + 1 for even i; with an odd number of labels, the last one stays.
+    """Swap labels i and i + 1 for even i; with an odd number of labels, the last label stays.
 
     The inputs stay, so a model that was right is wrong for every drifted sample (except those of an unpaired last
     label). Panchal et al., FLASH, ICML 2023, section 5.1, after Tahmasbi et al., DriftSurf, 2020.

@@ -1,4 +1,4 @@
-"""Noise on the inputs."""
+"""Add noise to the inputs."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift
 from edgefl.rng import Streams
 
-AT_ONCE = 4096  # samples
+AT_ONCE = 4096  # number of samples that get noise at a time
 
 
 class Noise(Drift):

@@ -1,4 +1,4 @@
-"""Rotation of images by a quarter turn."""
+"""Rotate images by a quarter turn."""
 
 import numpy as np
 

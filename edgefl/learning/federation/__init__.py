@@ -1,1 +1,1 @@
-"""A cell's learner: the stages of its sessions, its trainer, and its state."""
+"""The learner of a cell: the stages of its sessions, training and tests, and its state."""

@@ -1,4 +1,4 @@
-"""Build the parts of a cell's learner from the settings: module, local training, the devices' test data."""
+"""Build the parts of a cell's learner from the settings: module, local training, and devices' test data."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from edgefl.rng import Streams
 
 
 def begun_module(settings: LearningSettings, training_data: TrainingData, streams: Streams) -> nn.Module:
-    """Build the model that a run begins with, in evaluation mode, on the torch device.
+    """Build the module of the model that a run begins with, in evaluation mode, on the torch device.
 
     Raises:
         EdgeflError: the model does not fit the task, the metrics or its initial file.
@@ -41,9 +41,9 @@ def begun_module(settings: LearningSettings, training_data: TrainingData, stream
 
 
 def build_module(model: Model, input_shape: tuple[int, ...], classes: int, streams: Streams) -> nn.Module:
-    """Build the model's module, with initial parameters that depend on the seed alone."""
+    """Build a model's module with initial parameters that depend on the seed alone."""
     with torch.random.fork_rng(devices=[]):
-        # only the CPU's generator draws them: `torch.manual_seed` also seeds GPUs that are used later
+        # only the CPU's generator draws parameters; `torch.manual_seed` would also seed GPUs that are used later
         torch.default_generator.manual_seed(int(streams("model").integers(2**62)))
         module = model.build(input_shape, classes)
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
@@ -58,7 +58,7 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
 
 @torch.no_grad()
 def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> None:
-    """Refuse a module if its outputs do not fit the task's targets; it must be in evaluation mode.
+    """Refuse a module, given in evaluation mode, if its outputs do not fit the task's targets.
 
     Raises:
         EdgeflError: names the remedy.
@@ -86,7 +86,7 @@ def device_tests(
     streams: Streams,
     split: SplitInMemory | None,
 ) -> DeviceTests | None:
-    """Return each device's own test data from these samples; None without samples or if all share one test set."""
+    """Deal each device its own test data from a split; return None without a split or if devices share the data."""
     if split is None or evaluation.tested_on == "labels":
         return None
     return DeviceTests(
@@ -101,7 +101,7 @@ def device_tests(
 
 
 def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:
-    """Build the local training of the scenario's model.
+    """Build the local training of the scenario's model on devices.
 
     Raises:
         EdgeflError: the model cannot be trained with these settings.

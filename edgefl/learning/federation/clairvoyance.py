@@ -1,4 +1,4 @@
-"""The training stage in which devices also train a second model, on the data of the other concept."""
+"""The training stage in which devices train two models, one on the data of each concept."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class TrainBothStage(TrainStage):
-    """Train two models: the federation's on data before the drift, its twin on data after it."""
+    """Train two models on each device: the global model on data before the drift, a twin on data after it."""
 
     @property
     def _models(self) -> list[TrainedModel]:
@@ -59,7 +59,7 @@ class TrainBothStage(TrainStage):
         return before, after
 
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
-        """Return the model [K, M + Q] of each device's concept, from one [M + Q] or [K, M + Q] per concept."""
+        """Choose each device's model by its concept, from the models [M + Q] or [K, M + Q] of both concepts."""
         drifted = self.trainer.drifting.drifted(ids, self.federation.now.round.moment)
         mask = torch.from_numpy(drifted).to(before.device)
         if not mask.any():

@@ -1,4 +1,4 @@
-"""Train in a cell below a cloud, which averages the models of several cells."""
+"""Train in a cell that exchanges its model with a cloud, which averages the models of several cells."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from edgefl.learning.updates.cloud_models import CloudModels
 
 
 class CloudTrainStage(TrainStage):
-    """The training stage of a global model that is exchanged with the cloud."""
+    """The training stage of a cell's global model that is exchanged with the cloud."""
 
     def __init__(self, cloud: CloudModels, *parts: Any) -> None:
         super().__init__(*parts)
@@ -30,7 +30,7 @@ class CloudTrainStage(TrainStage):
 
 
 def below_a_cloud(learners: Iterable[TorchLearner], torch_device: torch.device) -> CloudModels:
-    """Connect these cells' learners to one cloud, and return its models."""
+    """Connect the learners of several cells to one cloud, and return the cloud's models."""
     cloud = CloudModels(torch_device)
     for learner in learners:
         learner.stage_of_training = partial(CloudTrainStage, cloud)

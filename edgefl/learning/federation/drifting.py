@@ -1,4 +1,4 @@
-"""Apply a concept drift to a cell's data: which devices have drifted, and on which samples they are tested."""
+"""Apply a concept drift to a cell's data: decide which devices have drifted, and choose their samples."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ DRIFTED = "drifted"  # column of rounds.csv
 
 
 def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
-    """Append to n samples the same ones after the drift: sample n + i is sample i after the drift.
+    """Append the same n samples after the drift to a split of n samples: sample n + i is sample i after the drift.
 
     Inputs that do not change are stored once.
     """
@@ -34,11 +34,11 @@ def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
 
 @dataclass(frozen=True)
 class Drifting:
-    """The concept of each device of a cell, as a function of the moment.
+    """The concept, old or new, of each device in a cell, as a function of round and simulated time.
 
     Args:
-        drift: None if data do not change.
-        queue: devices that drift, in this order.
+        drift: the drift; None if data do not change.
+        queue: devices that drift, in the order in which they do.
         devices: number of devices.
     """
 
@@ -50,7 +50,7 @@ class Drifting:
     def of(
         cls, drift: Drift | None, inputs: PartitionInputs, devices: int, cell: int, streams: Streams
     ) -> "Drifting":
-        """Draw the order in which a cell's devices drift.
+        """Return the drift of a cell's devices, with the order of devices drawn at random.
 
         Raises:
             EdgeflError: the drift names a cell that does not exist.
@@ -68,11 +68,11 @@ class Drifting:
 
     @property
     def sees_time(self) -> bool:
-        """Return whether samples depend on simulated time."""
+        """Whether the devices' samples depend on simulated time."""
         return self.drift is not None and self.drift.sees_time
 
     def drifted(self, ids: Sequence[int], moment: Moment) -> np.ndarray:
-        """Return for each device whether its data have the new concept, bool [ids]."""
+        """Return whether each device's data have the new concept at a moment, bool [ids]."""
         result = np.zeros(self.devices, dtype=bool)
         if self.drift is not None:
             count = int(self.drift.drifted_share(moment) * len(self.queue) + 0.5)
@@ -80,7 +80,7 @@ class Drifting:
         return result[list(ids)]
 
     def column(self, ids: Sequence[int], moment: Moment) -> dict[str, float]:
-        """Return the share of these devices that have drifted, as a column of rounds.csv; empty without a drift."""
+        """Return the share of these devices that have drifted as a column of rounds.csv; {} without a drift."""
         if self.drift is None:
             return {}
         return {DRIFTED: float(self.drifted(ids, moment).mean()) if len(ids) else 0.0}
@@ -112,7 +112,7 @@ class Drifting:
         ids: Sequence[int],
         moment: Moment,
     ) -> tuple[float, float]:
-        """Test a model [M + Q], or one per device [K, M + Q]; return accuracy and mean loss over these devices.
+        """Test a model [M + Q], or one per device [K, M + Q]; return accuracy and mean loss over the devices.
 
         Each device is tested on the test samples of these labels in its own concept.
         """
@@ -136,7 +136,7 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Average accuracy and loss over models; `shares` are each model's weight and drifted share of devices."""
+    """Average accuracy and loss over models, by `shares`: each model's weight and its devices' drifted share."""
     tests = [
         (part * weight, evaluate(tester, model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)

@@ -1,4 +1,4 @@
-"""The whole state of a cell's learner, as a snapshot holds it."""
+"""The state of a cell's learner, as a snapshot holds it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -16,14 +16,14 @@ TensorState = tuple[dict[str, Tensor], dict[str, Any]]  # tensors by name, and f
 
 @dataclass(frozen=True)
 class Reports:
-    """The reports of a check round: losses of two models by device, and the devices with arrived reports."""
+    """The reports of a check round: two models' losses by device, and the devices with reports that arrived."""
 
     opening: Mapping[int, float] = field(default_factory=dict)
     previous: Mapping[int, float] = field(default_factory=dict)
     arrived: Sequence[int] = ()
 
     def prefer_previous(self, samples: Mapping[int, int]) -> bool:
-        """Return whether the reports that arrived, weighted by data, favour the previous model."""
+        """Return whether the reports that arrived, weighted by data size, favour the previous model."""
         return (
             sum(
                 samples[id_] * (self.opening[id_] - self.previous[id_])
@@ -35,7 +35,7 @@ class Reports:
 
 
 class At(NamedTuple):
-    """A round's place in the run, by which its random streams are named."""
+    """The place of a round in the run, which names the round's random streams."""
 
     session: int
     phase: str
@@ -47,7 +47,7 @@ class At(NamedTuple):
 
 @dataclass(frozen=True)
 class SessionFacts:
-    """What is known of a session when it begins.
+    """The facts about a session that are known when it begins.
 
     number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels of the previous session.
     before: rounds of the global model in earlier sessions.
@@ -65,7 +65,7 @@ class SessionFacts:
 
 @dataclass(frozen=True)
 class RoundFacts:
-    """What is known of a round when it begins.
+    """The facts about a round that are known when it begins.
 
     moment: for drifts; a round that does not train the global model has the moment of the next one that does.
     """
@@ -76,7 +76,7 @@ class RoundFacts:
 
 @dataclass
 class Progress:
-    """The progress of a session, besides its models.
+    """The progress of a session, without its models.
 
     stage: name of its current stage; empty if no session is open. round: the last round that has begun. members:
     devices present when the session began, or that have taken part since. labels: labels that members hold, on which
@@ -100,7 +100,7 @@ class Progress:
 
     @property
     def trained(self) -> int:
-        """Rounds of the global model in all sessions so far, including this one."""
+        """The number of rounds of the global model in all sessions so far, including the current session."""
         if self.session.overlapping is None:
             return self.round.moment.round
         return self.session.before + self.models  # the model of a begun round may never be made
@@ -108,7 +108,7 @@ class Progress:
 
 @dataclass
 class Federation:
-    """The models of one cell, from session to session.
+    """The models of one cell's learner, from session to session, and the progress of the current session.
 
     model: the global one. probe: the auxiliary one, while a session probes. twin: a second
     global one, trained on the data after the drift, if the algorithm knows it in advance. previous: [M + Q]
@@ -128,7 +128,7 @@ class Federation:
     now: Progress = field(default_factory=Progress)
 
     def state(self) -> TensorState:
-        """Return the whole state, tensors by name and facts, without updates that can be trained again from it."""
+        """Return the whole state, tensors by name and facts, without updates that a resumed run trains again."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
             **_under("model", self.model.tensors()),
@@ -157,7 +157,7 @@ class Federation:
         return tensors, facts
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any], probe: TrainedModel) -> None:
-        """Replace the whole state by one that `state` returned.
+        """Replace the whole state by a state that `state` returned.
 
         Args:
             probe: a fresh auxiliary model, used if the state has one.

@@ -1,4 +1,4 @@
-"""The losses of models on the first mini-batch of each device of a round."""
+"""Compute the losses of models on the first mini-batch of each device in a round."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from edgefl.learning.updates.updates import TrainedRound
 
 
 def losses_received(trainer: Trainer, trained: TrainedRound) -> tuple[float | None, ...]:
-    """Compute the received model's loss on each device's first mini-batch of a round, None without data."""
+    """Compute the received model's loss on each device's first mini-batch in a round; None without data."""
     batches = trained.batches
     assert batches is not None
     positions = np.flatnonzero(batches.steps).tolist()
@@ -26,7 +26,7 @@ def losses_received(trainer: Trainer, trained: TrainedRound) -> tuple[float | No
 def compare(
     trainer: Trainer, ids: Sequence[int], facts: RoundFacts, models: Sequence[Tensor]
 ) -> tuple[LocalRound, list[dict[int, float]]]:
-    """Compute models' [M + Q] losses on each device's first mini-batch, by device; nothing is trained.
+    """Compute the losses of models [M + Q] on each device's first mini-batch, by device, without training.
 
     If all costs are counted, devices receive the models, run them forward and send a number for each; otherwise a
     transfer of a model each way and one step are booked.
@@ -54,7 +54,7 @@ def compare(
 def _first_losses(
     trainer: Trainer, models: Tensor, batches: Batches, positions: Sequence[int]
 ) -> list[float]:
-    """Compute the mean loss of each device's first mini-batch, before any local step.
+    """Compute the mean loss of these models on each device's first mini-batch, before any local step.
 
     Args:
         models: [M + Q] one model for all of these devices, or [n, M + Q] one for each.

@@ -1,4 +1,4 @@
-"""Collect a cell's models as tensors for files: the global model, those that serve devices, and personal ones."""
+"""Collect a cell's models for files: the global model, several models that serve devices, and personal models."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ DEVICES, MODEL_OF = "devices", "model_of_device"
 
 
 def about(learner: TorchLearner) -> dict[str, Any]:
-    """Return the place of a learner's models in the run: cell, session, rounds of the phase and of the run."""
+    """Return the place of a learner's models in the run: cell, session, phase, and round of phase and run."""
     now = learner.federation.now
     at = now.round.at
     return {
@@ -23,12 +23,12 @@ def about(learner: TorchLearner) -> dict[str, Any]:
         "session": at.session,
         "phase": at.phase,
         "round": at.round,
-        "round_of_run": now.round.moment.round,  # of the global model
+        "round_of_run": now.round.moment.round,  # rounds of the global model
     }
 
 
 def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str, Mapping[str, Tensor]]]:
-    """Yield a cell's models by kind: the global one, those that serve devices if several, and personal ones.
+    """Yield a cell's models by kind: the global model, the models that serve devices, and personal models.
 
     global: the module's `state_dict`. served: if there are several, [C, *shape] by name, with `devices` [k] and
     `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. `devices` are the ids of devices whose
@@ -49,7 +49,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
 
 
 def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the distinct models [C, M + Q] that serve devices, and each one's index [k]; empty if one serves all."""
+    """Return the models [C, M + Q] that serve devices, and each device's index [k]; empty if one serves all."""
     model, stage = learner.federation.model.model, learner.train_stage
     distinct, which = model.new_empty((0, len(model))), []
     for begin, end in blocks(len(ids), model):

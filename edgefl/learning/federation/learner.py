@@ -1,4 +1,4 @@
-"""The learner that trains with PyTorch: models, data, algorithm and warm start behind the contract's Learner."""
+"""The learner that trains with PyTorch: an `edgefl.contract.Learner` with data, algorithm and warm start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -36,7 +36,7 @@ from edgefl.rng import Streams
 
 
 class TorchLearner:
-    """The learner of one cell. Its interface is sessions, device ids and iterations; models stay inside.
+    """The PyTorch learner of one cell; callers see sessions, device ids and iterations, but no models.
 
     Args:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
@@ -77,7 +77,7 @@ class TorchLearner:
         layout = training.layout
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
         self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
-        self.parameters = layout.parameters.size  # M, the trainable ones
+        self.parameters = layout.parameters.size  # M, the number of trainable parameters
         self.payload_bits = self._payload.bits(
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
@@ -121,19 +121,19 @@ class TorchLearner:
 
     @property
     def model(self) -> Tensor:
-        """[M + Q] the global model."""
+        """The global model [M + Q]."""
         return self.federation.model.model
 
     @property
     def train_stage(self) -> TrainStage:
-        """The training stage in the current state."""
+        """The training stage of the current session."""
         stage = self.stage_of_training(self.trainer, self.federation, self._warm_start)
         stage.watch, stage.foretell = self.watch, self.foretell
         return stage
 
     @property
     def device_data(self) -> DeviceData:
-        """The samples of each device."""
+        """The training samples of each device."""
         return self.trainer.device_data
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
@@ -193,14 +193,14 @@ class TorchLearner:
                 self._open_training()
 
     def state(self) -> TensorState:
-        """Return the learner's state, for a snapshot."""
+        """Return the learner's state for a snapshot: tensors by name, and facts."""
         return self.federation.state()
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
-        """Replace the learner's state by one that `state` returned."""
+        """Replace the learner's state by a state that `state` returned."""
         probe = self._trained_model(self.trainer.training_data.devices.new_states(), self._initial)
         self.federation.restore(tensors, facts, probe)
-        # a snapshot of a run with another warm start may hold more
+        # a snapshot of a run with another warm start may hold more saved sessions
         self.federation.saved = self._warm_start.retain(self.federation.saved)
         self.trainer.device_data.deal(max(1, self.federation.now.session.number))
 
@@ -213,7 +213,7 @@ class TorchLearner:
         return self._warm_start.probes > 0 and not self._is_pilot
 
     def _restart(self) -> None:
-        """Return to the untrained model: the session that opens has no predecessor."""
+        """Return to the run's untrained model, as if the session that opens had no predecessor."""
         federation = self.federation
         for one in (federation.model, federation.twin):
             if one is not None:
@@ -251,7 +251,7 @@ class TorchLearner:
         if federation.pilot is None:
             federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
             federation.finals = []
-        # with new device vectors too: a probe starts fresh and leaves no trace
+        # devices' vectors are new as well: a probe starts fresh and leaves no trace
         states = self.trainer.training_data.devices.new_states()
         federation.probe = self._trained_model(states, federation.pilot)
         federation.probe.open(federation.pilot, self.trainer.device_data.sizes(now.members))
@@ -279,7 +279,7 @@ class TorchLearner:
         """End the session, and save its last model for warm starts."""
         federation, now = self.federation, self.federation.now
         if self._is_pilot:
-            # with any warm start: runs that differ only in it share their pilot sessions
+            # even if the warm start needs no test: runs that only differ in the warm start share their pilot sessions
             tested = self.trainer.test(self.model, now.labels, now.round.moment, sorted(now.members))
             judged = self.trainer.validate(self.model, now.labels, now.round.moment, sorted(now.members)).get(
                 VALIDATION_SCORE, tested.accuracy

@@ -1,4 +1,4 @@
-"""Draw the mini-batches of a round's devices, and compute the samples that are booked."""
+"""Draw the mini-batches of a round's devices, and compute the samples that cost time and energy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class RoundWork:
-    """The settings by which a cell's rounds are drawn.
+    """The settings by which a cell draws the mini-batches of its rounds.
 
     how_booked: as in `CostSettings.booked`. cell: its number. deal: key of the current deal of samples. smallest:
     smallest number of samples in a batch.
@@ -32,7 +32,7 @@ class RoundWork:
     smallest: int
 
     def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
-        """Draw the mini-batches of a round's devices from their samples, each with its own streams."""
+        """Draw the mini-batches of a round's devices from their samples, for each device by its own stream."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
         share = local.kept_apart if local.early_stopping is not None else self.algorithm.keeps_apart()
@@ -51,7 +51,7 @@ class RoundWork:
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
-        """Return the local steps of devices that hold `held` samples each."""
+        """Return the number of local steps in a round of each device, given the devices' numbers of samples."""
         asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
         if partial and asked > 1:
@@ -62,7 +62,7 @@ class RoundWork:
         return steps
 
     def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """Return the local steps [K] of `lengths` epochs, or steps, on `held` samples."""
+        """Return the local steps [K] of devices that do `lengths` epochs, or steps, on `held` samples."""
         passes = [steps_per_epoch(many, self.local.batch, self.smallest) for many in held.tolist()]
         if self.local.epochs:
             return lengths * np.array(passes, dtype=np.int64)
@@ -71,7 +71,7 @@ class RoundWork:
     def expected(
         self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], compared: int = 0
     ) -> Expected:
-        """Return the work that devices would do in a round.
+        """Return the expected work of devices in a round.
 
         Args:
             held: samples of each device.
@@ -93,7 +93,7 @@ class RoundWork:
     def booked(
         self, steps: np.ndarray, processed: np.ndarray, tested: np.ndarray | int = 0
     ) -> tuple[int, ...]:
-        """Return the samples for which computing time and energy are booked, forward and backward.
+        """Return each device's number of samples for which computing time and energy are booked.
 
         Processed samples are those in the mini-batches of completed steps: for a device with D samples, D per local
         epoch, and D per step if D < B. Tested samples run forward only (early stopping, choice of a model, models

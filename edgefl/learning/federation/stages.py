@@ -1,4 +1,4 @@
-"""The stages of a session: probes, a check, training. Their only state is the federation's."""
+"""The stages of a session: probes, a check and training, with no state besides the federation's."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
 class _SessionStage:
-    """Base of all stages, which change only the federation's state."""
+    """Base of a session's stages, which change only the federation's state."""
 
     def __init__(self, trainer: Trainer, federation: Federation, warm_start: WarmStart) -> None:
         self.trainer, self.federation, self.warm_start = trainer, federation, warm_start
@@ -53,18 +53,18 @@ class _SessionStage:
         return trainer.work.expected(ids, held, model.expected_bits(), compared)
 
     def _terms(self) -> list[OutputTerm]:
-        """Return the warm start's terms of the local loss."""
+        """Return the terms that the warm start adds to the local loss."""
         return []
 
     @property
     def overlapping(self) -> Staleness | None:
-        """The weighting of stale updates in this stage; None if its rounds do not overlap."""
+        """The weights of stale updates in this stage; None if the stage's rounds do not overlap."""
         return None
 
     def _begin(
         self, models: Sequence[TrainedModel], ids: Sequence[int], phase: str, number: int, now: Now
     ) -> RoundFacts:
-        """Begin a round that trains these models: admit newcomers, and drop updates that did not arrive."""
+        """Begin a round that trains these models: admit new participants, and drop updates that did not arrive."""
         progress = self.federation.now
         at, session = At(progress.session.number, phase, number), progress.session
         self._take_in(models, ids, at)
@@ -73,7 +73,7 @@ class _SessionStage:
                 model.waiting = {}
         # a round that does not train the global model has the moment of the next one that does
         of_global = number if self.federation.model in models else 1
-        if self.overlapping is not None:  # of the model that is made next
+        if self.overlapping is not None:  # the moment of the next model
             progress.models = max(progress.models, now.models or 0)
             of_global = progress.models + 1
         progress.round = RoundFacts(at, Moment(session.before + of_global, now.time_s))
@@ -81,7 +81,7 @@ class _SessionStage:
         return progress.round
 
     def _take_in(self, models: Sequence[TrainedModel], ids: Sequence[int], at: At) -> None:
-        """Admit a round's new participants to the session and to the models that are trained.
+        """Admit a round's new participants to the session and to the models that it trains.
 
         A device that has been in another cell's session since it was in this one is new too. From now on the session
         is also tested on the labels of the new participants. A round that is trained again after a restart has
@@ -105,7 +105,7 @@ class _SessionStage:
     def _aggregate(
         self, model: TrainedModel, ids: Sequence[int], weights: Sequence[float] | None = None
     ) -> None:
-        """Aggregate the updates of these devices; if rounds do not overlap, the others are lost."""
+        """Aggregate the updates of these devices; if rounds do not overlap, all other updates are lost."""
         now = self.federation.now
         if self.overlapping is None:
             model.waiting = {id_: model.waiting[id_] for id_ in ids}
@@ -153,7 +153,7 @@ class TrainStage(_SessionStage):
                 else (None,) * len(ids)
             )
             further[TEST_SAMPLES] = trainer.test_samples(ids)
-            # a personal model is kept once the device's update has arrived; a local one exists once it is trained
+            # a personal model is kept once the device's update has arrived; a local model exists once it is trained
             kept = trainer.settings.algorithm.keeps_own_model()
             local = replace(
                 local,
@@ -200,11 +200,11 @@ class TrainStage(_SessionStage):
 
     @property
     def _models(self) -> list[TrainedModel]:
-        """The models that are trained."""
+        """The models that this stage trains."""
         return [self.federation.model]
 
     def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
-        """Return theory's columns of these updates' round; empty in rounds that are not measured."""
+        """Return the columns theory_* for these updates' round: None if it is not measured, {} without theory."""
         at, moment = self.federation.now.round.at, self.federation.now.round.moment
         every = self.trainer.settings.theory
         if every is None:
@@ -216,7 +216,7 @@ class TrainStage(_SessionStage):
         return theory.measure(self.trainer, trained, self.federation.model.model, at)
 
     def deployed(self, ids: Sequence[int]) -> Tensor:
-        """Return the model that serves these devices, [M + Q], or [K, M + Q] one for each."""
+        """Return the model that serves these devices, [M + Q] for all, or [K, M + Q] one for each device."""
         samples: Sequence[np.ndarray] = ()
         if type(self.trainer.settings.algorithm).deployed is not Algorithm.deployed:
             samples = self.trainer.samples(ids, self.federation.now.round.moment)
@@ -233,7 +233,7 @@ class TrainStage(_SessionStage):
         return model.side.trained_personal(model.waiting_round(ids))
 
     def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """Return the models that devices received, [M + Q] or [K, M + Q], and their local models [K, M + Q]."""
+        """Return the models that devices received, [M + Q] or [K, M + Q], and the local models [K, M + Q]."""
         trained = self.federation.model.waiting_round(ids)
         return trained.start, trained.rows
 
@@ -254,7 +254,7 @@ class TrainStage(_SessionStage):
 
 
 def _told(local: LocalRound) -> LocalRound:
-    """Return the devices' work, without training scalars of devices with updates that are not finite."""
+    """Remove the training scalars of devices with updates that are not finite from the devices' work."""
     if not local.not_finite:
         return local
     lost = [id_ in local.not_finite for id_ in local.ids]
@@ -268,7 +268,7 @@ def _told(local: LocalRound) -> LocalRound:
 
 
 class ProbeStage(_SessionStage):
-    """The stage that trains an auxiliary model from w_pilot to measure the session's gradient, then drops it."""
+    """The stage that trains an auxiliary model from w_pilot to measure the session's gradient."""
 
     @property
     def facts(self) -> StageFacts:
@@ -292,7 +292,7 @@ class ProbeStage(_SessionStage):
 
 
 class CheckStage(_SessionStage):
-    """The stage of one round in which devices report the losses of the constructed and the previous model.
+    """The stage of one round in which devices report the losses of the constructed model and the previous one.
 
     Nothing is trained: devices run two models forward on a mini-batch, which counts as an iteration with `booked:
     processed`.
@@ -317,7 +317,7 @@ class CheckStage(_SessionStage):
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:
-    """Construct the opening model of a session after the pilot sessions, with the gradient that probes measured."""
+    """Construct the opening model of a session after the pilot sessions, by the gradient that probes measured."""
     if federation.probe is not None and federation.now.probed:
         assert federation.pilot is not None
         change, _ = trainer.layout.split(federation.probe.model - federation.pilot)

@@ -1,4 +1,4 @@
-"""Measure the quantities of the convergence theory, J's Theorem 1, on the devices' data.
+"""Measure the quantities in the convergence bound, J's Theorem 1, on the devices' data.
 
 Measuring changes neither simulated time nor joules nor the random streams of training.
 """
@@ -32,11 +32,11 @@ COLUMNS = (
     "theory_steps_max",
 )
 
-SAMPLES = 32  # samples of each device from which the variance of the noise is estimated
+SAMPLES = 32  # number of samples of each device from which the variance of the noise is estimated
 
 
 def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") -> dict[str, float | None]:
-    """Measure a round: gradients on all participants' whole data, at the model it started from and at `made`.
+    """Measure a round's gradients on all data of its participants, at the round's start model and at `made`.
 
     sigma_k^2 is the variance of a device's per-sample gradients, estimated from SAMPLES of them. Measuring takes wall
     time, about two passes over all participants' data. All participants started from one model; settings with several
@@ -77,7 +77,7 @@ def measure(trainer: "Trainer", last: "TrainedRound", made: Tensor, at: "At") ->
 def of_gradients(
     before: Sequence[Tensor], after: Sequence[Tensor], shares: np.ndarray, moved: float
 ) -> dict[str, float | None]:
-    """Return squared norms, and the largest secant slope of the devices' gradients and of their mean.
+    """Return squared norms of gradients, and the largest secant slope of devices' gradients and of their mean.
 
     Args:
         before, after: gradients [M] of each device's loss at the two models.
@@ -97,7 +97,7 @@ def of_gradients(
 def _variance(
     module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
 ) -> float:
-    """Return the sample variance of per-sample gradients, summed over coordinates; 0 for one sample."""
+    """Return the sample variance of per-sample gradients, summed over coordinates; 0 for a single sample."""
     if len(rows) < 2:
         return 0.0
     each = torch.stack([whole_gradient(module, layout, model, split, row[None])[1] for row in rows])

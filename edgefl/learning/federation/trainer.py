@@ -47,14 +47,14 @@ Foretell = Callable[[LocalRound, int], None]
 
 @dataclass(frozen=True)
 class Trainer:
-    """Trains and tests a cell's models; during a run only the data dealt to devices change.
+    """Train and test a cell's models; during a run only the data dealt to devices change.
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
-        tester: runs it on test data.
+        tester: runs the module on test data.
         payload: size of a transfer in a round without training.
         payload_bits: of a transfer each way, if one model is counted.
-        cell: its number.
+        cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
         device_tests: test data of each device; None if all are tested on the labels' test data.
         device_validation: the same for the validation samples; None without them, or if devices share them.
@@ -81,7 +81,7 @@ class Trainer:
 
     @property
     def work(self) -> RoundWork:
-        """The work of this cell's devices in a round."""
+        """The settings by which this cell draws rounds and books their work."""
         settings, deal = self.settings, self.device_data.key
         return RoundWork(
             settings.local,
@@ -96,7 +96,7 @@ class Trainer:
     def learning_rate(
         self, round_: int, longest: int | None, progress: float | None = None, *, of_run: int = 1
     ) -> float:
-        """Return a round's learning rate from the schedule.
+        """Return the devices' learning rate in a round by the schedule.
 
         Args:
             longest: maximum number of rounds of the session.
@@ -122,13 +122,13 @@ class Trainer:
         drops: bool = False,
         foretell: Foretell | None = None,
     ) -> LocalRound:
-        """Do the local training of a round.
+        """Run the local training of a round's devices, and return their work.
 
         Args:
             drops: whether updates that are not finite are dropped.
             concept: True, all devices train on data after the drift; False, before it; by default, each device trains
                 on the concept that it has at the moment.
-            foretell: called with the round before it trains, without scalars, and its number; not called if training
+            foretell: called before training with the round, without scalars, and its number; not called if training
                 may change more than scalars, such as which updates are finite.
 
         Raises:
@@ -168,7 +168,7 @@ class Trainer:
 
     @contextmanager
     def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
-        """Add the place in the run to the error if a model is not finite here.
+        """Name the place in the run in the error if a model is not finite in a `with` block.
 
         Raises:
             Divergence: a model is not finite.
@@ -179,13 +179,13 @@ class Trainer:
             raise self._divergence(diverged, at, model) from diverged
 
     def due(self, round_: int) -> bool:
-        """Whether the global model is tested after this round."""
+        """Return whether the global model is tested after this round."""
         return round_ % self.settings.evaluation.every == 0
 
     def test(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> Evaluation:
-        """Test a model [M + Q], or one per present device [K, M + Q], on these labels' test data at a moment."""
+        """Test a model [M + Q], or one per present device [K, M + Q], on these labels' test data."""
         further: dict[str, float | None] = {**self.drifting.column(present, moment)}
         if self.device_tests is not None:
             scores = self._scores(model, present, moment)
@@ -202,7 +202,7 @@ class Trainer:
         return Evaluation(accuracy, loss, {**self.training_data.task.further(loss), **further})
 
     def further_metrics(self, model: Tensor, labels: Sequence[int]) -> dict[str, float | None]:
-        """Compute the metrics of the settings for a model [M + Q] on these labels' test data."""
+        """Compute the further metrics in the settings for a model [M + Q] on these labels' test data."""
         names = self.settings.evaluation.metrics
         if not names:
             return {}
@@ -213,7 +213,7 @@ class Trainer:
     def validate(
         self, model: Tensor, labels: Sequence[int], moment: Moment, present: Sequence[int]
     ) -> dict[str, float | None]:
-        """Test a model on the validation samples as `test` does: columns of rounds.csv, empty without samples."""
+        """Test a model on validation samples as `test` does; return columns of rounds.csv, {} without samples."""
         split = self.training_data.validation
         if split is None:
             return {}
@@ -227,7 +227,7 @@ class Trainer:
         return dict(zip(VALIDATED, (accuracy, loss), strict=True))
 
     def untested(self, moment: Moment, present: Sequence[int]) -> Evaluation:
-        """Return the evaluation of a round without a test, with the same columns as one with a test.
+        """Return the evaluation of a round without a test, with the columns that a test would fill.
 
         The share of drifted devices is known without a test.
         """
@@ -239,7 +239,7 @@ class Trainer:
         return Evaluation(None, None, dict.fromkeys(names) | self.drifting.column(present, moment))
 
     def accuracies(self, models: Tensor, ids: Sequence[int], moment: Moment) -> tuple[float | None, ...]:
-        """Test each of these devices, in order of id, with its own model [K, M + Q]; None without test data."""
+        """Test each device's own model [K, M + Q], in order of id; None for a device without test data."""
         ids = sorted(ids)
         scores = self._scores(models, ids, moment)
         return tuple(
@@ -247,7 +247,7 @@ class Trainer:
         )
 
     def _written_down(self, ids: Sequence[int], scores: Scores, moment: Moment) -> DeviceScores | None:
-        """Return the scores of these devices if this round records them."""
+        """Return these devices' scores as rows of evaluation.csv, or None if the round is not recorded."""
         every = self.settings.evaluation.scores_every
         if every is None or moment.round % every:
             return None
@@ -257,7 +257,7 @@ class Trainer:
     def with_personal(
         self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
     ) -> Evaluation:
-        """Add the accuracy of personal models over these devices; None if no device keeps one or has test data."""
+        """Add the mean accuracy of these devices' personal models; None without such a model or test data."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = Scores.of(
@@ -280,7 +280,7 @@ class Trainer:
     def own_models(
         self, model: TrainedModel, holders: Sequence[int], moment: Moment
     ) -> Iterator[tuple[Sequence[int], Tensor]]:
-        """Yield devices that keep a personal model, and these models [k, M + Q], in groups."""
+        """Yield groups of devices that keep a personal model, and the group's personal models [k, M + Q]."""
         for begin, end in blocks(len(holders), model.model):
             some = holders[begin:end]
             own = model.personal(some, self.samples(some, moment))
@@ -288,7 +288,7 @@ class Trainer:
             yield some, own
 
     def test_samples(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Return the number of own test samples of each of these devices, in order of id."""
+        """Return the number of each device's own test samples, in order of id."""
         assert self.device_tests is not None
         return tuple(len(self.device_tests.samples(id_)) for id_ in sorted(ids))
 
@@ -306,7 +306,7 @@ class Trainer:
         return score(self.tester, model, split, self.drifting.rows(held, split, ids, moment))
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
-        """Return the indices of the training samples of each of these devices at a moment.
+        """Return the indices of each device's training samples at a moment of the run.
 
         Args:
             concept: True, all devices hold samples after the drift; False, before it; by default, those of the

@@ -1,4 +1,4 @@
-"""The data set that the learners of all cells train on."""
+"""The training and test data that the learners of all cells share."""
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
@@ -21,11 +21,11 @@ from edgefl.learning.updates.device_states import RunDevices
 
 
 class TrainingData:
-    """The data set on the torch device, and the devices that hold it.
+    """The data set on the torch device, and the devices that hold its samples.
 
     Args:
         devices, ids: of the run, as in `RunDevices`.
-        threads: of local training and tests on a CPU; results do not depend on it.
+        threads: number of threads for local training and tests on a CPU; results do not depend on it.
         load: reads the data set, by default its own `load`.
     """
 
@@ -87,7 +87,7 @@ class TrainingData:
 
 
 def _refuse_what_needs_all(settings: LearningSettings) -> None:
-    """Refuse settings that need the training samples of all devices if samples are made on demand."""
+    """Refuse settings that need the training samples of all devices if samples are generated on demand."""
     for key in ("drift", "evaluation.validation", "evaluation.tested_on", "theory"):
         if attrgetter(key)(settings) not in (None, "labels"):
             raise EdgeflError(

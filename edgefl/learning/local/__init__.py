@@ -1,1 +1,1 @@
-"""Local training on devices, stacked or one by one: gradients, steps, and their FLOPs."""
+"""Local training on devices, stacked or one by one: gradients, steps, and FLOPs of a model."""

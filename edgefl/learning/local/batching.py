@@ -13,7 +13,7 @@ Batching = Literal["auto", "stacked", "sequential"]
 # differently. On a CPU the batch and the models should stay in the cache, and every thread should get a chunk: 5 MB
 # are ten devices of logistic regression on 28x28 images. A GPU needs much work per launch, and has 8 GB or more.
 CHUNK_BYTES = {"cpu": 5_500_000, "cuda": 4_000_000_000, "mps": 1_000_000_000}
-STACKED_FROM = 10  # smallest number of devices for which stacking pays on a CPU
+STACKED_FROM = 10  # smallest number of devices for which stacking is faster on a CPU
 
 RECURRENT = (nn.RNNBase, Recurrent)
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -21,7 +21,7 @@ SHIPPED = ("torch.nn.", "edgefl.learning.models.")
 
 
 def choose(module: nn.Module, together: int, torch_device: torch.device) -> Literal["stacked", "sequential"]:
-    """Choose how `learning.local.batching: auto` trains the devices of a round, by rules without any timing.
+    """Choose by fixed rules how `learning.local.batching: auto` trains a round's devices: stacked or one by one.
 
     Devices are trained one by one, on any processor:
         - if the model has layers that neither PyTorch nor edgefl ships, because vmap may not support them;

@@ -1,4 +1,4 @@
-"""Local training of a chunk of devices, from the received models to the last step of each device."""
+"""Run the local training of a chunk of devices, from the received models to each device's last step."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,12 +12,12 @@ from edgefl.learning.local.gradients import Batch, GradientSteps, Kernel
 from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 
-# Steps prepared together if devices may stop early.
+# number of steps prepared together if devices may stop early
 AT_ONCE = 64
 
 
 class Worker:
-    """Equipment of one training thread: a kernel with a copy of the module, a reader, and memory for a chunk."""
+    """The resources of one training thread: a kernel with a copy of the module, a reader, and memory for a chunk."""
 
     def __init__(self, kernel: Kernel, train: SplitInMemory) -> None:
         if train.x.device.type == "cpu":
@@ -27,7 +27,7 @@ class Worker:
         self._rooms: dict[str, Tensor] = {}
 
     def room(self, name: str, count: int, size: int, like: Tensor) -> Tensor:
-        """Return the buffer [count, size] with this name, reused from chunk to chunk."""
+        """Return the thread's buffer [count, size] with this name, which chunks reuse."""
         room = self._rooms.get(name)
         if room is None or len(room) < count or room.device != like.device:
             room = self._rooms[name] = like.new_empty(count, size)
@@ -35,7 +35,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """Do the local steps of a chunk of devices, those with the most steps first; write results into `models`."""
+    """Run the local steps of a chunk of devices, sorted by falling number of steps; write results into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
@@ -45,7 +45,7 @@ class ChunkTraining:
         self._layout = worker.kernel.layout
         self._rows, self._state = models.rows[:0], [models.rows[:0]]
         self._masks: dict[int, torch.Generator] = {}
-        self._before: Tensor | None = None  # [k, 1] steps in earlier rounds
+        self._before: Tensor | None = None  # [k, 1] number of steps in earlier rounds
         self._personal: _PersonalModels | None = None
         self._stopping: _EarlyStopping | None = None
 
@@ -68,14 +68,14 @@ class ChunkTraining:
         if len(task.batches.validation):
             self._stopping = _EarlyStopping(worker, task, self._models, positions, self._rows)
         going, step = list(positions), 0
-        while going:  # once, unless devices stop early; then the remaining rows are moved together
+        while going:  # a single pass, unless devices stop early; then the remaining rows are moved together
             going, step = self._train(going, step)
 
     def _train(self, positions: list[int], first: int) -> tuple[list[int], int]:
-        """Train devices from step `first` until all are done or one stops early.
+        """Train devices from step `first` until all are done or a device stops early.
 
         Returns:
-            Indices, among these devices, of those that continue, and their next step.
+            Positions of the devices that continue, and the number of their next step.
         """
         task, rows, state, personal = self._task, self._rows, self._state, self._personal
         algorithm, received = task.algorithm, task.received(positions)
@@ -93,12 +93,12 @@ class ChunkTraining:
         step, trained = first, len(positions)
         for step in range(first, end):
             active = int((steps > step).sum()) if fewest <= step else trained
-            if active < trained:  # views: the other devices are done
+            if active < trained:  # views of the first rows: the other devices are done
                 trained = active
                 local, state = local[:active], [vector[:active] for vector in state]
                 start = start if start.dim() == 1 else start[:active]
                 own = {name: vector[:active] for name, vector in own.items()}
-            if personal is not None:  # first, because it needs the local models before their step
+            if personal is not None:  # before the local models' step, because it needs their current values
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
@@ -127,7 +127,7 @@ class ChunkTraining:
 
 
 class _PersonalModels:
-    """Personal models that devices train besides their local ones, on the same mini-batches, with their own state.
+    """Personal models that devices train besides local models, on the same mini-batches, with separate state.
 
     The algorithm chooses the points at which gradients are computed and statistics are updated.
     """
@@ -145,18 +145,18 @@ class _PersonalModels:
         self._rows.copy_(task.personal(positions))
         self._points.copy_(self._rows)
         self._gradients: GradientSteps
-        # dropout masks from separate streams, so that those of the local models do not change
+        # dropout masks come from separate streams, so that personal models do not change the local models' masks
         self._masks = {
             k: torch.Generator().manual_seed((int(task.batches.seeds[k]) + 1) % 2**63) for k in positions
         }
 
     def begin(self, positions: Sequence[int], steps: range) -> None:
-        """Prepare the gradients of some steps; `positions` are the devices in the order of the rows."""
+        """Prepare the gradients of personal models for some steps; row k belongs to the k-th of `positions`."""
         masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Update the first devices' personal models by prepared gradients, before a step of their local models."""
+        """Do a step of the first devices' personal models by prepared gradients, before their local models' step."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
@@ -168,19 +168,19 @@ class _PersonalModels:
         self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
     def put(self, positions: Sequence[int]) -> None:
-        """Write the models into the round's result, with the statistics of their points."""
+        """Write the personal models into the round's result, with the statistics gathered at their points."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
         _put(self._result, positions, self._rows)
 
     def close(self, going: Sequence[int]) -> None:
-        """Keep only the rows that continue."""
+        """Keep only the personal models of devices that continue, given by their rows."""
         self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
         self._points = in_front(self._points, going)
 
 
 class _EarlyStopping:
-    """Ask the algorithm after each epoch of a device whether its training ends."""
+    """Early stopping of a chunk's devices, decided by the algorithm after each epoch of a device."""
 
     def __init__(
         self, worker: Worker, task: LocalTask, models: LocalModels, positions: Sequence[int], rows: Tensor
@@ -196,7 +196,7 @@ class _EarlyStopping:
         self._before = {k: self._loss(k, rows[places[k]]) for k in self._samples}
 
     def going(self, positions: Sequence[int], step: int, rows: Tensor) -> list[int] | None:
-        """Return the indices of the devices that continue after a step, or None if none stops early."""
+        """Return the indices of devices that continue after a step, or None if no device stops early."""
         batches, done = self._task.batches, step + 1
         asked = [
             place
@@ -233,9 +233,9 @@ def _gradient_steps(
     rows: Tensor,
     masks: Sequence[torch.Generator],
 ) -> GradientSteps:
-    """Start the gradients of the devices' losses at rows [k, M + Q], for some steps."""
+    """Return a function that computes the gradients of devices' losses at models `rows` [k, M + Q] in some steps."""
     batches = task.batches
-    # batches of a step are contiguous: [steps, k, B]
+    # a step's batches are contiguous in memory: [steps, k, B]
     places = _together(positions)
     samples, weight = (
         torch.from_numpy(all_steps[places, steps.start : steps.stop].swapaxes(0, 1))
@@ -263,31 +263,31 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return an optimiser state of zeros for some models, vectors [count, M]."""
+    """Return the optimiser's state of zeros for `count` models, as a list of vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]
 
 
 def _of_state(kept: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """Split rows [k, V M + 1] into V vectors [k, M] and a copy of the steps [k, 1]."""
+    """Split kept optimiser states [k, V M + 1] into V vectors [k, M] and a copy of the step numbers [k, 1]."""
     *vectors, steps = kept.split([*(vector.shape[1] for vector in like), 1], dim=1)
     return [*vectors, steps.clone()]
 
 
 def _put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:
-    """Write rows to their positions in the result."""
+    """Write the rows of a chunk's devices to the devices' positions in the round's result."""
     result[_together(positions)] = rows
 
 
 def _together(positions: Sequence[int]) -> slice | list[int]:
-    """Return contiguous positions as a slice, which avoids a copy."""
+    """Return positions as a slice if they are contiguous, so that indexing makes no copy, and otherwise as a list."""
     span = range(positions[0], positions[-1] + 1)
     return slice(span.start, span.stop) if list(positions) == list(span) else list(positions)
 
 
 def in_front(rows: Tensor, positions: Sequence[int]) -> Tensor:
-    """Move the rows at ascending positions to the front and return them; in place, as a second [K, M] may not fit."""
+    """Move the rows at ascending positions to the front, in place to save memory, and return these rows."""
     if len(positions) < len(rows):
         for place, position in enumerate(positions):
             rows[place] = rows[position]

@@ -1,4 +1,4 @@
-"""Local training by numba's compiled function, instead of PyTorch's operations: `learning.kernels: numba`."""
+"""Run local training in a function compiled by numba, without PyTorch's operations: `learning.kernels: numba`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from edgefl.learning.local.local_task import LocalModels, LocalTask
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.modules.parameters import TensorLayout
 
-DEVICES = 10  # of a chunk, which one thread trains in one call
+DEVICES = 10  # devices of a chunk, which one thread trains in one call
 
 
 class CompiledTraining:
-    """Plain SGD of fully connected networks, each device's round in one call, with its own memory in each thread.
+    """Plain SGD of fully connected networks, compiled: a call trains a chunk of devices for a whole round.
 
     Args:
         layout: parameters of the model; see `Model.hidden_widths`.
@@ -37,7 +37,7 @@ class CompiledTraining:
         )
 
     def train(self, task: LocalTask, models: LocalModels, hand: int, positions: Sequence[int]) -> None:
-        """Train the devices at some positions of the round; `hand` is the thread's number."""
+        """Train the devices at these positions of the round; `hand` is the number of the calling thread."""
         from edgefl.learning.local.numba_training import train, workspace
 
         batches, rule = task.batches, self._rule

@@ -1,4 +1,4 @@
-"""FLOPs of a model, counted by running it, and its size, without allocating it."""
+"""Count the FLOPs of a model by running it, and its size without allocating it."""
 
 import inspect
 import warnings
@@ -16,20 +16,20 @@ from edgefl.learning.objective import CLASSIFICATION
 
 
 def size(model: Model, input_shape: tuple[int, ...], classes: int) -> int:
-    """Return a model's length M + Q without allocating it; 0 if that is not possible."""
+    """Return the number M + Q of a model's parameters and statistics without allocating it; 0 if it cannot."""
     try:
         with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutNormals():
             layout = ModelLayout.of(model.build(input_shape, classes))
-    except Exception:  # a foreign model may compute with its initial values, which do not exist
+    except Exception:  # a foreign model may compute with initial values, which do not exist here
         return 0
     return layout.size
 
 
 def tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    """Return a module's output for one sample.
+    """Return a module's output for one sample, or raise if the module fails.
 
     Raises:
-        EdgeflError: the module fails, because it is for other data.
+        EdgeflError: the module fails on a sample of this data set.
     """
     try:
         logits: torch.Tensor = module(x)
@@ -45,19 +45,19 @@ def tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 class _WithoutNormals(TorchFunctionMode):
-    """Skip drawing normal numbers: for tensors without memory, drawing would import PyTorch's compiler."""
+    """A mode that skips drawing normal numbers: without memory, that would import PyTorch's compiler."""
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        if getattr(func, "__name__", "").endswith("normal_"):  # of tensors, and of torch.nn.init
+        if getattr(func, "__name__", "").endswith("normal_"):  # of tensors and of torch.nn.init
             return args[0] if args else given["tensor"]
         return func(*args, **given)
 
 
 def _without_compiler(counter: FlopCounterMode) -> None:
-    """Count operations directly: PyTorch would import its compiler (1.3 s) to hide the counter from it."""
+    """Let a FLOP counter count directly: PyTorch would import its compiler (1.3 s) to hide the counter from it."""
     mode: Any = getattr(counter, "mode", None)
-    if mode is None:  # another version of PyTorch works differently: slower, with the same count
+    if mode is None:  # other versions of PyTorch count the same, but more slowly
         return
     plain: Any = type("CountingFlops", (type(mode),), {})
     # set afterwards, because PyTorch wraps methods in the body of such a class
@@ -71,18 +71,20 @@ def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
     PyTorch's FLOP counter counts matrix products, convolutions and attention. Left out, as usual: element-wise work
     (biases, activations, normalisation, the softmax) and looking up embeddings.
     """
-    where = next(module.parameters()).device  # of a GPU, or of none at all, as the model itself
+    where = next(module.parameters()).device  # as for the model: a CPU, a GPU, or `meta`
     x = torch.zeros(1, *input_shape, device=where)
     training = module.training
     module.eval()  # batch norm refuses to train on a single sample; the products are the same
     with warnings.catch_warnings(), FlopCounterMode(display=False) as counter:
         _without_compiler(counter)
         warnings.filterwarnings("ignore", "TF32 acceleration")  # of Intel GPUs, which these flags affect too
-        # oneDNN would run an LSTM as a single operation, unknown to the counter; without it, it consists of products
+        # oneDNN would run an LSTM as one operation, unknown to the counter; otherwise it is products
         with torch.backends.mkldnn.flags(enabled=False):
             logits = tried(module, x)
-            each = logits.flatten(0, -2)  # of every position, if each has a target
-            CLASSIFICATION.loss(each, torch.zeros(len(each), dtype=torch.long, device=where), "mean").backward()
+            each = logits.flatten(0, -2)  # outputs of every position, if each has a target
+            CLASSIFICATION.loss(
+                each, torch.zeros(len(each), dtype=torch.long, device=where), "mean"
+            ).backward()
     module.train(training)
     module.zero_grad(set_to_none=True)
     return int(counter.get_total_flops())

@@ -1,4 +1,4 @@
-"""Gradients of many devices, computed in three ways: written out, stacked under vmap, or one by one."""
+"""Compute gradients of many devices in one of three ways: written out, stacked under vmap, or one by one."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -22,10 +22,9 @@ from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
-TESTED_AT_ONCE = 2048  # samples; bounds memory
-# On a CPU written-out products leave out padding: in multiples of this many samples, for inputs of at least this many
-# numbers, in batches of at most this many samples. Otherwise BLAS chooses its kernel by the width and rounds
-# differently.
+TESTED_AT_ONCE = 2048  # number of samples; bounds memory
+# On a CPU written-out products leave out padding: in multiples of 16 samples, for inputs of at least 256 numbers, in
+# batches of at most 128 samples. Otherwise BLAS chooses its kernel by the width, and rounds differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
 # (step, active) -> gradients [active, M] of the first devices of a chunk
 GradientSteps = Callable[[int, int], Tensor]
@@ -33,7 +32,7 @@ GradientSteps = Callable[[int, int], Tensor]
 
 @dataclass(frozen=True)
 class Batch:
-    """One mini-batch of each of k devices on the torch device, or one for each of their steps, [steps, k, ...].
+    """A mini-batch of each of k devices on the torch device; with a leading dimension [steps], one per step.
 
     samples: indices into the data [k, B]; 0 for padding.
     weight: weights [k, B] that sum to one per device; 0 for padding.
@@ -51,7 +50,7 @@ class Batch:
     views: Tensor | None = None
 
     def at(self, step: int, active: int) -> "Batch":
-        """Return the mini-batches of the first devices in one step."""
+        """Return the mini-batches of the first `active` devices in one step."""
         return Batch(
             self.reader,
             self.samples[step, :active],
@@ -63,18 +62,18 @@ class Batch:
         )
 
     def inputs(self, size: int | None = None) -> Tensor:
-        """Return the normalised inputs [k, B, ...] of the first samples; overwritten by the next call."""
+        """Return the normalised inputs [k, B, ...] of the first `size` samples; the next call overwrites them."""
         views = None if self.views is None else self.views[:, :size]
         return self.reader.normalised(self.samples[:, :size], views)
 
 
 class Kernel(ABC):
-    """Base of the three ways to compute a chunk's gradients, with a copy of the module for one thread.
+    """Base of the three ways to compute a chunk's gradients, each with a copy of the module for its thread.
 
     Batch statistics are updated in place, as in training mode.
     """
 
-    # devices in one call; None: as many as fit memory
+    # number of devices in one call; None: as many as fit memory
     at_once: ClassVar[int | None] = None
 
     def __init__(
@@ -93,13 +92,13 @@ class Kernel(ABC):
         self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
         self.dropout = hand_in_dropout(self.module)
         if self.dropout:
-            self.module.eval()(example)  # gives each dropout its shape
+            self.module.eval()(example)  # a pass after which each dropout knows its shape
         self.module.train()
         self._tested_at_once = images_at_once(module, example.shape, TESTED_AT_ONCE)
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027  # optional
-        """Prepare the module for this way of computing gradients."""
+        """Prepare the module for this kernel's way of computing gradients."""
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Start a chunk; return a function that computes a step's gradients at the models `rows` [k, M + Q].
@@ -115,14 +114,14 @@ class Kernel(ABC):
 
     @abstractmethod
     def _gradients(self, rows: Tensor, batch: Batch, terms: Sequence[OutputTerm]) -> Tensor:
-        """Compute the gradients [k, M] of one step."""
+        """Compute the gradients [k, M] of k devices' losses in one step."""
 
     def _autocast(self, torch_device: torch.device) -> torch.autocast:
-        # no cache: it would keep casts of parameters that change between steps
+        # without cache, which would keep casts of parameters that change between steps
         return torch.autocast(torch_device.type, torch.bfloat16, self._bf16, cache_enabled=False)
 
     def _masks(self, batch: Batch) -> dict[str, Tensor]:
-        """Draw dropout masks [k, B, *shape] by name, for each device from its own generator, without padding."""
+        """Draw dropout masks [k, B, *shape] by layer, for each device's samples from the device's generator."""
         masks = {}
         for name, layer in self.dropout.items():
             assert layer.shape is not None
@@ -133,7 +132,7 @@ class Kernel(ABC):
         return masks
 
     def outputs(self, rows: Tensor, batch: Batch) -> Outputs:
-        """Compute the outputs [k, B, ...] of a model [M + Q], or of one per device [k, M + Q], in evaluation mode."""
+        """Compute outputs [k, B, ...] of a model [M + Q], or one per device [k, M + Q], in evaluation mode."""
         x = batch.inputs()
         self.module.eval()
         with self._autocast(rows.device):
@@ -166,7 +165,7 @@ class Kernel(ABC):
 
 
 class ByHand(Kernel):
-    """Gradients written out by the model, for all devices of a chunk in one call."""
+    """A kernel that uses the model's written-out gradients, for all devices of a chunk in one call."""
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":
@@ -201,11 +200,11 @@ class ByHand(Kernel):
 
 
 class Stacked(Kernel):
-    """Automatic differentiation under vmap, for all devices of a chunk in one call."""
+    """A kernel that differentiates automatically under vmap, for all devices of a chunk in one call."""
 
     def _prepare(self) -> None:
         if self._bf16:
-            # vmap's batch norm makes weights of its input's type, which must match the statistics
+            # under vmap, batch norm makes weights of the input's type, which must be that of the statistics
             for layer in self.module.modules():
                 if isinstance(layer, _BatchNorm):
                     layer.register_forward_pre_hook(lambda layer, inputs: (inputs[0].float(),))
@@ -258,7 +257,7 @@ class Stacked(Kernel):
 
 
 class OneByOne(Kernel):
-    """Automatic differentiation, one device after the other.
+    """A kernel that differentiates automatically, one device after the other.
 
     The module's parameters are views into the device's row, so only the gradient is copied.
     """
@@ -307,7 +306,7 @@ class OneByOne(Kernel):
 
 
 def _narrowed(batches: Batch) -> bool:
-    """Return whether to leave out padding that all devices have, which pays only in some cases."""
+    """Return whether padding that all devices share is left out: on a CPU, for large inputs in small batches."""
     on_cpu, widest = batches.samples.device.type == "cpu", batches.samples.shape[2]
     return on_cpu and batches.reader.numbers >= NARROWED_FROM and widest <= NARROWED_UP_TO
 
@@ -315,7 +314,7 @@ def _narrowed(batches: Batch) -> bool:
 def _first(
     references: Sequence[Sequence[Outputs]], devices: slice | list[int], size: int
 ) -> list[list[Outputs]]:
-    """Return the outputs of the first samples of some devices."""
+    """Return the reference models' outputs for the first `size` samples of some devices."""
     return [[Outputs(*(part[devices, :size] for part in one)) for one in models] for models in references]
 
 

@@ -8,7 +8,7 @@ from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.algorithms import Algorithm
 
-# the kinds of tensors, and how to add a name to each
+# kinds of tensors, and how an algorithm adds a name to each kind
 OWN = "vectors of its devices: name it in device_vectors"
 STATE = "values of the server's state: return it from init_state, join and aggregate"
 NOTES = "notes of the round: return it from receive or upload"
@@ -16,7 +16,7 @@ REMEMBERED = "notes that its devices remember: name it in remembers"
 
 
 class Handed(dict[str, Tensor]):
-    """Tensors by name; an unknown name is an error about the algorithm, not a KeyError inside a method.
+    """Tensors by name; looking up an unknown name raises an error about the algorithm instead of a KeyError.
 
     Args:
         among: one of the kinds above.
@@ -27,7 +27,7 @@ class Handed(dict[str, Tensor]):
         self._algorithm, self._among = registry.name_of("algorithms", algorithm), among
 
     def check(self, name: str) -> None:
-        """Raise an EdgeflError, as a look-up does, if the name is unknown."""
+        """Raise an EdgeflError if a name is unknown, as looking it up would."""
         if name not in self:
             self.__missing__(name)
 

@@ -1,4 +1,4 @@
-"""The task of local training in a round, and its result."""
+"""The input of a round's local training, and the resulting models."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ Stop = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class LocalTask:
-    """The local training of a round's K devices; `positions` are 0 to K-1.
+    """The input of the local training of a round's K devices; `positions` are 0 to K-1.
 
     start: the model that all devices received [M + Q], or the model of each [K, M + Q].
     own: positions -> the devices' own vectors by name, [k, M] each.
@@ -40,15 +40,15 @@ class LocalTask:
     stop: Stop | None = None
 
     def received(self, positions: Sequence[int]) -> Tensor:
-        """Return the model that these devices received, [M + Q] for all, or [k, M + Q]."""
+        """Return the model that devices at these positions received, [M + Q] for all, or [k, M + Q]."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:
-        """Return whether the local loss has further terms of the models' outputs."""
+        """Return whether the local loss has further terms that use the models' outputs."""
         return bool(self.terms) or type(self.algorithm).term is not Algorithm.term
 
     def terms_of(self, positions: Sequence[int]) -> list[OutputTerm]:
-        """Return all further terms of the local loss, with reference models for these devices."""
+        """Return all further terms of the local loss, with reference models for devices at these positions."""
         previous = self.previous(positions) if self.previous else None
         algorithms_term = self.algorithm.term(self.received(positions), previous)
         return [*self.terms, *([algorithms_term] if algorithms_term else [])]
@@ -73,7 +73,7 @@ class LocalModels:
 
     @property
     def not_finite(self) -> list[int]:
-        """Return the positions of devices with a local or personal model that is not finite."""
+        """The positions of devices with a local or personal model that is not finite."""
         finite = self.rows.sum(1).isfinite()
         if self.personal is not None:
             finite &= self.personal.sum(1).isfinite()

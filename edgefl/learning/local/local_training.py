@@ -1,4 +1,4 @@
-"""Local training of a round's devices, in chunks."""
+"""Run the local training of a round's devices, in chunks."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
@@ -91,7 +91,7 @@ class LocalTraining:
 
     @torch.no_grad()
     def run(self, task: LocalTask, *, anew: bool = False) -> LocalModels:
-        """Train the local models of K devices; a device without steps keeps the model that it received.
+        """Train the local models of K devices; a device without steps ends with the model that it received.
 
         Args:
             anew: whether to write into new memory because earlier results are still needed; otherwise results
@@ -132,7 +132,7 @@ class LocalTraining:
 
     @torch.no_grad()
     def losses(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        """Compute the mean losses [K, C] of models [C, M + Q] on each device's samples; 0 without samples."""
+        """Compute the mean losses [K, C] of models [C, M + Q] on the samples of K devices; 0 without samples."""
         (worker,) = self._workers_with(OneByOne, 1)
         losses = models.new_zeros(len(samples), len(models))
         for k, indices in enumerate(samples):
@@ -157,17 +157,17 @@ class LocalTraining:
 
     @property
     def state_size(self) -> int:
-        """Length of a device's kept optimiser state, including its steps so far; 0 if none is kept."""
+        """The length of a device's kept optimiser state with the number of its steps; 0 if no state is kept."""
         vectors = self._rule.optimiser.vectors
         return vectors * self.layout.parameters.size + 1 if self._rule.keeps_state else 0
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return the sum of the steps' weights in each device's change [K], as in `UpdateRule`."""
+        """Return the sum of the gradients' weights in each device's change [K], as `UpdateRule.travel` does."""
         return self._rule.travel(steps)
 
     def chunk(self, batch: int) -> int:
-        """Return the number of stacked devices that fit the memory for a chunk."""
-        # model, gradients twice, and the optimiser's state
+        """Return the number of stacked devices that fit the memory for a chunk, given the batch size."""
+        # numbers of the model, of the gradients twice, and of the optimiser's state
         models = self.layout.size + (2 + self._rule.optimiser.vectors) * self.layout.parameters.size
         bytes_per_device = 4 * (models + batch * self._numbers_per_sample)
         return max(1, self._memory_bytes // bytes_per_device)
@@ -194,7 +194,7 @@ class LocalTraining:
 
     @cached_property
     def _numbers_per_sample(self) -> int:
-        """Numbers in memory per sample: its input, and those kept by autograd."""
+        """The numbers in memory per sample: the sample's input, and the numbers that autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
         if self._model.writes_out() and of_cross_entropy(self._task):
             return inputs
@@ -209,7 +209,7 @@ class LocalTraining:
         return rows[:count]
 
     def _workers_with(self, kind: type[Kernel], count: int) -> list[Worker]:
-        """Return `count` workers with kernels of this kind, created on the first call."""
+        """Return `count` workers with kernels of this kind; create those that do not exist yet."""
         workers = self._workers.setdefault(kind, [])
         if kind is Stacked and not workers:
             refuse_hidden_parameters(self._module, example(self._train.x))
@@ -221,7 +221,7 @@ class LocalTraining:
 
 
 def _cut(batches: Batches, size: int) -> Iterator[list[int]]:
-    """Yield chunks of positions by decreasing number of steps, then by position."""
+    """Yield the devices' positions in chunks, sorted by decreasing number of steps, then by position."""
     order = np.argsort(-batches.steps, kind="stable").tolist()
     for begin in range(0, len(order), size):
         yield order[begin : begin + size]

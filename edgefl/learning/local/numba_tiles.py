@@ -1,4 +1,4 @@
-"""Tiles of matrix products for numba, written in LLVM's vectors so that their sums stay in registers.
+"""Tiles of matrix products for numba, written with LLVM's vectors so that a tile's sums stay in registers.
 
 Numba's own vectoriser does not keep the sums of a tile in registers. Vectors have the same length on every processor,
 and multiply-adds round once, so results do not depend on the processor either.
@@ -16,18 +16,18 @@ from numba.extending import intrinsic
 
 LANES, HALF = 16, 8
 NUMBER, PLACE, INDEX = ir.FloatType(), ir.IntType(64), ir.IntType(32)
-EXPONENT, BIAS = 23, 127  # first bit of a float32's exponent, and the exponent of 1
+EXPONENT, BIAS = 23, 127  # first bit of a float32's exponent, and the stored exponent of 1.0
 
 
 class _Code:
-    """Emits instructions for vectors of one length."""
+    """Emit LLVM instructions for vectors of one length."""
 
     def __init__(self, builder: Any, lanes: int) -> None:
         self.builder, self.lanes = builder, lanes
         self.vector = ir.VectorType(NUMBER, lanes)
 
     def at(self, address: Any, *offsets: Any) -> Any:
-        """Return the pointer to a number, at an address plus the sum of the offsets."""
+        """Emit the pointer to a float32 at an address in bytes plus offsets in numbers."""
         pointer = self.builder.inttoptr(address, NUMBER.as_pointer())
         for offset in offsets:
             pointer = self.builder.gep(pointer, [offset if hasattr(offset, "type") else PLACE(offset)])
@@ -40,7 +40,7 @@ class _Code:
         self.builder.store(vector, self.builder.bitcast(pointer, self.vector.as_pointer()), align=4)
 
     def spread(self, number: Any) -> Any:
-        """Return a vector with the number in every lane."""
+        """Emit a vector with the same number in every lane."""
         empty = ir.Constant(self.vector, ir.Undefined)
         first = self.builder.insert_element(empty, number, INDEX(0))
         return self.builder.shuffle_vector(
@@ -48,13 +48,13 @@ class _Code:
         )
 
     def add_product(self, a: Any, b: Any, total: Any) -> None:
-        """Add the product of two vectors, a b, to a total in memory, which LLVM moves into a register."""
+        """Emit the addition of the vectors' product a b to a total in memory, which LLVM moves into a register."""
         kind = ir.FunctionType(self.vector, [self.vector] * 3)
         fma = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fma.v{self.lanes}f32")
         self.builder.store(self.builder.call(fma, [a, b, self.builder.load(total)]), total)
 
     def sum(self, vector: Any) -> Any:
-        """Return the sum of a vector's numbers, by adding halves of it."""
+        """Emit the sum of a vector's numbers, computed by adding halves of the vector."""
         for width in (4, 2, 1):
             empty = ir.Constant(vector.type, ir.Undefined)
             low, high = (
@@ -67,7 +67,7 @@ class _Code:
 
 
 def _sums(code: _Code, rows: int, operands: Any, first: Any) -> list[Any]:
-    """Emit the sums of a tile, first + a b; return their addresses."""
+    """Emit the sums first + a b of a tile's rows; return the addresses of these sums."""
     builder = code.builder
     a, row, column, panel, panels, count, b = operands
     totals = [cgutils.alloca_once(builder, code.vector) for _ in range(rows)]
@@ -198,7 +198,7 @@ def copy(context, source, target):
 
 @intrinsic
 def prefetch(context, address):
-    """Fetch the line of memory at an address into the cache."""
+    """Fetch the cache line at an address into the cache."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bytes_at = ir.IntType(8).as_pointer()

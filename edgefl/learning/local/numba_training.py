@@ -1,4 +1,4 @@
-"""Local SGD of fully connected networks, compiled by numba: a device's whole round while its model is in the cache.
+"""Local SGD of fully connected networks, compiled by numba; a device's model stays in the cache for its round.
 
 Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
 [inputs, outputs] and those of the last one [outputs, inputs], so that all products run along lanes. Columns that
@@ -12,10 +12,10 @@ from numba import float32, njit
 from edgefl.learning.local.numba_tiles import LANES, copy, descent, dots, power_of_two, prefetch, product
 
 _five, _five_steps, _four_steps, _five_dots = product(5), descent(5), descent(4), dots(5, 2)
-BYTES = 4  # of a number
-ROW = BYTES * LANES  # of a row of a panel
-AT_ONCE = 16  # panels of a product whose weights stay in the first-level cache
-AHEAD, CACHE_LINE = 3, 64  # samples fetched into the cache before they are read; bytes fetched at a time
+BYTES = 4  # size of a number
+ROW = BYTES * LANES  # size of a panel's row
+AT_ONCE = 16  # number of panels in a product, so that weights stay in the first-level cache
+AHEAD, CACHE_LINE = 3, 64  # samples by which fetching is ahead of reading; bytes fetched at a time
 
 # The cache follows this file only: after editing `numba_tiles`, remove this file's entries from __pycache__.
 compiled = njit(nogil=True, cache=True, error_model="numpy")
@@ -23,19 +23,19 @@ compiled = njit(nogil=True, cache=True, error_model="numpy")
 
 @compiled
 def panels(columns):
-    """Return the number of panels that hold some columns."""
+    """Return the number of panels that hold `columns` columns, 16 per panel."""
     return (columns + LANES - 1) // LANES
 
 
 @compiled
 def rows_of(count):
-    """Return the number of rows of a panel for `count` rows, or a distance of rows without panels."""
+    """Return the number of rows, with padding, of a panel that holds `count` rows."""
     return (count + 9) // 10 * 10 + 1
 
 
 @compiled
 def _exp(x):
-    """Return e^x for x <= 0, to one unit in the last place; 0 below -87, NaN for NaN. Cephes's expf."""
+    """Return e^x for x <= 0 as Cephes's expf, within one unit in the last place; 0 below -87, NaN for NaN."""
     x = float32(-87.0) if x < float32(-87.0) else x
     shifted = x * float32(1.44269504) + float32(12582912.0)
     n = shifted - float32(12582912.0)
@@ -51,7 +51,7 @@ def _exp(x):
 
 @compiled
 def _gather(x, samples, mean, scale, line, into, distance):
-    """Write normalised samples [B] of x [n, D] into panels, `distance` numbers apart; `line` is memory for one."""
+    """Write the normalised samples [B] of x [n, D] into panels, `distance` numbers apart; `line` holds a sample."""
     for b in range(len(samples)):
         if b + AHEAD < len(samples):
             later = x.ctypes.data + samples[b + AHEAD] % len(x) * x.strides[0]
@@ -66,7 +66,7 @@ def _gather(x, samples, mean, scale, line, into, distance):
 
 @compiled
 def _errors(z, width, bias, y, weight):
-    """Add the bias [C] to logits [B, C] and turn them into the gradients of the weighted cross-entropy, in place."""
+    """Replace logits [B, C] without bias by the gradients of the weighted cross-entropy at logits + bias [C]."""
     classes = len(bias)
     for b in range(len(y)):
         row = z[b * width : b * width + classes]
@@ -87,7 +87,7 @@ def _errors(z, width, bias, y, weight):
 
 @compiled
 def _pack(row, dims, table, work):
-    """Copy a model [M] into the panels of `work`, which are zeros where they hold no weight."""
+    """Copy a model [M] into the panels of `work`, which are 0 outside the model's weights."""
     place, last = 0, len(dims) - 2
     for layer in range(last + 1):
         inputs, outputs, at = dims[layer], dims[layer + 1], table[layer]
@@ -108,7 +108,7 @@ def _pack(row, dims, table, work):
 
 @compiled
 def _unpack(work, dims, table, row):
-    """Copy the panels of `work` into a model [M]."""
+    """Copy the weights and biases in the panels of `work` into a model [M]."""
     place, last = 0, len(dims) - 2
     for layer in range(last + 1):
         inputs, outputs, at = dims[layer], dims[layer + 1], table[layer]
@@ -129,7 +129,7 @@ def _unpack(work, dims, table, row):
 
 @compiled
 def _forward(size, distance, dims, table, model, work):
-    """Compute the activations of all layers; the last one's without its bias."""
+    """Compute the activations of all layers for a batch; those of the last layer lack the bias."""
     base, last = work.ctypes.data, len(dims) - 2
     for layer in range(last):
         weights, bias, a, _, c = table[layer]
@@ -157,7 +157,7 @@ def _forward(size, distance, dims, table, model, work):
 
 @compiled
 def _behind(layer, size, distance, dims, table, model, work):
-    """Compute the gradients with respect to a hidden layer's activations from those of the next layer."""
+    """Compute the loss's gradients with respect to a hidden layer's activations from those of the next layer."""
     base, last = work.ctypes.data, len(dims) - 2
     weights, _, a, errors, _ = table[layer]
     into = table[layer - 1, 3]
@@ -186,7 +186,7 @@ def _behind(layer, size, distance, dims, table, model, work):
 
 @compiled
 def _descend(layer, size, distance, dims, table, model, velocity, work, momentum, decay, lr):
-    """Do a step of a layer's weights and biases."""
+    """Do an SGD step with momentum of a layer's weights and biases."""
     base, last = work.ctypes.data, len(dims) - 2
     weights, bias, a, errors, _ = table[layer]
     inputs, outputs = dims[layer], dims[layer + 1]
@@ -260,7 +260,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
 
 
 def workspace(dims, batch):
-    """Return the table [layers + 1, 5] of the places in a thread's memory, and this memory, which starts as zeros.
+    """Return the table [layers + 1, 5] of places in a thread's work memory, and the memory, which starts as zeros.
 
     Places of a layer: its weights and biases in a model, its inputs, its errors (gradients with respect to its
     outputs) and its outputs. The last row holds the length of a model in panels.
@@ -274,7 +274,7 @@ def workspace(dims, batch):
         table[layer, 1] = place
         place += LANES * panels.py_func(dims[layer + 1])
     table[last + 1, 0] = place
-    # the received model, its velocity, the local model; a sample
+    # the received model, the velocity, the local model, and a sample
     place = 3 * place + LANES * panels.py_func(dims[0])
     for layer in range(last + 1):
         rows = LANES * rows_of.py_func(batch)

@@ -1,16 +1,16 @@
-"""Features of processors that matter for training."""
+"""Set and find processor features that matter for training: TF32 and bfloat16."""
 
 from pathlib import Path
 
 import torch
 
-CPUINFO = Path("/proc/cpuinfo")  # Linux's; other systems have none
-LISTS = ("flags", "features")  # of x86 and of ARM
+CPUINFO = Path("/proc/cpuinfo")  # a file of Linux; other systems have none
+LISTS = ("flags", "features")  # name of the line that lists features, on x86 and on ARM
 BF16 = {"avx512_bf16", "amx_bf16", "bf16"}
 
 
 def repeat_on_gpus() -> None:
-    """Make GPUs compute float32 in float32, and convolutions with the same bits in each run.
+    """Make GPUs compute float32 without TF32, and convolutions with the same bits in each run.
 
     By default PyTorch lets cuDNN round the inputs of float32 convolutions to TF32's 10 bits, and choose algorithms
     that add in any order (PyTorch, CUDA semantics and Reproducibility).
@@ -20,7 +20,7 @@ def repeat_on_gpus() -> None:
 
 
 def has_bf16() -> bool | None:
-    """Return whether this CPU has instructions for products in bfloat16, or None if the system does not say.
+    """Return whether this CPU has instructions for products in bfloat16; None if the system does not say.
 
     PyTorch says yes for every AVX-512 processor, because it can emulate them.
     """
@@ -36,7 +36,7 @@ def has_bf16() -> bool | None:
 
 
 def bf16_note() -> str | None:
-    """Return a note on `learning.local.precision: bf16` for this CPU, or None if it has the instructions."""
+    """Return a note on slow `learning.local.precision: bf16`, or None if the CPU has bfloat16 instructions."""
     slow = "training takes twice as long as with float32, and ten times as long if the processor lacks AVX-512 too"
     match has_bf16():
         case True:

@@ -1,4 +1,4 @@
-"""Run a module on a batch, and sum the further terms of its loss."""
+"""Run a module on a batch, and sum the further terms of the local loss."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from edgefl.learning.models import Outputs, OutputTerm
 
 
 def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
-    """Run a module on a batch [B, ...]; return logits and representation. `tensors` replace the module's own."""
+    """Run a module on a batch [B, ...], with `tensors` in place of its own; return logits and representation."""
     seen: list[Tensor] = []
     features = getattr(module, "features", None)
     hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None
@@ -24,7 +24,7 @@ def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outp
 def weighted(
     terms: Sequence[OutputTerm], references: Sequence[Sequence[Outputs]], outputs: Outputs, weight: Tensor
 ) -> Tensor:
-    """Sum all further terms of the loss over weighted samples."""
+    """Return the sum of all further terms of the loss over weighted samples."""
     total = weight.new_zeros(())
     outputs = Outputs(*(part.float() for part in outputs))
     for term, term_outputs in zip(terms, references, strict=True):
@@ -35,7 +35,7 @@ def weighted(
 def pushed(
     terms: Sequence[OutputTerm], outputs: Outputs, references: Sequence[Sequence[Outputs]], weight: Tensor
 ) -> list[Tensor]:
-    """Compute the gradients [k, B, ...] of weighted terms with respect to logits and representation, as a list."""
+    """Return the gradients [k, B, ...] of weighted loss terms with respect to logits and representation."""
     return [
         gradient * weight.unsqueeze(-1)
         for term, term_outputs in zip(terms, references, strict=True)

@@ -9,12 +9,12 @@ from torch import Tensor
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.optimisers.sgd import Sgd
 
-SHORTEST = 1e-6  # added to a norm, as PyTorch's clip_grad_norm_ does
+SHORTEST = 1e-6  # added to a gradient's norm before dividing, as PyTorch's clip_grad_norm_ does
 
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """Settings of all devices' local steps; the default is plain SGD.
+    """The rule by which all devices turn gradients into local steps; the default is plain SGD.
 
     momentum, optimiser, weight_decay, clip_norm: as in the settings of learning.
     """
@@ -25,7 +25,7 @@ class UpdateRule:
     clip_norm: float | None = None
 
     def clipped(self, grads: Tensor) -> Tensor:
-        """Scale gradients [k, M] down to the largest norm allowed, in place; return them."""
+        """Scale gradients [k, M] in place down to the maximum norm `clip_norm`; return the gradients."""
         if self.clip_norm is None:
             return grads
         norms = grads.square().sum(1).sqrt_().add_(SHORTEST)
@@ -33,17 +33,17 @@ class UpdateRule:
 
     @property
     def keeps_state(self) -> bool:
-        """Whether a device's next round continues with the optimiser's state."""
+        """Whether a device's optimiser state is kept for the device's next round."""
         return self.optimiser.state == "kept" and self.optimiser.vectors > 0
 
     def step(
         self, number: int | Tensor, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]
     ) -> None:
-        """Update local models [k, M] in place by a step; `number` counts from 1 in the round, or [k, 1] by device."""
+        """Update local models [k, M] in place; `number` is the step's number from 1, or [k, 1] one per device."""
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
-        """Return the sum of the steps' weights in each device's change [K], a_k of `Trained`; NaN without weights."""
+        """Return the sum a_k of the gradients' weights in each device's change [K]; NaN if there are no weights."""
         weights = self.optimiser.weights(max(1, int(steps.max(initial=1))), self.momentum)
         if weights is None:
             return np.full(len(steps), np.nan)

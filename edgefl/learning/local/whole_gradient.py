@@ -1,4 +1,4 @@
-"""The gradient of a model's loss on all of a device's samples."""
+"""Compute the gradient of a model's loss on all samples of a device."""
 
 import torch
 from torch import Tensor, nn
@@ -7,13 +7,13 @@ from torch.func import functional_call
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.modules.parameters import ModelLayout
 
-AT_ONCE = 2048  # samples; bounds memory
+AT_ONCE = 2048  # number of samples; bounds memory
 
 
 def whole_gradient(
     module: nn.Module, layout: ModelLayout, model: Tensor, split: SplitInMemory, rows: Tensor
 ) -> tuple[float, Tensor]:
-    """Return the mean loss over samples [n] at a model [M + Q], and its gradient [M], in evaluation mode."""
+    """Return the mean loss of a model [M + Q] over samples [n], and the loss's gradient [M], in evaluation mode."""
     parameters, statistics = layout.split(model)
     parameters = parameters.detach().clone().requires_grad_()
     tensors = {**layout.parameters.views(parameters), **layout.statistics.views(statistics)}

@@ -1,10 +1,10 @@
-"""A constant rate."""
+"""A constant learning rate."""
 
 from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Constant(LrSchedule):
-    """Keep the rate at `learning.local.lr`, after a warm-up if there is one."""
+    """Keep the learning rate at `learning.local.lr`, after a warm-up if there is one."""
 
     def shape(self, round_: int, progress: float) -> float:
         return 1.0

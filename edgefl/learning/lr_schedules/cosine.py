@@ -1,4 +1,4 @@
-"""Cosine decay."""
+"""Cosine decay of the learning rate."""
 
 import math
 
@@ -6,7 +6,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Cosine(LrSchedule):
-    """Lower the rate along half a cosine, (1 + cos(pi progress)) / 2: slowly at first and at the end.
+    """Lower the learning rate along half a cosine, (1 + cos(pi progress)) / 2: slowly at first and at the end.
 
     Loshchilov and Hutter, SGDR, ICLR 2017, equation 5. With `learning.local.lr_power` 1, the default,
     `learning.local.lr_floor` is the paper's smallest rate over the largest. Sessions are its restarts.

@@ -1,10 +1,10 @@
-"""Polynomial decay."""
+"""Polynomial decay of the learning rate."""
 
 from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Polynomial(LrSchedule):
-    """Lower the rate as (1 - progress)^power, with `lr_power`: 1 is a straight line, 0 keeps it constant.
+    """Lower the learning rate as (1 - progress)^power by `lr_power`: 1 is a straight line, 0 a constant rate.
 
     The journal paper, section VI, within a session; the paper gives no power.
     """

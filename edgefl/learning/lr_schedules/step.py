@@ -1,4 +1,4 @@
-"""Decay in steps."""
+"""Decay of the learning rate in steps."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class StepDecay(LrSchedule):
-    """Multiply the rate by `factor` after every `every` rounds: factor^((t - 1) // every) in round t."""
+    """Multiply the learning rate by `factor` every `every` rounds: factor^((t - 1) // every) in round t."""
 
     every: int = Field(30, ge=1, le=10**9, description="rounds between two steps")
     factor: ClassVar[float] = 0.1  # of the rate at each step, as in PyTorch's StepLR

@@ -1,4 +1,4 @@
-"""Models: modules, and their gradients for many devices at once."""
+"""Models: PyTorch modules, and gradients written out for many devices at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ChunkOfDevices", "Model", "OutputTerm", "Outputs", "Size", "Stepper"
 
 
 class Outputs(NamedTuple):
-    """A model's outputs for a batch: logits [..., B, C], and the representation [..., B, F] before the head."""
+    """The outputs of a model for a batch: logits [..., B, C], and the representation [..., B, F] before the head."""
 
     logits: Tensor
     representation: Tensor
@@ -26,7 +26,7 @@ class Outputs(NamedTuple):
 
 @dataclass(frozen=True)
 class OutputTerm(ABC):
-    """A term of the local loss that compares a model's outputs with those of other, constant models.
+    """A term of the local loss that compares a model's outputs with the outputs of constant reference models.
 
     references: the other models, [M + Q] if all devices share one, or [k, M + Q] with a row for each; they run in
         evaluation mode.
@@ -36,7 +36,7 @@ class OutputTerm(ABC):
 
     @abstractmethod
     def loss(self, outputs: Outputs, references: Sequence[Outputs]) -> Tensor:
-        """Compute the term for each sample [..., B], differentiably; any dimensions may precede the batch.
+        """Compute the loss term of each sample [..., B], differentiably; any dimensions may precede the batch.
 
         Args:
             outputs: outputs of the model in training.
@@ -46,7 +46,7 @@ class OutputTerm(ABC):
     def gradients(
         self, outputs: Outputs, references: Sequence[Outputs]
     ) -> tuple[Tensor | None, Tensor | None]:
-        """Compute the term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
+        """Compute the loss term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
 
         The default uses automatic differentiation; a term that small models compute in every step may write its
         gradients out.
@@ -60,7 +60,7 @@ class OutputTerm(ABC):
         return by_logits, by_representation
 
     def part(self, positions: slice) -> Self:
-        """Return the term for some of the devices."""
+        """Return the loss term for the devices at these positions."""
         # A copy without the constructor: this runs in every step after some devices have finished, next to products
         # of 0.3 ms, and `dataclasses.replace` would process every field again.
         rows = tuple(r if r.dim() == 1 else r[positions] for r in self.references)
@@ -82,7 +82,7 @@ Stepper = Callable[[int, int, Read], "Tensor"]
 
 @dataclass(frozen=True)
 class ChunkOfDevices:
-    """k devices that are trained together, and all steps of their round.
+    """A chunk of k devices that are trained together, with all steps of their round.
 
     layout: layout of the parameters in a row.
     rows: local models [k, M]; the caller updates them between steps.
@@ -104,7 +104,7 @@ class ChunkOfDevices:
 
 @dataclass(frozen=True)
 class Size:
-    """Size of a model without statistics: M parameters, and FLOPs of a sample's forward and backward pass."""
+    """The size of a model without statistics: M parameters, and FLOPs of a sample's forward and backward pass."""
 
     parameters: int
     flops_per_sample: int
@@ -114,35 +114,35 @@ class Model(Component):
     """Base of all models.
 
     A module with a representation has the children `features` and `head`; the representation is what
-    `features` returns. In a module without them it is the logits.
+    `features` returns. Without these children, the representation is the logits.
     """
 
     # the papers' input shape and classes, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # whether its written-out `gradients` support further terms of the loss
+    # whether the model's written-out `gradients` support further terms of the loss
     knows_terms: ClassVar[bool] = False
-    # whether its `stepper` accepts inputs without padding behind the last sample of the devices read
+    # whether the model's `stepper` accepts inputs without padding behind the last sample of the devices read
     leaves_out_padding: ClassVar[bool] = False
-    # where it is faster on a CPU if images are in channels-last order
+    # work that is faster on a CPU if images are in channels-last order
     channels_last_gain: ClassVar[Literal["none", "tests", "all"]] = "none"
 
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        """Build a freshly initialised module for inputs [batch, *input_shape] and logits [batch, classes].
+        """Build and initialise the model's module, for inputs [batch, *input_shape] and logits [batch, classes].
 
         Training and evaluation mode differ at most in batch norm and `nn.Dropout`.
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
-        """Return the size by a formula, or None if the model must be built and run to count it.
+        """Return the model's size by a formula, or None if the model must be built and run to count it.
 
         With a formula a scenario is validated without loading PyTorch, which takes longer than everything else.
         """
         return None
 
     def hidden_widths(self) -> tuple[int, ...] | None:
-        """Return the widths of the hidden layers if the model is fully connected with ReLU; None for other models."""
+        """Return the widths of the hidden layers of a fully connected model with ReLU, or None for other models."""
         return None
 
     def gradients(
@@ -155,7 +155,7 @@ class Model(Component):
         weight: Tensor,
         terms: Sequence[OutputTerm] = (),
     ) -> Tensor:
-        """Compute the gradients of each device's weighted loss, by automatic differentiation.
+        """Compute the gradients [k, M] of each device's weighted loss, by automatic differentiation.
 
         A model without statistics and dropout may override this with written-out gradients, which local training then
         uses for a whole chunk of devices at once.
@@ -182,7 +182,7 @@ class Model(Component):
         return result
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
-        """Start the written-out gradients of all steps of a chunk of devices, with further terms of the loss.
+        """Return a function that computes a chunk's written-out gradients step by step, with all terms of the loss.
 
         This is for models so small that the overhead around the products matters; other models write out `gradients`,
         or nothing.
@@ -201,7 +201,7 @@ class Model(Component):
         read: ReadSome,
         scaling: tuple[float, float],
     ) -> Tensor:
-        """Compute the logits of test samples as the module does in evaluation mode, by faster written-out code.
+        """Compute the logits [B, C] of test samples as the module in evaluation mode does, by faster code.
 
         Args:
             tensors: the module's parameters by name.
@@ -216,12 +216,12 @@ class Model(Component):
 
     @classmethod
     def writes_logits(cls) -> bool:
-        """Return whether this model overrides `logits`."""
+        """Return whether this model computes logits of test samples by its own code."""
         return cls.logits is not Model.logits
 
     @classmethod
     def writes_out(cls) -> Literal["stepper", "gradients"] | None:
-        """Return the name of the method that computes this model's gradients by hand, or None if autograd does."""
+        """Return the name of the method that writes this model's gradients out, or None if autograd computes them."""
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None

@@ -7,15 +7,15 @@ from torch import Tensor
 
 from edgefl.learning.models import ChunkOfDevices, Outputs, Read, ReadSome
 
-# Inputs read at a time on a CPU. Two products use them, and then they are not needed again, so as much of them as
-# possible should stay in the second-level cache (1 to 2 MB): five devices with 128 images of 28x28.
+# Bytes of inputs read at a time on a CPU. Two products use the inputs, which are not needed again, so as much of them
+# as possible should stay in the second-level cache (1 to 2 MB): five devices with 128 images of 28x28.
 # Further terms of the loss take so much work besides the products that ten devices are computed together.
 CPU_BLOCK_BYTES, CPU_BLOCK_BYTES_WITH_TERMS = 2_100_000, 4_100_000
-TESTED_BYTES = 1_600_000  # the same for tests, in which one product uses the inputs
+TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which one product uses the inputs
 
 
 class LogisticSteps:
-    """Written-out gradients of a chunk: delta = weight (softmax - onehot) at the logits, then the chain rule.
+    """The gradients of a chunk, written out: delta = weight (softmax - onehot) at the logits, then the chain rule.
 
     Devices are computed in blocks, so that inputs stay in the cache from the first product to the second.
 
@@ -39,7 +39,7 @@ class LogisticSteps:
         self.cold = rows.new_zeros(steps, count, classes, batch)
         self.cold.scatter_(2, chunk.y.unsqueeze(2), -self.weight)
 
-        # reference models follow the local one: one product for all is faster than one for each
+        # weights of the local model, then of reference models: one product for all is faster than one for each
         self.models = [len(models) for models in references]
         total = 1 + sum(self.models)
         self.all_weights, self.all_bias = self.weights, self.bias
@@ -50,7 +50,7 @@ class LogisticSteps:
                 behind = slice(place * classes, (place + 1) * classes)
                 self.all_weights[:, behind], self.all_bias[:, behind] = layout.views(reference).values()
         self.offset = torch.empty_like(self.all_bias) if self.shift else self.all_bias
-        # zeros at first: values that no product writes have the weight 0, but must be numbers
+        # zeros at first: values that no product writes have the weight 0, but must not be NaN
         self.logits = rows.new_zeros(count, total * classes, batch)
         self.delta = rows.new_empty(count, classes, batch)
 
@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Copy the local models into the rows ahead of the references, and the scaling into the products' offset."""
+        """Copy the local models ahead of the reference models, and the inputs' scaling into the products' offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias
@@ -78,7 +78,7 @@ class LogisticSteps:
             torch.add(self.all_bias, self.all_weights.sum(2), alpha=self.shift, out=self.offset)
 
     def _keep(self, active: int) -> None:
-        """Keep only the first devices, which continue."""
+        """Limit buffers and blocks to the first `active` devices, which continue."""
         self._active = active
         for name in ("gradient", "weights", "bias", "all_weights", "all_bias", "offset"):
             setattr(self, name, getattr(self, name)[:active])
@@ -144,7 +144,7 @@ class _Block:
         )
 
     def _add_pushed(self, weight: Tensor) -> None:
-        """Add the gradients of the loss's further terms."""
+        """Add the gradients of the loss's further terms to delta, the gradients at the logits."""
         assert self._push is not None
         outputs, *others = (Outputs(z, z) for z in (part.transpose(1, 2) for part in self._parts))
         others_of = [[others.pop(0) for _ in range(count)] for count in self._models]
@@ -159,12 +159,12 @@ def logits_of(
     read: ReadSome,
     scaling: tuple[float, float],
 ) -> Tensor:
-    """Compute the logits [B, C] of `count` samples, in blocks and stored as [C, B] for the reasons given above."""
+    """Compute the logits [B, C] of `count` samples, in blocks and stored as [C, B], as in `LogisticSteps`."""
     mean, scale = scaling
     offset = torch.add(bias, weights.sum(1), alpha=-mean * scale)
     result = weights.new_empty(len(bias), count)
     at_once = max(1, TESTED_BYTES // (4 * weights.shape[1])) if weights.device.type == "cpu" else count
-    at_once = -(-count // -(-count // at_once))  # equal blocks
+    at_once = -(-count // -(-count // at_once))  # makes blocks equally large
     for begin in range(0, count, at_once):
         end = min(begin + at_once, count)
         x, out = read(begin, end).flatten(1), result[:, begin:end]

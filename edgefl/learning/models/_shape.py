@@ -1,4 +1,4 @@
-"""Input shapes and the head that modules have in common."""
+"""Check the input shapes of modules, and add the head that modules have in common."""
 
 from collections import OrderedDict
 
@@ -8,7 +8,7 @@ from edgefl.errors import EdgeflError
 
 
 def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int]:
-    """Return (channels, height, width) of samples [height, width] or [channels, height, width].
+    """Return (channels, height, width) of images that are [height, width] or [channels, height, width].
 
     Args:
         input_shape: shape of one sample.
@@ -26,12 +26,12 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
 
 
 def grey_to_channel(input_shape: tuple[int, ...]) -> list[nn.Module]:
-    """Return a list with a layer that adds the channel to [batch, height, width]; empty if there is a channel."""
+    """Return [a layer that adds a channel] for grey images [height, width], or [] for images with channels."""
     return [nn.Unflatten(1, (1, input_shape[0]))] if len(input_shape) == 2 else []
 
 
 def require_tokens(input_shape: tuple[int, ...]) -> None:
-    """Check that samples are token sequences.
+    """Check that samples are sequences of tokens.
 
     Raises:
         EdgeflError: a sample does not have exactly one dimension.
@@ -41,7 +41,7 @@ def require_tokens(input_shape: tuple[int, ...]) -> None:
 
 
 def with_head(features: nn.Module, head: nn.Linear, dropout: float = 0.0) -> nn.Sequential:
-    """Join features and head into a module with a representation.
+    """Join the layers `features` and `head` into a module with a representation.
 
     `module.features(x)` [batch, width] is the representation, `module.head` the layer from it to the logits; a
     dropout between them is active in training only.

@@ -22,8 +22,8 @@ class Cnn2(Model):
     typical_classes: ClassVar = 62
     channels_last_gain: ClassVar = "all"
 
-    dropout_pool: ClassVar[float] = 0.25  # probability after pooling
-    dropout: ClassVar[float] = 0.5  # probability before the last layer
+    dropout_pool: ClassVar[float] = 0.25  # dropout probability after pooling
+    dropout: ClassVar[float] = 0.5  # dropout probability before the last layer
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = image_shape(input_shape, least=6)
@@ -33,7 +33,7 @@ class Cnn2(Model):
             nn.Conv2d(channels, 32, 3),
             nn.ReLU(),
             nn.Conv2d(32, 64, 3),
-            nn.MaxPool2d(2),  # before the ReLU: they commute, and the ReLU has a quarter of the work
+            nn.MaxPool2d(2),  # pooling before the ReLU: they commute, and the ReLU has a quarter of the work
             nn.ReLU(),
             nn.Dropout(self.dropout_pool),
             nn.Flatten(),

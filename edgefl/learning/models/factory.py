@@ -1,4 +1,4 @@
-"""Models of other libraries, by a function that builds them."""
+"""Models of other libraries, built by a function that the scenario names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CHANNELS = frozenset({"in_chans", "in_channels"})  # the argument's name in timm
 
 
 class Factory(Model):
-    """The module that a function returns: from timm, torchvision, or your own file.
+    """A module that the named function returns, from timm, torchvision or your own file.
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function is
     called with `num_classes` too. With `in_chans` or `in_channels` among its arguments, grey images [height, width]
@@ -55,10 +55,10 @@ class Factory(Model):
                 f"{self.function} returns a {type(module).__name__}, not an nn.Module", ("learning", "model")
             )
         if CHANNELS & self.arguments.keys() and len(input_shape) == 2:
-            module.register_forward_pre_hook(_with_channel)  # a layer before it would rename its parameters
+            module.register_forward_pre_hook(_with_channel)  # a layer in front would rename the parameters
         return module
 
 
 def _with_channel(_: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Add the channel to images [batch, height, width]."""
+    """Add a channel to grey images [batch, height, width] before the module's first layer."""
     return given[0].unsqueeze(1), *given[1:]

@@ -51,4 +51,4 @@ class Logistic(Model):
         weights = prod(input_shape) * classes
         return Size(
             weights + classes, flops_per_sample=4 * weights
-        )  # one product forward, one for the weights' gradient
+        )  # one product in the forward pass, and one for the weights' gradient

@@ -14,7 +14,7 @@ LAYERS = 2
 
 
 class Lstm(Model):
-    """Embedding of 8, two LSTM layers of 256, and a linear layer on the last output, or on that of each position.
+    """Embedding of 8, two LSTM layers of 256, and a linear layer on the output at the last, or at each, position.
 
     820,522 parameters for 90 symbols and classes: FLASH's model for Shakespeare, taken from Reddi et al., Adaptive
     Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's last characters; the class is
@@ -46,16 +46,16 @@ class Lstm(Model):
 
 
 class _Embedding(nn.Embedding):
-    """Embedding [..., width] of tokens [batch, length] of any number type (floats hold them exactly)."""
+    """An embedding [..., width] of tokens [batch, length], which may have any number type, floats included."""
 
     def forward(self, tokens: Tensor) -> Tensor:
         return super().forward(tokens.long())
 
 
 class _LstmLayers(Recurrent):
-    """LSTM layers from [batch, length, inputs] to the last layer's output after the last step, [batch, hidden].
+    """LSTM layers that map [batch, length, inputs] to the last layer's output after the last step, [batch, hidden].
 
-    With `every`, to the output after each step, [batch, length, hidden].
+    With `every`, they return the output after each step, [batch, length, hidden].
 
     PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
@@ -84,6 +84,6 @@ class _LstmLayers(Recurrent):
         for first in range(0, len(self.weights), 3):
             # one by one: a slice of a ParameterList makes new parameters, which stacked training does not update
             weights += [self.weights[first + i] for i in range(3)] + [no_bias]
-        # only with train=True cuDNN keeps what a backward pass needs; there is no dropout to switch off
+        # cuDNN keeps what a backward pass needs only with train=True; there is no dropout to switch off
         outputs, _, _ = torch.lstm(x, (state, state), weights, True, LAYERS, 0.0, True, False, True)
         return outputs if self.every else outputs[:, -1]

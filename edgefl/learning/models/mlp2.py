@@ -48,7 +48,7 @@ class Mlp2(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         first, second = prod(input_shape) * self.hidden, self.hidden * classes
-        # products: for both layers forward and the weights' gradient, for the second also the input's gradient
+        # products: both layers' forward pass and weights' gradient, and in the second layer the input's gradient
         return Size(first + self.hidden + second + classes, flops_per_sample=4 * first + 6 * second)
 
     def gradients(
@@ -96,7 +96,7 @@ class Mlp2(Model):
 
 
 def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
-    """Compute the outputs for inputs [k, B, n] from the tensors of one model, or of one per device."""
+    """Compute the outputs for inputs [k, B, n] from the tensors of one model for all devices, or one per device."""
     import torch
 
     first, first_bias, head, head_bias = tensors.values()
@@ -108,7 +108,7 @@ def _outputs(tensors: Mapping[str, Tensor], inputs: Tensor) -> Outputs:
 
 
 def _multiply(left: Tensor, right: Tensor, result: Tensor) -> None:
-    """Write the products [k, n, m] of matrices into `result`."""
+    """Write the products [k, n, m] of k pairs of matrices into `result`."""
     import torch
 
     if result[0].numel() > COPIED_UP_TO:

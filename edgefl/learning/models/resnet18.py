@@ -20,7 +20,7 @@ class Resnet18(Model):
     typical_input: ClassVar = (3, 32, 32)
     typical_classes: ClassVar = 10
     channels_last_gain: ClassVar = "tests"
-    blocks: ClassVar[tuple[int, ...]] = (2, 2, 2, 2)  # of each of the four stages
+    blocks: ClassVar[tuple[int, ...]] = (2, 2, 2, 2)  # number of basic blocks in each of the four stages
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         return resnet(input_shape, classes, self.blocks)

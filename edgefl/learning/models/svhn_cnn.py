@@ -34,7 +34,7 @@ class SvhnCnn(Model):
     variant: Literal["journal", "early"] = Field(
         "journal", description="journal (Table I, 667,178 parameters) or early (listing 2, 620,362)"
     )
-    dropout: ClassVar[float] = 0.5  # probability before the last layer
+    dropout: ClassVar[float] = 0.5  # dropout probability before the last layer
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         channels, height, width = image_shape(input_shape, least=8)

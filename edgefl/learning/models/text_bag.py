@@ -66,7 +66,7 @@ class TextBag(Model):
 
 
 def add_rows(matrix: Tensor, rows: Tensor, values: Tensor) -> None:
-    """Add values [n, width] to these rows [n] of a matrix; rows that repeat get the same bits in each run.
+    """Add values [n, width] to the rows [n] of a matrix; repeated rows get the same bits in each run.
 
     On a GPU `index_add_` adds in any order; `index_put_` sorts the rows first, and on a CPU takes 2.5 times as long.
     """
@@ -77,7 +77,7 @@ def add_rows(matrix: Tensor, rows: Tensor, values: Tensor) -> None:
 
 
 class _Bag(nn.EmbeddingBag):
-    """Mean embedding [batch, width] of tokens [batch, length] of any number type (floats hold them exactly)."""
+    """The mean embedding [batch, width] of tokens [batch, length], which may have any number type."""
 
     def __init__(self, vocabulary: int, width: int) -> None:
         super().__init__(vocabulary, width, mode="mean", padding_idx=PADDING)

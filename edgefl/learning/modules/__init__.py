@@ -1,1 +1,1 @@
-"""PyTorch modules: layers, parameters, facts about them, and model files."""
+"""Tools for PyTorch modules: layers, flat parameter vectors, facts about layers, and model files."""

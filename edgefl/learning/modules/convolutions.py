@@ -1,19 +1,19 @@
-"""Convolutions on a CPU: the memory order of their images, and the number of images tested at a time."""
+"""Choose the memory order of images for convolutions on a CPU, and the number of images tested at a time."""
 
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
-# Where a model gains from channels-last order on a CPU: nowhere, in tests only, or in training one by one as well.
+# Work in which a model gains from channels-last order on a CPU: none, tests only, or also training one by one.
 Gain = Literal["none", "tests", "all"]
-# Pixels of the images tested at a time: 128 images of 32x32. Outputs of convolutions should stay in the cache, and
-# memory above 32 MB comes from the system in new pages. Measured with 32 to 1,024 images.
+# Number of pixels tested at a time: 128 images of 32x32. Outputs of convolutions should stay in the cache, and memory
+# above 32 MB comes from the system in new pages. Measured with 32 to 1,024 images.
 TESTED_PIXELS, TESTED_LEAST = 131_072, 8
 
 
 def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["tests", "all"]) -> bool:
-    """Return whether convolutions should read images in channels-last order, because it is faster.
+    """Return whether convolutions should read images in channels-last order because that is faster.
 
     Measured speed-up of a round in CPU time, with AVX-512 and with AVX2: `svhn_cnn` 1.15 to 1.7, `cnn2` 1.1 to 1.2,
     `lenet` 1.1 to 1.4; in tests of 64 images, for the same models in this order, 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5.
@@ -21,14 +21,14 @@ def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["t
     Foreign models keep their order, because those that call `view` would fail.
 
     Args:
-        gain: the model's gain.
+        gain: work in which the model gains from this order.
         work: what the order is for: tests only, or training as well.
     """
     return torch_device.type == "cpu" and gain in ("all", work)
 
 
 def read_channels_last(module: nn.Module) -> None:
-    """Make all convolutions of a module read images in channels-last order, which their outputs then have too."""
+    """Make a module's convolutions read images, and so write outputs, in channels-last order."""
     for layer in module.modules():
         if isinstance(layer, nn.Conv2d):
             layer.register_forward_pre_hook(_reordered)

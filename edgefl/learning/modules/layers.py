@@ -1,4 +1,4 @@
-"""Layers with special treatment in training: recurrent ones, and dropout with masks from outside."""
+"""Layers with special treatment in training: recurrent layers, and dropout with given masks."""
 
 from typing import Any
 
@@ -6,11 +6,11 @@ from torch import Tensor, nn
 
 
 class Recurrent(nn.Module):
-    """Base of layers that run along a sequence, like PyTorch's `nn.RNNBase`; a marker for `batching.choose`."""
+    """Base of layers that run along a sequence, as PyTorch's `nn.RNNBase`; `batching.choose` looks for it."""
 
 
 class _HandedDropout(nn.Module):
-    """Dropout with a mask from outside, so that devices have the same masks when trained stacked or one by one.
+    """Dropout with a given mask, so that a device has the same mask when trained stacked or one by one.
 
     mask: 0 or 1 / (1 - p), [B, *shape], set before each training pass.
     """
@@ -31,7 +31,7 @@ class _HandedDropout(nn.Module):
 
 
 def hand_in_dropout(module: nn.Module) -> dict[str, _HandedDropout]:
-    """Replace every `nn.Dropout` in a module; return name of the mask -> new layer."""
+    """Replace every `nn.Dropout` in a module by dropout with a given mask; return mask's name -> new layer."""
     replaced: dict[str, _HandedDropout] = {}
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):

@@ -1,4 +1,4 @@
-"""Models as safetensors files, with all that is needed to use them.
+"""Read and write models as safetensors files, with all that is needed to use the models.
 
 A file has the whole `state_dict` of the module, including frozen parts. Its header has one entry, JSON under
 `edgefl`: inputs and their scaling, names of the labels, and the model's place in the run.
@@ -24,14 +24,14 @@ from edgefl.errors import about as about_keys
 from edgefl.learning.modules.parameters import ModelLayout
 
 HEADER = "edgefl"
-SHOWN = 3  # names in an error message
-MOST_INPUTS = 10**9  # numbers in a sample
+SHOWN = 3  # maximum number of names in an error message
+MOST_INPUTS = 10**9  # maximum number of numbers in a sample
 INITIAL = ("learning", "initial")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs of a model, and the meaning of its outputs.
+    """A model's inputs and their scaling, and the meaning of the model's outputs.
 
     shape: shape of a sample. mean, std: a model sees (x - mean) / std; float32, as nested lists.
     labels: names in the order of the outputs.
@@ -47,10 +47,10 @@ class Inputs:
 
     @classmethod
     def of(cls, path: Path, about: Mapping[str, Any]) -> Self:
-        """Parse and validate `inputs` of a file's header; files may be foreign.
+        """Parse and validate `inputs` in the header of a model file, which may be foreign.
 
         Raises:
-            EdgeflError: it is missing or invalid, or has more outputs than the file can hold.
+            EdgeflError: `inputs` is missing or invalid, or has more outputs than the file can hold.
         """
         try:
             told = about["inputs"]
@@ -78,7 +78,7 @@ class Inputs:
 
 
 def whole_state(module: nn.Module, layout: ModelLayout, model: Tensor) -> dict[str, Tensor]:
-    """Return the module's `state_dict` with a model [M + Q] in it, on the CPU, each tensor with separate memory."""
+    """Return a module's `state_dict` with the numbers of a model [M + Q], on the CPU, in separate memory."""
     views = layout.views(model)
     # a tensor may have several names; the layout has only one of them
     name_of = {id(tensor): name for name, tensor in [*module.named_parameters(), *module.named_buffers()]}
@@ -98,18 +98,18 @@ def stacked_state(layout: ModelLayout, rows: Tensor) -> dict[str, Tensor]:
 
 
 def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], inputs: Inputs) -> None:
-    """Write a file of tensors; equal content gives equal bytes.
+    """Write a safetensors file with edgefl's header; equal content gives equal bytes.
 
     Raises:
         OSError: the file cannot be written.
     """
-    # a single entry: the order of several would differ from process to process
+    # a single entry, because the order of several would differ from process to process
     taken = asdict(inputs)
     if (inputs.target_mean, inputs.target_std) == (0.0, 1.0):
         taken = {name: value for name, value in taken.items() if not name.startswith("target_")}
     header = {HEADER: json.dumps({**about, "inputs": taken})}
     path.touch()
-    mode = path.stat().st_mode  # safetensors makes files that only their owner can read
+    mode = path.stat().st_mode  # safetensors makes files that only the owner can read
     try:
         save_file(dict(tensors), path, metadata=header)
         path.chmod(mode)
@@ -118,10 +118,10 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any], i
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """Return edgefl's entry in a file's header; empty if there is none.
+    """Return edgefl's entry in the header of a safetensors file; {} if there is no such entry.
 
     Raises:
-        EdgeflError: it is not a complete safetensors file, or its header is damaged.
+        EdgeflError: the file is not a complete safetensors file, or its header is damaged.
     """
     with _reading(path), safe_open(path, framework="pt") as file:
         text = (file.metadata() or {}).get(HEADER, "{}")
@@ -137,10 +137,10 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def read(path: Path) -> dict[str, Tensor]:
-    """Return a file's tensors by name, on the CPU.
+    """Return the tensors in a safetensors file by name, on the CPU.
 
     Raises:
-        EdgeflError: it is not a complete safetensors file.
+        EdgeflError: the file is not a complete safetensors file.
     """
     with _reading(path):
         tensors: dict[str, Tensor] = load_file(path)
@@ -149,7 +149,7 @@ def read(path: Path) -> dict[str, Tensor]:
 
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Check that a path is a plain file, not for example a pipe, and translate errors of reading it."""
+    """Check that a path is a plain file, and turn errors of reading it as safetensors into EdgeflErrors."""
     if not path.is_file():
         raise EdgeflError(f"{path}: is not a file; give a safetensors file")
     try:
@@ -162,7 +162,7 @@ def _reading(path: Path) -> Iterator[None]:
 
 
 def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
-    """Load a file's tensors into a module before training.
+    """Load the tensors of a model file into a module before training.
 
     Args:
         partial: whether tensors that the file lacks, or has in another shape, stay unchanged, and those that the
@@ -184,7 +184,7 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
 
 
 def put_into(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool = False) -> None:
-    """Load a trained model's tensors into a module, finite or not; if partial, the rest of it stays unchanged.
+    """Load a trained model's tensors into a module, finite or not; with `partial`, other tensors stay unchanged.
 
     Raises:
         EdgeflError: the tensors do not fit the model in the run's scenario.
@@ -196,10 +196,10 @@ def put_into(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
 
 
 def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, partial: bool) -> list[str]:
-    """Return the names of tensors that a file and a module have with equal shape and kind of numbers.
+    """Return the names of the tensors that a model file and a module have in equal shape and kind of numbers.
 
     Raises:
-        EdgeflError: none fits, or not all do without `partial`.
+        EdgeflError: no tensor fits, or without `partial` not all tensors fit.
     """
     own = module.state_dict()
     fitting = [name for name in own if name in given and _like(own[name]) == _like(given[name])]
@@ -220,12 +220,12 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
 
 
 def _like(tensor: Tensor) -> tuple[torch.Size, bool, bool]:
-    """Return a tensor's shape and kind of numbers, which must fit; floats of another precision are converted."""
+    """Return a tensor's shape and kind of numbers, which must agree in file and module; precisions may differ."""
     return tensor.shape, tensor.is_floating_point(), tensor.is_complex()
 
 
 def _some(names: Collection[str], of: Mapping[str, Tensor]) -> str:
-    """Format names with shapes, since a model for another data set differs in shapes only."""
+    """Format some tensors' names with their shapes, since a model for another data set differs in shapes only."""
     shown = [f"{quoted(name)} {list(of[name].shape)}{_kind(of[name])}" for name in [*names][:SHOWN]]
     more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
     return ", ".join(shown) + more or "nothing"

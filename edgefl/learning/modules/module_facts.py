@@ -1,4 +1,4 @@
-"""Facts about a module, found by inspecting its layers or running an example through it."""
+"""Find facts about a module by inspecting its layers, or by running an example through it."""
 
 from collections.abc import Callable
 
@@ -9,23 +9,23 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from edgefl.errors import EdgeflError
 
-EXAMPLES = 2  # samples of an example; batch norm needs more than one
+EXAMPLES = 2  # number of samples in an example; batch norm needs more than one
 
 
 def example(x: Tensor) -> Tensor:
-    """Make an example of zeros [2, *shape] for samples x [n, *shape], on the same torch device."""
+    """Return an example of zeros [2, *shape] for samples x [n, *shape], on the same torch device."""
     return torch.zeros(EXAMPLES, *x.shape[1:], device=x.device)
 
 
 def numbers_kept(module: nn.Module, x: Tensor) -> int:
-    """Count the numbers that autograd keeps per sample: outputs and gradients of layers; x is an `example`."""
+    """Count the numbers that autograd keeps per sample: layers' outputs and gradients; x is an `example`."""
     counted: list[int] = []
     _look(module, x, lambda layer, inputs, output: counted.append(output.numel()))
     return 2 * sum(counted) // EXAMPLES
 
 
 def smallest_batch(module: nn.Module) -> int:
-    """Return the smallest size of a training batch; batch norm needs two samples."""
+    """Return the smallest batch on which a module can train: two samples with batch norm, otherwise one."""
     return 2 if any(isinstance(layer, _BatchNorm) for layer in module.modules()) else 1
 
 
@@ -56,7 +56,7 @@ def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
 
 @torch.enable_grad()
 def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
-    """Check that stacked training reaches all parameters of a module.
+    """Check that stacked training updates all parameters of a module.
 
     Stacked training passes the devices' parameters by name, while sequential training updates the module's own. A
     parameter that the module wraps again while it runs, as a slice of an nn.ParameterList does, would be trained in
@@ -66,7 +66,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
         x: an `example`.
 
     Raises:
-        EdgeflError: a parameter has a gradient in only one of the two.
+        EdgeflError: a parameter has a gradient in only one of the two ways of training.
     """
     training = module.training
     module.eval()
@@ -90,7 +90,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
 def _look(
     module: nn.Module, x: Tensor, seen: Callable[[nn.Module, tuple[Tensor, ...], Tensor], None]
 ) -> None:
-    """Run x through the module in evaluation mode; call `seen` with each layer, its inputs and its output."""
+    """Run x through a module in evaluation mode; call `seen` with each layer, the layer's inputs and its output."""
     hooks = [layer.register_forward_hook(seen) for layer in module.modules() if not list(layer.children())]
     training = module.training
     module.eval()(x)

@@ -1,4 +1,4 @@
-"""Models as flat vectors: the models of a round are the rows of a matrix.
+"""Represent models as flat vectors, so that the models of a round are the rows of a matrix.
 
 A vector has the M trainable parameters w, followed by Q statistics, the buffers of batch norm and similar layers.
 Algorithms work on the parameters; statistics are only averaged.
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class TensorLayout:
-    """Layout of a module's tensors in a part of the flat vector, in the module's order."""
+    """The layout of a module's tensors in a part of the flat vector: names and shapes, in the module's order."""
 
     names: tuple[str, ...]
     shapes: tuple[torch.Size, ...]
@@ -39,11 +39,11 @@ class TensorLayout:
 
     @property
     def size(self) -> int:
-        """Length of this part of the vector: M for parameters, Q for statistics."""
+        """The length of this part of the vector: M for parameters, Q for statistics."""
         return sum(prod(shape) for shape in self.shapes)
 
     def flatten(self, module: nn.Module) -> Tensor:
-        """Return a copy [size] of a module's tensors."""
+        """Copy a module's tensors in this layout into a vector [size]."""
         tensors: dict[str, Tensor] = {**dict(module.named_parameters()), **dict(module.named_buffers())}
         pieces = [tensors[name].detach().reshape(-1) for name in self.names]
         return torch.cat(pieces) if pieces else torch.empty(0)
@@ -59,7 +59,7 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class ModelLayout:
-    """Layout of a module's whole vector [M + Q]: parameters, then statistics."""
+    """The layout of a module's whole vector [M + Q]: parameters, then statistics."""
 
     parameters: TensorLayout
     statistics: TensorLayout
@@ -71,13 +71,13 @@ class ModelLayout:
 
     @property
     def size(self) -> int:
-        """M + Q, the length of the vector."""
+        """The length M + Q of the vector."""
         return self.parameters.size + self.statistics.size
 
     def flatten(self, module: nn.Module) -> Tensor:
-        """Return a copy [M + Q] of a module's tensors."""
+        """Copy a module's parameters and statistics into a vector [M + Q]."""
         parameters = self.parameters.flatten(module)
-        # a module without statistics has no buffer that would tell the torch device
+        # a module without statistics has no buffer that would show the torch device
         return torch.cat([parameters, self.statistics.flatten(module).to(parameters)])
 
     def views(self, rows: Tensor) -> dict[str, Tensor]:

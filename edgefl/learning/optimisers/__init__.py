@@ -16,7 +16,7 @@ __all__ = ["Optimiser", "Step"]
 
 @dataclass(frozen=True)
 class Step:
-    """Settings of a step of local training.
+    """The settings of one step of local training.
 
     number: number of the step in the round, from 1; with kept state, [k, 1] counted from each device's first round.
     lr: learning rate of the round. momentum, weight_decay: of the scenario.
@@ -37,7 +37,7 @@ class Optimiser(Component):
     all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Devices are stacked as independent rows.
     """
 
-    # number of vectors [M] in a device's state
+    # number of vectors [M] in a device's optimiser state
     vectors: ClassVar[int] = 0
 
     state: Literal["fresh", "kept"] = Field(
@@ -47,7 +47,7 @@ class Optimiser(Component):
 
     @abstractmethod
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
-        """Update local models and their state by one step, in place.
+        """Update local models and their optimiser state by one step, in place.
 
         Args:
             local: models [k, M].
@@ -56,7 +56,7 @@ class Optimiser(Component):
         """
 
     def weights(self, steps: int, momentum: float) -> np.ndarray | None:
-        """Return the weights [steps] of the gradients in the change, from the last step to the first.
+        """Return the weights [steps] of the steps' gradients in a model's change, from the last step to the first.
 
         Return None if the change is not a weighted sum of gradients (times lr); algorithms that need such a sum are
         then refused.

@@ -20,8 +20,8 @@ class Adam(Optimiser):
 
     vectors: ClassVar = 2
 
-    beta2: ClassVar[float] = 0.999  # share of the mean of squares that is kept; Kingma and Ba
-    epsilon: ClassVar[float] = 1e-8  # added to the root, so that it is never zero; Kingma and Ba
+    beta2: ClassVar[float] = 0.999  # share of the mean of squares that a step keeps; Kingma and Ba
+    epsilon: ClassVar[float] = 1e-8  # added to the root, so that the divisor is never zero; Kingma and Ba
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         self._decay(local, grads, step)
@@ -45,7 +45,7 @@ class Adam(Optimiser):
             below = torch.sqrt(second, out=grads).add_(self.epsilon * root)
             local.addcdiv_(first, below, value=-step.lr * mean * root)
             return
-        number = in_double(step.number)  # steps differ between devices
+        number = in_double(step.number)  # step numbers differ between devices
         means = ((1 - beta1) / (1 - beta1**number)).to(local)
         roots = ((1 - beta2**number) / (1 - beta2)).sqrt().to(local)
         below = torch.sqrt(second, out=grads).div_(roots).add_(self.epsilon)

@@ -1,4 +1,4 @@
-"""Partitions: divide the training samples among the devices, session by session."""
+"""Partitions: divide the training samples among devices, session by session."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ __all__ = ["NO_INPUTS", "Partition", "PartitionInputs", "Staying", "by_device"]
 
 @dataclass(frozen=True)
 class PartitionInputs:
-    """Facts that some partitions need besides the labels; None if unknown.
+    """Facts about samples and devices that some partitions need besides labels; None if unknown.
 
     groups: origin of each training sample (`Split.groups`), [n] int64.
     positions_m: positions of the devices at time 0, m, [N, 2].
     sites_m: positions of the base stations, m, [cells, 2].
-    kept: share of the samples dealt to each device that it keeps, [N]; None: all.
+    kept: share of its dealt samples that each device keeps, [N]; None: all.
     """
 
     groups: np.ndarray | None = None
@@ -84,7 +84,7 @@ class Partition(Component):
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
-        """Return the group that each device holds as a whole [devices], or None if devices do not hold groups.
+        """Return the group of samples that each device holds [devices], or None if devices do not hold whole groups.
 
         If samples are generated group by group on demand, this is called instead of `assign`.
 
@@ -92,13 +92,13 @@ class Partition(Component):
             sizes: number of training samples of each group, [groups].
 
         Raises:
-            EdgeflError: more devices than groups.
+            EdgeflError: there are more devices than groups.
         """
         return None
 
     @property
     def turns(self) -> int:
-        """Number of the first sessions in which every set of labels appears."""
+        """The number of first sessions after which every set of labels has appeared."""
         return 2
 
     @property
@@ -140,12 +140,12 @@ class Staying(Partition):
     def owners(
         self, labels: np.ndarray, devices: int, streams: Streams, inputs: PartitionInputs
     ) -> np.ndarray:
-        """Return the device that holds each sample [n], -1 if none does; arguments as for `assign`."""
+        """Return the device that holds each sample [n], or -1 for unused samples; arguments as for `assign`."""
         raise NotImplementedError
 
 
 def by_device(samples: np.ndarray, owner: np.ndarray, devices: int) -> list[np.ndarray]:
-    """Group samples [n] by their owner [n] (0 to devices-1): one array per device, in the given order."""
+    """Group samples [n] by owner [n], a device from 0 to devices - 1; return one array per device, in order."""
     # short integers are sorted five times as fast
     order = np.argsort(owner.astype(np.uint16) if devices <= 1 << 16 else owner, kind="stable")
     ends = np.cumsum(np.bincount(owner, minlength=devices))

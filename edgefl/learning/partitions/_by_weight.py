@@ -1,4 +1,4 @@
-"""Samples divided by weights: sizes that follow a law, and a given number of labels per device."""
+"""Base of partitions with uneven sizes, by weights of devices, and optionally few labels per device."""
 
 from abc import abstractmethod
 
@@ -9,7 +9,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import by_device
 from edgefl.learning.partitions._label_sets import RecurringLabels, require_samples
 
-ROUNDING = 1e-9  # samples; a share of 0.9999999999999999 is one sample
+ROUNDING = 1e-9  # tolerance in samples; a share of 0.9999999999999999 is one sample
 
 
 class ByWeight(RecurringLabels):
@@ -28,7 +28,7 @@ class ByWeight(RecurringLabels):
 
     @abstractmethod
     def weights(self, devices: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the positive weights [devices]."""
+        """Draw the positive weight of each device, [devices]."""
 
     def deal(
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
@@ -49,7 +49,7 @@ class ByWeight(RecurringLabels):
 
 
 def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
-    """Return whole numbers [n] that sum to `total`, in proportion to weights [n] but at least 1 each.
+    """Divide `total` into whole numbers [n] in proportion to weights [n], each at least 1.
 
     Fractions go to the largest remainders.
 
@@ -64,16 +64,16 @@ def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
         least |= smaller
     exact[least] = 1.0
     counts = np.floor(exact + ROUNDING).astype(np.int64)
-    # the largest remainders first; those with exactly 1 come last
+    # the largest remainders first; numbers that are exactly 1 come last
     counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
     return counts
 
 
 def _holders(samples: np.ndarray, weights: np.ndarray, each: int, rng: np.random.Generator) -> np.ndarray:
-    """Choose `each` labels per device, [C, devices] bool, so that a label with more samples [C] has more holders.
+    """Choose `each` labels per device, [C, devices] bool; labels with more samples [C] get more devices.
 
     Raises:
-        EdgeflError: this is not possible.
+        EdgeflError: there are too few samples, devices or labels.
     """
     classes, devices = len(samples), len(weights)
     if each > classes or devices * each < classes:

@@ -11,13 +11,13 @@ from edgefl.errors import EdgeflError
 from edgefl.learning.partitions import NO_INPUTS, Partition, PartitionInputs
 from edgefl.rng import Streams
 
-LISTED = 12  # largest number of feasible overlaps in an error message
-ROUNDING = 1e-9  # labels; 3 labels written as 2.9999999999999996 are 3
-SLACK = 0.01  # labels; allows 0.3333 for a third
+LISTED = 12  # maximum number of feasible overlaps in an error message
+ROUNDING = 1e-9  # tolerance in labels; 2.9999999999999996 labels are 3
+SLACK = 0.01  # tolerance in labels; allows 0.3333 for a third
 
 
 class RecurringLabels(Partition):
-    """Two alternating label sets A and B, a list of label sets, or all labels in every session.
+    """Base of partitions with two alternating label sets A and B, listed sets, or all labels in every session.
 
     With `label_sets`, each session has the labels of its own set, such as labels that no earlier session has had
     (the conference paper's Table 12).
@@ -100,7 +100,7 @@ class RecurringLabels(Partition):
 
     @staticmethod
     def _listed(sets: tuple[tuple[int, ...], ...], session: int, num_classes: int) -> np.ndarray:
-        """Return a session's labels from the list; check all of its sets."""
+        """Return a session's labels from the listed sets; check all sets in the list."""
         for number, labels in enumerate(sets, start=1):
             if max(labels) >= num_classes:
                 raise EdgeflError(
@@ -110,12 +110,12 @@ class RecurringLabels(Partition):
         return np.sort(np.array(sets[(session - 1) % len(sets)], np.int64))
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
-        """Return the slices of the two sets' labels: one set from each end, overlapping in the shared labels."""
+        """Return both sets' labels as slices, one from each end of all labels, overlapping in the shared ones."""
         size = (num_classes + self._shared(num_classes)) // 2
         return slice(size), slice(num_classes - size, None)
 
     def _by_set(self, num_classes: int) -> tuple[slice, slice]:
-        """Return the slices of the two sets' labels, with size and overlap rounded down."""
+        """Return both sets' labels as slices, with size and overlap rounded down to whole labels."""
         assert self.overlap is not None
         size = floor(num_classes / (2 - self.overlap) + ROUNDING)
         shared = floor(size * self.overlap + ROUNDING)
@@ -125,7 +125,7 @@ class RecurringLabels(Partition):
         return slice(size), slice(size - shared, 2 * size - shared)
 
     def _shared(self, num_classes: int) -> int:
-        """Return n = |A and B|. Both sets have (C + n) / 2 labels, so C and n are both even or both odd."""
+        """Return the number n of shared labels. Each set has (C + n) / 2 labels, so C and n have the same parity."""
         assert self.overlap is not None
         feasible = range(num_classes % 2, num_classes, 2)
         what = f"{num_classes} labels into two equal sets"
@@ -147,11 +147,11 @@ class RecurringLabels(Partition):
     def deal(
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
-        """Deal the samples `pool`, ascending indices into the labels, to the devices as `assign` does."""
+        """Deal the samples with indices `pool`, ascending, to the devices as `assign` does."""
 
 
 def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) -> int:
-    """Return the number of labels that two sets share.
+    """Return the number of labels that two sets share, by the requested overlap.
 
     Args:
         overlap: requested overlap, as a share of all labels.
@@ -176,7 +176,7 @@ def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) 
 def deal_evenly(
     owner: np.ndarray, samples: np.ndarray, devices: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """Deal samples to devices at random, in place; counts differ by at most one.
+    """Deal samples to devices at random by writing their owners; devices' counts differ by at most one.
 
     The devices that get one more are drawn at random, so that totals over many labels stay close.
 
@@ -193,7 +193,7 @@ def require_samples(samples: int, devices: int, per_device: int = 1) -> None:
     """Check that a session has `per_device` samples for each device.
 
     Raises:
-        EdgeflError: it has fewer.
+        EdgeflError: the session has fewer samples.
     """
     if samples < devices * per_device:
         raise EdgeflError(

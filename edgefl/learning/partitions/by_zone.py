@@ -1,4 +1,4 @@
-"""By zone: a device has the labels of its home zone."""
+"""By zone: a device holds samples with the labels of its home zone."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Assign labels to zones; a device has the labels of its home, the zone of its position at time 0.
+    """Assign labels to zones; a device has the labels of its home zone, by its position at time 0.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 extends from east towards
     north), `rings` around it with equally many devices, or the `cells` of the layout (the nearest base station at
@@ -69,7 +69,7 @@ class ByZone(Staying):
         return rank * self.count // len(rank), self.count
 
     def _labels(self, classes: int, zones: int, streams: Streams) -> np.ndarray:
-        """Return the mask of each zone's labels, [zones, C] bool."""
+        """Draw the labels of each zone as a mask [zones, C] bool."""
         if self.labels_per_zone is None and zones > classes:
             raise EdgeflError(f"{zones} zones cannot divide {classes} labels: give labels_per_zone")
         if self.labels_per_zone is not None and self.labels_per_zone > classes:

@@ -41,16 +41,16 @@ class Dirichlet(RecurringLabels):
         return by_device(pool, owner, devices)
 
     def _owners(self, samples: int, devices: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw the owners of one label's samples, ascending, [samples]."""
+        """Draw the devices that own the samples of one label, in ascending order, [samples]."""
         upto = np.cumsum(rng.dirichlet(np.full(devices, self.alpha)))[:-1] * samples
         # one offset for all cuts, so that the count between two cuts is their distance rounded without bias
         cuts = np.floor(upto + rng.random())
         return np.searchsorted(cuts, np.arange(samples), side="right")
 
     def _top_up(self, owner: np.ndarray, devices: int, rng: np.random.Generator) -> None:
-        """Move samples, in place, until each device has its minimum.
+        """Move samples between owners, in place, until each device has `min_samples`.
 
-        This ends, because the largest device has more than the minimum as long as another one has less.
+        This ends, because the largest device has more than the minimum as long as another device has less.
         """
         counts = np.bincount(owner, minlength=devices)
         for device in np.flatnonzero(counts < self.min_samples):

@@ -48,12 +48,12 @@ class DirichletMix(RecurringLabels):
 
 
 def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw the number of samples of each label [C], `count` in all, by shares `mix` [C] and at most `left` [C]."""
+    """Draw a device's number of samples of each label [C], `count` in total, by shares `mix` and at most `left`."""
     taken = np.zeros_like(left)
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken
         shares = np.where(rest > 0, mix, 0.0)
-        if not shares.sum() > 0:  # its labels are used up
+        if not shares.sum() > 0:  # the labels in the device's mix are used up
             shares = rest.astype(float)
         taken += np.minimum(rng.multinomial(missing, shares / shares.sum()), rest)
     return taken

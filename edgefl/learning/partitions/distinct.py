@@ -8,9 +8,9 @@ from edgefl.rng import Streams
 
 
 class Distinct(Staying):
-    """Give each device a random set of labels that no other device has, with all their samples.
+    """Give each device all samples of a random set of labels that no other device has.
 
-    The sets together are all labels and differ in size by at most one: each of 10 devices has one label out of 10, or
+    The sets cover all labels and differ in size by at most one: each of 10 devices has one label out of 10, or
     ten out of 100. Source: the journal paper, appendix E; the early version, section 6.
     """
 

@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class Half(Staying):
-    """Give the first half of the devices half of the labels, and the second half the others.
+    """Give half of the labels to the first half of the devices, and the other labels to the second half.
 
     The devices that have a label share its samples; counts differ by at most one. With an odd number of devices the
     first half is larger; with an odd number of labels its half of the labels is smaller. Every sample goes to exactly

@@ -7,7 +7,7 @@ from edgefl.learning.partitions._label_sets import RecurringLabels, require_samp
 
 
 class Iid(RecurringLabels):
-    """Deal equal random shares; every sample of the session's labels goes to exactly one device.
+    """Deal all devices equal random shares; every sample of the session's labels goes to exactly one device.
 
     Device sizes differ by at most one sample; a device's label counts are hypergeometric, not equal.
     Source: McMahan et al., AISTATS 2017, section 3.

@@ -1,4 +1,4 @@
-"""Label count: each device has the same number of labels."""
+"""Label count: all devices have the same number of labels."""
 
 import numpy as np
 from pydantic import Field
@@ -7,7 +7,7 @@ from edgefl.learning.partitions._by_weight import ByWeight
 
 
 class LabelCount(ByWeight):
-    """Give each device a fixed number of labels; the devices that have a label share its samples equally.
+    """Give each device a fixed number of labels; devices with the same label share its samples equally.
 
     Labels with the same number of samples have the same number of devices, give or take one. `two_shard` has two
     labels of ten per device, too, but keeps pairs of shards through all sessions; `log_normal` and `power_law`

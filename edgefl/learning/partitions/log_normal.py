@@ -1,4 +1,4 @@
-"""Log-normal: sizes differ by factors."""
+"""Log-normal: devices' numbers of samples differ by factors."""
 
 import numpy as np
 from pydantic import Field
@@ -9,8 +9,8 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class LogNormal(ByWeight):
     """Draw the devices' sizes from a log-normal law: the logarithm of a size is normal with deviation sigma.
 
-    The mean of the law follows from the session's number of samples, to which sizes sum. sigma = 0.3 is about a
-    third more or less; with sigma = 2 one device of six has less than a seventh of the median.
+    The mean of the law follows from the session's number of samples, the sum of all sizes. With sigma = 0.3 sizes
+    differ by about a third; with sigma = 2 one device of six has less than a seventh of the median.
 
     Source: the code of FedProx (Li et al., MLSys 2020), which divides each digit of MNIST among the devices that have
     it by log-normal shares of sigma 2, two digits per device (`labels_per_device: 2`):

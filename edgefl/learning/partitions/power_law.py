@@ -9,8 +9,8 @@ from edgefl.learning.partitions._by_weight import ByWeight
 class PowerLaw(ByWeight):
     """Draw the devices' sizes from a power law: the density at n samples is proportional to n^-exponent.
 
-    Sizes are Pareto distributed above a smallest one, which follows from the number of samples in the session, to
-    which they sum. With an exponent of 2 or less the largest device holds a large part of all samples.
+    Sizes are Pareto distributed above a minimum, which follows from the session's number of samples, the sum of all
+    sizes. With an exponent of 2 or less the largest device holds a large part of all samples.
 
     Source: FedProx (Li et al., MLSys 2020), which describes the sizes in its MNIST task this way, with two digits per
     device (`labels_per_device: 2`). It gives no exponent, and its code draws from a log-normal law (`log_normal`).

@@ -47,7 +47,7 @@ class TwoShard(Staying):
 
 
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Deal the bundles of 2N shards at random, [N, 2], never the same bundle twice to a device.
+    """Deal 2N shards, given by bundle, to N devices at random [N, 2]; a device never gets the same bundle twice.
 
     A device with bundle a twice swaps a shard with a random device without a. Such a device exists as long as no
     bundle has more than N shards: if one device has two shards of a, the other N - 1 have at most N - 2. Each swap

@@ -1,1 +1,1 @@
-"""Scores of models on test data and on devices' own data, and further metrics."""
+"""Score models on test data and on devices' own test data, and compute further metrics."""

@@ -1,4 +1,4 @@
-"""Test data of each device, distributed and drifting like its training data."""
+"""Give each device test data that are distributed, and drift, like its training data."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from edgefl.rng import Streams
 
 @dataclass(frozen=True)
 class Scores:
-    """Accuracy and mean loss of K devices, [K] each, NaN without test data, and their numbers of test samples."""
+    """Accuracy, mean loss and number of test samples of K devices, [K] each; scores are NaN without test data."""
 
     accuracy: np.ndarray
     loss: np.ndarray
@@ -35,7 +35,7 @@ class Scores:
         return np.isfinite(self.accuracy)
 
     def mean(self) -> tuple[float, float, float]:
-        """Return mean accuracy, mean loss and the accuracy's standard deviation over devices (F, equations 1, 3)."""
+        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (F, equations 1, 3)."""
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
@@ -45,7 +45,7 @@ class Scores:
         return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else float("nan")
 
     def columns(self, suffix: str = "") -> dict[str, tuple[float | None, ...]]:
-        """Return accuracy and loss of each device, None without test data."""
+        """Return the columns accuracy and loss of all devices, with None for a device without test data."""
         return {
             f"{name}{suffix}": tuple(
                 value if known else None for value, known in zip(values.tolist(), self.known, strict=True)
@@ -54,7 +54,7 @@ class Scores:
         }
 
     def by_samples(self) -> float:
-        """Return the accuracy over all devices' test samples, so that devices with more samples weigh more."""
+        """Return the accuracy over devices, weighted by their numbers of test samples."""
         known = self.known
         if not known.any():
             return float("nan")
@@ -62,11 +62,11 @@ class Scores:
 
 
 class DeviceTests:
-    """The test samples of all devices, dealt with the training data.
+    """The test samples of all devices, dealt again whenever training samples are.
 
     A device with training samples of a single group of the data set (a writer, a role) is tested on the group's test
     samples. Any other device gets test samples with the label mix of its training samples, drawn without replacement;
-    two devices may have the same ones. A device is tested on the concept of its current data.
+    two devices may have the same samples. A device is tested on the concept of its current data.
 
     Args:
         labels: labels of the test data before any drift, [n].
@@ -130,7 +130,7 @@ def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.
     """Divide a count into integers [n] by shares [n] that sum to 1; the largest remainders are rounded up."""
     exact = shares * count
     whole = np.floor(exact + 1e-9).astype(np.int64)
-    # ties in random order, so that small labels do not always lose to the first ones
+    # ties are broken at random, so that the first labels are not always favoured
     order = np.lexsort((rng.random(len(shares)), -(exact - whole)))
     whole[order[: count - int(whole.sum())]] += 1
     return whole
@@ -163,7 +163,7 @@ def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Seq
 def _per_sample(
     tester: ModelTester, model: Tensor, test: SplitInMemory, rows: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return each sample's score [n], which in classification is 1 if the output is right, and its loss [n]."""
+    """Return scores [n] and losses [n] of samples; in classification the score is 1 if the output is right."""
     task = test.task
 
     def found(outputs: Tensor, y: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""Testing models on the test data of some labels."""
+"""Test models on the test data of some labels."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from edgefl.learning.scores.tester import ModelTester
 def evaluate(
     tester: ModelTester, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> tuple[float, float]:
-    """Test a model [M + Q]: accuracy, or the score of its task, and mean loss on the test samples of these labels."""
+    """Return a model's [M + Q] accuracy, or the score of its task, and mean loss on test samples of these labels."""
     task = test.task
 
     def sums(outputs: Tensor, y: Tensor) -> tuple[float, float, int]:

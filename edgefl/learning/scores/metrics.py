@@ -1,4 +1,4 @@
-"""Further metrics of the global model on the test data, columns of rounds.csv besides accuracy and loss."""
+"""Compute further metrics of the global model on test data, columns of rounds.csv besides accuracy and loss."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -19,7 +19,7 @@ BEST = 5
 def measure(
     names: Sequence[Name], tester: ModelTester, model: Tensor, test: SplitInMemory, labels: Sequence[int]
 ) -> dict[str, float]:
-    """Compute metrics of a model [M + Q] on the test samples with these labels."""
+    """Compute the named metrics of a model [M + Q] on the test samples with these labels."""
     blocks = tester.of_labels(model, test, labels, lambda outputs, y: (in_double(outputs), y))
     logits, y = (torch.cat(column) for column in zip(*blocks, strict=True))
     return {name: METRICS[name](logits, y.to(logits.device)) for name in names}
@@ -31,7 +31,7 @@ def _top5(logits: Tensor, y: Tensor) -> float:
 
 
 def _macro_f1(logits: Tensor, y: Tensor) -> float:
-    """Return the mean of F1 = 2 TP / (2 TP + FP + FN) over the labels that occur."""
+    """Return the mean over all occurring labels of F1 = 2 TP / (2 TP + FP + FN)."""
     found, scores = logits.argmax(1), []
     for label in torch.unique(y).tolist():
         right = float(((found == label) & (y == label)).sum())
@@ -40,9 +40,9 @@ def _macro_f1(logits: Tensor, y: Tensor) -> float:
 
 
 def _auc(logits: Tensor, y: Tensor) -> float:
-    """Return the mean area under the ROC curve of one label against the others, over the labels that occur.
+    """Return the mean over all occurring labels of the area under the ROC curve, one label against all others.
 
-    It is the probability that a sample of the label has a larger softmax output for it than a sample of another
+    The area is the probability that a sample of the label has a larger softmax output for it than a sample of another
     label; equal outputs count half (Hanley and McNeil, 1982). NaN if only one label occurs.
     """
     outputs, areas = logits.softmax(1), []
@@ -53,7 +53,7 @@ def _auc(logits: Tensor, y: Tensor) -> float:
             return float("nan")
         _, place, count = torch.unique(outputs[:, label], return_inverse=True, return_counts=True)
         ends = in_double(count.cumsum(0))
-        ranks = (ends - (count - 1) / 2)[place]  # mean rank of equal outputs, from 1
+        ranks = (ends - (count - 1) / 2)[place]  # equal outputs get their mean rank, from 1
         area = float(ranks[mine].sum()) - positives * (positives + 1) / 2
         areas.append(area / (positives * negatives))
     return sum(areas) / len(areas)

@@ -1,4 +1,4 @@
-"""Run models on samples to test them, block by block."""
+"""Run models on test samples, block by block."""
 
 import copy
 from collections.abc import Callable, Hashable, Sequence
@@ -14,15 +14,15 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.thread_pool import ThreadPool
 
-# Maximum samples of a block, and of one with written-out logits. They bound memory; results depend on them
-# only through rounding.
+# Maximum number of samples in a block, and in a block with written-out logits. Both bound memory; results depend on
+# them only through rounding.
 BATCH, BATCH_WRITTEN = 1024, 2560
-KEPT = 2  # models whose results are cached: on test data and on validation data
+KEPT = 2  # number of cached results: one on test data, and one on validation data
 Found = TypeVar("Found")
 
 
 class ModelTester:
-    """Runs models on samples, several blocks at a time. Blocks, and thus results, do not depend on threads.
+    """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
 
     Args:
         model: builds the module; it may write its logits out.
@@ -35,7 +35,7 @@ class ModelTester:
         self._modules = [module]
         torch_device = next(module.parameters()).device
         if wants_channels_last(model.channels_last_gain, torch_device, "tests"):
-            self._modules = [_with_same_tensors(module)]  # others keep using theirs unchanged
+            self._modules = [_with_same_tensors(module)]  # other users of the module keep its order
             read_channels_last(self._modules[0])
         self._pool = pool
         self._found: dict[Hashable, tuple[Tensor, object]] = {}
@@ -50,7 +50,7 @@ class ModelTester:
         find: Callable[[Tensor, Tensor], Found],
         ready: Tensor | None = None,
     ) -> list[Found]:
-        """Return the results, block by block, of `find` on a model's outputs [B, ...] and the targets [B, ...].
+        """Run a model on samples; return the results of `find` on each block's outputs and targets [B, ...].
 
         Args:
             model: [M + Q].
@@ -67,7 +67,7 @@ class ModelTester:
         readers = data.readers(busy)
         self._make_modules(busy)
 
-        @torch.no_grad()  # set per thread
+        @torch.no_grad()  # the mode is set per thread
         def test(hand: int, begin: int) -> None:
             some = rows[begin : begin + size]
             if self._model.writes_logits():
@@ -87,12 +87,12 @@ class ModelTester:
         labels: Sequence[int],
         find: Callable[[Tensor, Tensor], Found],
     ) -> list[Found]:
-        """Run on all samples with one of these labels, otherwise like `run`."""
+        """Run a model on all samples with one of these labels; return the results of `find` as `run` does."""
         ready = None if self._model.writes_logits() else data.ready(labels)
         return self.run(model, data, data.with_labels(labels), find, ready)
 
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
-        """Return the result of `find`, cached as long as the model does not change.
+        """Return the result of `find` for a model, cached as long as the model does not change.
 
         A session often opens with the model with which the previous one ended.
 
@@ -121,7 +121,7 @@ class ModelTester:
         return self._model.logits(self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0))
 
     def _make_modules(self, count: int) -> None:
-        """Make a module per thread, since a call with other parameters changes the module during the call."""
+        """Copy the module for each thread, since a call with other parameters changes it during the call."""
         (first, *_) = self._modules
         while len(self._modules) < count:
             self._modules.append(_with_same_tensors(first))

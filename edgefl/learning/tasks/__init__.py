@@ -1,4 +1,4 @@
-"""Tasks: compare a model's outputs with targets. Loss and score of a task are defined in its file only."""
+"""Tasks, which compare a model's outputs with targets; a task's file alone defines its loss and score."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ Reduction = Literal["none", "mean", "sum"]
 
 
 class Task(Component):
-    """Base of all tasks: a loss, which devices minimise, and a score, which measures how good models are.
+    """Base of all tasks, each with a loss that devices minimise and a score that measures how good models are.
 
     Both are means over samples. A score is at most 1, and higher is better; a quantity for which lower is better
     belongs in the loss. Columns of tables are named after the score: with `score = "r2"` a run has r2, r2_std and
@@ -25,7 +25,7 @@ class Task(Component):
 
     # name of the score in tables, a Python identifier
     score: ClassVar[str] = "score"
-    # whether a target is one of C classes, an integer; otherwise components that need classes are refused
+    # whether a target is an integer, one of C classes; otherwise components that need classes are refused
     of_classes: ClassVar[bool] = False
     # whether there is a target at each position of a sample, and a model's outputs are [B, length, C]
     per_position: ClassVar[bool] = False
@@ -34,44 +34,44 @@ class Task(Component):
 
     @abstractmethod
     def check(self, data: Data) -> None:
-        """Check that the targets fit this task.
+        """Check that the data set's targets fit this task.
 
         Raises:
-            EdgeflError: they do not fit; names their type and the remedy.
+            EdgeflError: the targets do not fit; names their type and the remedy.
         """
 
     @abstractmethod
     def losses(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """Compute the loss [B] of samples, differentiably; outputs [B, C] or [B, length, C], targets [B, ...]."""
+        """Compute the loss [B] of each sample, differentiably; outputs are [B, C] or [B, length, C]."""
 
     @abstractmethod
     def scores(self, outputs: Tensor, y: Tensor) -> Tensor:
-        """Compute the score [B] of samples; arguments as for `losses`."""
+        """Compute the score [B] of each sample; arguments as for `losses`."""
 
     def fitted(self, data: Data) -> Self:
         """Return the task fitted to the data, for example to the targets' scale."""
         return self
 
     def kinds(self, y: np.ndarray) -> np.ndarray:
-        """Return the kind of each sample, from 0, [n] int64; in classification its label.
+        """Return the kind of each sample [n] int64, counted from 0; in classification a sample's kind is its label.
 
         Partitions deal samples by kind, and a session is tested on the kinds that its devices hold.
         """
         return np.zeros(len(y), np.int64)
 
     def loss(self, outputs: Tensor, y: Tensor, reduction: Reduction) -> Tensor:
-        """Compute the loss of samples, reduced over them, or [B] without a reduction."""
+        """Compute the loss of samples as their mean or sum, or [B] without a reduction."""
         losses = self.losses(outputs, y)
         return losses if reduction == "none" else losses.sum() if reduction == "sum" else losses.mean()
 
     def total(self, outputs: Tensor, y: Tensor) -> float:
-        """Compute the sum of the samples' scores."""
+        """Compute the sum of samples' scores."""
         return float(in_double(self.scores(outputs, y)).sum())
 
     def further(self, loss: float) -> Mapping[str, float]:
-        """Return the values of `columns`, given the mean loss on the test data."""
+        """Return the values of the task's further `columns`, given the mean loss on the test data."""
         return {}
 
     def scaling(self) -> tuple[float, float]:
-        """Return (mean, std): a target is mean + std x output."""
+        """Return (mean, std) by which a target is mean + std x output."""
         return 0.0, 1.0

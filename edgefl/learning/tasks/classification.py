@@ -13,7 +13,7 @@ VECTOR = 16  # float32 numbers in the widest processors' vectors
 
 
 class Classification(Task):
-    """The class of a sample: cross-entropy, and accuracy, the share of samples with the largest output at the label.
+    """Learn a sample's class by cross-entropy; accuracy is the share of samples with the largest output at the label.
 
     Targets are integers from 0 to C-1, [n]; a model has C outputs, the logits.
     """
@@ -27,10 +27,10 @@ class Classification(Task):
             if y.ndim != 1 or not np.issubdtype(y.dtype, np.integer):
                 several = y.ndim > 1
                 instead = (
-                    "several labels that a sample has or has not are learned with learning.task: multi_label, a"
-                    " label at each position of a text with every_token"
+                    "for several labels per sample set learning.task: multi_label, for a label at each position of"
+                    " a text every_token"
                     if several
-                    else "numbers are learned with learning.task: regression"
+                    else "for numbers set learning.task: regression"
                 )
                 raise EdgeflError(
                     f"the {name} targets are {y.dtype} {list(y.shape)}: classes need one label per sample, an"

@@ -11,7 +11,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class MultiLabel(Task):
-    """The labels of a sample out of L: binary cross-entropy, mean over labels, and F1, mean over samples.
+    """Learn which of L labels a sample has, by the mean binary cross-entropy over labels; the score is mean F1.
 
     Targets are [n, L] float32, 1 if a sample has a label and 0 if not; a model has L outputs, logits, and predicts a
     label if its logit is above 0. A sample's F1 is 2 |predicted and true| / (|predicted| + |true|), and 1 if both are

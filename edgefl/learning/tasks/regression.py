@@ -13,7 +13,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Regression(Task):
-    """A number for each sample: mean squared error, and R2, the explained share of the targets' variance.
+    """Learn a number for each sample by squared error; the score R2 is the explained share of the targets' variance.
 
     Targets are [n] float32; a model has one output, which stands for (target - mean) / deviation of the training
     targets, so that learning rates do not depend on units and the loss is in units of their variance. R2 is 1 - mean

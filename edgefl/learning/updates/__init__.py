@@ -1,1 +1,1 @@
-"""Updates, their transfer and codecs, and the model that they are aggregated into."""
+"""Updates of devices, their encoded transfer, and the model into which updates are aggregated."""

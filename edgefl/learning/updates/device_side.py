@@ -1,4 +1,4 @@
-"""The devices' part in a round of training, and the vectors that they keep."""
+"""The part of devices in a round of training, and the vectors that devices keep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,11 +33,11 @@ LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
 Foretell = Callable[[Amounts], None]
-OPTIMISER = "optimiser"  # state of the optimiser, and steps so far
+OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of steps
 
 
 class DeviceSide:
-    """The devices' part of an algorithm: their training, their uploads, and the vectors that they keep.
+    """The part of an algorithm on devices: local training, uploads, and the vectors that devices keep.
 
     Args:
         devices: storage of these vectors.
@@ -61,11 +61,11 @@ class DeviceSide:
 
     @property
     def keeps_statistics(self) -> bool:
-        """Whether devices keep their own statistics, because nothing is exchanged."""
+        """Whether each device keeps its own statistics, because no models are exchanged."""
         return self._algorithm.vectors_up == 0 and self._training.layout.statistics.size > 0
 
     def with_statistics(self, models: Tensor, ids: Sequence[int], of: Tensor) -> Tensor:
-        """Append statistics to models [M] or [k, M]: those of model `of`, or the devices' own if they keep them."""
+        """Append statistics to models [M] or [k, M]: those of the model `of`, or the statistics that devices keep."""
         _, statistics = self._training.layout.split(of)
         if self.keeps_statistics:
             statistics = self._devices.rows(STATISTICS, ids, statistics)
@@ -74,7 +74,7 @@ class DeviceSide:
 
     @property
     def _changes_upload(self) -> bool:
-        """Whether devices send anything other than their local models."""
+        """Whether devices send something other than their local models."""
         changes = self._transfers.changes_upload or self._release.changes_upload
         return changes or self._algorithm.changes_upload()
 
@@ -88,7 +88,7 @@ class DeviceSide:
         stop: Stop | None,
         state: ServerState,
     ) -> LocalTask:
-        """Return the local training of these devices, which start from one model [M + Q], or one each [k, M + Q]."""
+        """Return the input of these devices' local training, starting from a model [M + Q] or models [k, M + Q]."""
         algorithm = self._algorithm
         like, _ = self._training.layout.split(start.reshape(-1, start.shape[-1])[0])
         at_start = self._training.gradients(start, batches.samples) if algorithm.whole_gradients else None
@@ -127,7 +127,7 @@ class DeviceSide:
     def upload(
         self, trained: TrainedRound, state: ServerState, chance: RoundChance
     ) -> tuple[Sent | None, dict[str, Tensor]]:
-        """Return the uploads of all devices, zeros without data, and what devices remember if their uploads arrive.
+        """Return all devices' uploads, zeros without data, and the vectors to keep for uploads that arrive.
 
         The uploads are None if devices send their local models, which needs no memory.
         """
@@ -163,7 +163,7 @@ class DeviceSide:
         return Sent(rows, notes, all_of(bits) if bits else None), memory
 
     def _gradients(self, trained: TrainedRound, positions: Sequence[int]) -> Tensor:
-        """Return the whole gradients [k, M] of local models; count the passes at the received models as well."""
+        """Return the gradients [k, M] of local models on all samples, and count the passes as tested samples."""
         assert trained.batches is not None
         samples = [trained.batches.samples[k] for k in positions]
         # two passes forward and backward; a backward pass counts as two forward ones
@@ -173,7 +173,7 @@ class DeviceSide:
     def foretell(
         self, tell: Foretell | None, batches: Batches, received: Received, tested: np.ndarray
     ) -> None:
-        """Report a round's amounts of work before it trains, unless early stopping or what is sent may change them.
+        """Report a round's amounts of work before it trains, unless early stopping or uploads may change the amounts.
 
         Args:
             tested: as in `LocalResult`.
@@ -186,7 +186,7 @@ class DeviceSide:
     def result(
         self, trained: TrainedRound, received: Received, sent: Sent | None, tested: np.ndarray
     ) -> LocalResult:
-        """Return each device's work, for the tables."""
+        """Return the work of each device in a trained round, and its columns for the tables."""
         models, count = trained.models, len(trained.ids)
         scalars = {
             name: in_double(note).cpu().numpy() for notes in trained.notes for name, note in notes.items()
@@ -204,13 +204,13 @@ class DeviceSide:
         )
 
     def own(self, ids: Sequence[int], like: Tensor) -> Handed:
-        """Return the vectors [k, M] that the algorithm keeps on these devices; zeros if there are none yet."""
+        """Return the vectors [k, M] by name that the algorithm keeps on these devices; zeros where none is kept."""
         zero = torch.zeros_like(like)
         vectors = {name: self._devices.rows(name, ids, zero) for name in self._algorithm.device_vectors}
         return Handed(self._algorithm, OWN, vectors)
 
     def trained_personal(self, round_: TrainedRound) -> Tensor:
-        """Return the own models [K, M + Q] of a round's devices after training, before aggregation.
+        """Return each device's own model [K, M + Q] after a round's training, before aggregation.
 
         These are personal models if the algorithm has them, otherwise local models.
         """
@@ -224,7 +224,7 @@ class DeviceSide:
         return torch.cat([own, statistics], dim=1)
 
     def holders(self, ids: Sequence[int]) -> list[int]:
-        """Return the devices among these that keep their own model, trained on their current data."""
+        """Return those of these devices that keep a model of their own, trained on their current data."""
         algorithm = self._algorithm
         if not algorithm.keeps_own_model():
             return []
@@ -233,12 +233,12 @@ class DeviceSide:
         return [ids[k] for k in np.flatnonzero(np.any(keeps, axis=0)).tolist()]
 
     def noted(self, round_: TrainedRound, positions: Sequence[int]) -> Notes:
-        """Return the notes of these devices, from `Received` and `Sent`."""
+        """Return the notes in `Received` and `Sent` about the devices at these positions of a round."""
         noted = notes_at(positions, round_.notes[0]) | notes_at(positions, round_.notes[1])
         return Handed(self._algorithm, NOTES, noted)
 
     def trained(self, round_: TrainedRound, positions: Sequence[int], local: Tensor, rng: Chance) -> Trained:
-        """Return the algorithm's view of these devices' training."""
+        """Return the results of local training, as algorithms see them, of the devices at these positions."""
         steps = round_.models.steps[positions]
         start, _ = self._training.layout.split(round_.received_by(positions))
         return Trained(
@@ -260,7 +260,7 @@ class DeviceSide:
         sent: Tensor,
         state: ServerState,
     ) -> None:
-        """Store the vectors of this round for these devices, after their updates have arrived."""
+        """Store the vectors that devices at these positions keep from a round, since their updates have arrived."""
         algorithm, personal = self._algorithm, round_.models.personal
         ids = [round_.ids[k] for k in positions]
         if algorithm.keeps_local_model:

@@ -1,4 +1,4 @@
-"""The devices of a run: the vectors that they keep between rounds, whatever the server, and their last cells."""
+"""The devices of a run, with the vectors that they keep between rounds and cells, and their last cells."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from edgefl.learning.updates.rows import blocks
 
-# If vectors of all devices need more than this share of a GPU's memory, they stay in the CPU's.
+# If the vectors of all devices need more than this share of a GPU's memory, they stay in the CPU's memory.
 CUDA_SHARE = 0.25
 BLOCK_BYTES = 64_000_000
 
@@ -18,23 +18,23 @@ BLOCK_BYTES = 64_000_000
 @dataclass
 class _Table:
     rows: Tensor  # [N, n]
-    known: np.ndarray  # [N] whether a device has one
-    data: np.ndarray  # [N] key of the data it belongs to
+    known: np.ndarray  # [N] whether a device has a row
+    data: np.ndarray  # [N] key of the data that a row belongs to
 
     def has(self, ids: Sequence[int], data: int) -> np.ndarray:
-        """Return for each device whether it has a row of these data, bool [k]."""
+        """Return whether each device has a row for the data with this key, bool [k]."""
         return self.known[list(ids)] & (self.data[list(ids)] == data)
 
 
 class DeviceStates:
-    """Rows by device and name, stored on the GPU or the CPU by size, and returned on `torch_device`.
+    """The vectors that devices keep, by name: rows stored on the GPU or the CPU, depending on their size.
 
     A name's rows are allocated when the first device keeps one; on a CPU they take memory only as they are written.
     A row belongs to the data that its device holds: once these change, the device has no row.
 
     Args:
         population: N, the number of all devices, numbered from 0.
-        torch_device: where the rows are used.
+        torch_device: torch device of the rows that are returned.
     """
 
     def __init__(self, population: int, torch_device: torch.device) -> None:
@@ -44,13 +44,13 @@ class DeviceStates:
         self._data: Callable[[], int] = lambda: 0
 
     def of(self, data: Callable[[], int]) -> "DeviceStates":
-        """Return a view of these rows that is limited to rows for the data with this key."""
+        """Return a view of these rows that is limited to rows for the data with the key that `data` returns."""
         view = copy.copy(self)
         view._data = data
         return view
 
     def rows(self, name: str, ids: Sequence[int], missing: Tensor) -> Tensor:
-        """Return copies [k, n] of the devices' rows, with `missing` [n] or [k, n] for a device without one."""
+        """Return copies [k, n] of the devices' rows, with `missing` [n] or [k, n] for a device without a row."""
         rows = missing.expand(len(ids), -1).clone()
         there = np.flatnonzero(self.has(name, ids)).tolist()
         if there:
@@ -59,12 +59,12 @@ class DeviceStates:
         return rows
 
     def has(self, name: str, ids: Sequence[int]) -> np.ndarray:
-        """Return for each device whether it keeps a row of this name, bool [k]."""
+        """Return whether each device keeps a row of this name, bool [k]."""
         table = self._tables.get(name)
         return np.zeros(len(ids), dtype=bool) if table is None else table.has(ids, self._data())
 
     def keep(self, name: str, ids: Sequence[int], rows: Tensor) -> None:
-        """Replace the devices' rows by rows [k, n]."""
+        """Store rows [k, n] of this name for the devices, in place of earlier rows."""
         table = self._tables.get(name)
         if table is None:
             table = self._tables[name] = self._new_table(rows.shape[1])
@@ -73,12 +73,12 @@ class DeviceStates:
         table.data[list(ids)] = self._data()
 
     def forget(self, name: str, ids: Sequence[int]) -> None:
-        """Delete the rows of these devices."""
+        """Delete the devices' rows of this name."""
         if name in self._tables:
             self._tables[name].known[list(ids)] = False
 
     def mean(self, name: str, ids: Sequence[int], weights: np.ndarray, like: Tensor) -> Tensor:
-        """Return the weighted sum [n] of the devices' rows, zeros if there is none; a tensor like `like`."""
+        """Return the weighted sum [n] of the devices' rows, a tensor like `like`; a missing row counts as zeros."""
         total = torch.zeros_like(like)
         for begin, end in blocks(len(ids), like, BLOCK_BYTES):
             share = torch.as_tensor(weights[begin:end], dtype=like.dtype, device=like.device)
@@ -86,7 +86,7 @@ class DeviceStates:
         return total
 
     def shift(self, name: str, ids: Sequence[int], by: Tensor) -> None:
-        """Add `by` [n] to the devices' rows, zeros for a device without one; do nothing if no device has a row."""
+        """Add `by` [n] to the devices' rows, or to zeros for a missing row, unless the name has no rows at all."""
         if name not in self._tables:
             return
         for begin, end in blocks(len(ids), by, BLOCK_BYTES):
@@ -94,7 +94,7 @@ class DeviceStates:
             self.keep(name, block, self.rows(name, block, torch.zeros_like(by)).add_(by))
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return all rows for `restore`: for each name, ids [n], keys of their data [n] and rows [n, size]."""
+        """Return all rows for `restore`: for each name, device ids [n], keys of data [n], and rows [n, size]."""
         tensors: dict[str, Tensor] = {}
         for name, table in self._tables.items():
             ids = np.flatnonzero(table.known)
@@ -103,7 +103,7 @@ class DeviceStates:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Replace all rows by those that `tensors` returned."""
+        """Replace all rows by the rows that `tensors` returned."""
         self._tables.clear()
         for name in tensors:
             if name.endswith("/ids"):
@@ -117,49 +117,49 @@ class DeviceStates:
             room = CUDA_SHARE * torch.cuda.get_device_properties(self.torch_device).total_memory
             if 4 * self._population * size <= room:
                 return _Table(torch.zeros(self._population, size, device=self.torch_device), known, data)
-        # the system allocates pages of NumPy's zeros when they are written
+        # the system allocates a page of NumPy's zeros when it is first written
         return _Table(torch.from_numpy(np.zeros((self._population, size), dtype=np.float32)), known, data)
 
 
 class RunDevices:
-    """All devices of a run, present or not. All cells share them: a device that changes its cell keeps its vectors.
+    """All devices of a run, present or not, shared by all cells; a device that changes its cell keeps its vectors.
 
     Args:
-        count: N; they are numbered from 0.
+        count: number N of devices, which are numbered from 0.
         ids: id of each device in the run, by default its number.
 
     Attributes:
-        states: the vectors that they keep.
+        states: the vectors that devices keep.
     """
 
     def __init__(self, count: int, torch_device: torch.device, ids: Sequence[int] | None = None) -> None:
         self.count, self.ids = count, range(count) if ids is None else ids
         self._torch_device = torch_device
         self.states = self.new_states()
-        self._cell_of = np.full(count, -1)  # cell of its last session, or -1
+        self._cell_of = np.full(count, -1)  # cell of each device's last session, or -1
 
     def new_states(self) -> DeviceStates:
-        """Return an empty store for vectors of all devices."""
+        """Return an empty store for the vectors that all devices keep."""
         return DeviceStates(self.count, self._torch_device)
 
     def serve(self, cell: int, ids: Iterable[int]) -> None:
-        """Record that these devices are in a session of this cell now."""
+        """Record that these devices are now in a session of this cell."""
         self._cell_of[list(ids)] = cell
 
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return the devices among these that were last in another cell's session."""
+        """Return those of these devices that were last in a session of another cell."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def last_in(self, cell: int) -> list[int]:
-        """Return the devices that were last in this cell's session, sorted."""
+        """Return all devices that were last in a session of this cell, sorted."""
         return np.flatnonzero(self._cell_of == cell).tolist()
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, object]]:
-        """Return the vectors that devices keep, for a snapshot."""
+        """Return the vectors that devices keep, and their last cells, for a snapshot."""
         return self.states.tensors(), {"cell_of": self._cell_of.tolist()}
 
     def restore(self, tensors: dict[str, Tensor], facts: dict[str, object]) -> None:
-        """Replace the vectors that devices keep by those that `state` returned."""
+        """Restore the vectors that devices keep, and their last cells, as `state` returned them."""
 
         self.states.restore(tensors)
         self._cell_of = np.array(facts["cell_of"])

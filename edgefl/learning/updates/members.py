@@ -1,4 +1,4 @@
-"""The devices of a session and of a round, as algorithms see them."""
+"""The devices of a session, and those of a round, as algorithms see them."""
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property
@@ -15,7 +15,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 
 
 class SessionMembers:
-    """Devices of a session (id -> number of samples), weighted by their data.
+    """The devices of a session (id -> number of samples), weighted by their numbers of samples.
 
     A vector that is not in the algorithm's `device_vectors` is an error: it is never stored, so it would always be 0.
     """
@@ -29,7 +29,7 @@ class SessionMembers:
         self._like = like
 
     @cached_property
-    def _ids(self) -> list[int]:  # may be a million, so only on demand
+    def _ids(self) -> list[int]:  # may be a million ids, so the list is made on demand
         return list(self._samples)
 
     @cached_property
@@ -51,7 +51,7 @@ class SessionMembers:
 
 
 class RoundReceivers:
-    """The devices of a round; `tested` counts the samples that each ran forward for `losses`.
+    """The devices of a round; `tested` counts the samples that each device ran forward for `losses`.
 
     A name that is neither in `device_vectors` nor in `remembers` is an error, as in `SessionMembers`.
     """

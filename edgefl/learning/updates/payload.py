@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Payload:
-    """The size of a transfer, in bits.
+    """The rule for the size of a transfer, in bits.
 
     bits_per_parameter: bits of each number.
     exchanged: whether a transfer carries all vectors that the algorithm exchanges, instead of one model (J).
@@ -15,7 +15,7 @@ class Payload:
     exchanged: bool = True
 
     def bits(self, parameters: int, statistics: int, vectors: int) -> int:
-        """Return the bits of a transfer of vectors of M parameters, and Q statistics; 0 without vectors."""
+        """Return the bits of a transfer of vectors of M parameters, with Q statistics; 0 if there are no vectors."""
         if not vectors:
             return 0
         return self.bits_per_parameter * ((vectors if self.exchanged else 1) * parameters + statistics)

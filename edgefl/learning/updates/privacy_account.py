@@ -1,4 +1,4 @@
-"""The privacy account of devices' updates, stored with the devices' vectors."""
+"""Release devices' updates with privacy, and keep the privacy account with the devices' vectors."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,14 +17,14 @@ _UPDATES = "updates charged"
 
 
 class Release:
-    """Release updates: unchanged, or clipped and noised with an account for each device.
+    """Release updates unchanged, or clipped and noised with a privacy account for each device.
 
     Args:
         settings: privacy settings; None: updates are released unchanged, without an account.
         devices: storage of each device's number of charged updates of its current data.
 
     Attributes:
-        changes_upload: whether `limited` changes rows.
+        changes_upload: whether `limited` changes uploads.
 
     Raises:
         EdgeflError: the model has statistics, which have no noise.
@@ -40,19 +40,19 @@ class Release:
             )
 
     def limited(self, rows: Tensor, start: Tensor, ids: Sequence[int], chance: RoundChance) -> Tensor:
-        """Return these devices' uploads [k, M] as released; `start` are the models that they received."""
+        """Return devices' uploads [k, M] clipped and noised for release; `start` are the received models."""
         return (
             self._privacy.limited(rows, start, chance.of_devices("privacy", ids)) if self._privacy else rows
         )
 
     def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
-        """Return updates [K, M] with noise such that their mean by shares [K] may be released by the server."""
+        """Return updates [K, M] with noise, so that the server may release their mean, weighted by shares [K]."""
         return self._privacy.mean_noised(rows, shares, chance.of_server("privacy")) if self._privacy else rows
 
     def columns(
         self, ids: Sequence[int], trained: np.ndarray
     ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
-        """Return the account's columns if these updates are released, and the stage after which each column holds.
+        """Return the account's columns if these updates are released, and the stage after which a column holds.
 
         Args:
             trained: whether each device took a local step, [k] bool.
@@ -67,7 +67,7 @@ class Release:
         return {EPSILON: self._privacy.epsilon(self._updates(ids) + trained)}, {EPSILON: AGGREGATION}
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge an upload of each of these devices, in this order; return the account's columns afterwards.
+        """Charge an upload to each of these devices, in this order; return the account's columns afterwards.
 
         Args:
             ids: device ids, possibly repeated.
@@ -83,12 +83,12 @@ class Release:
         return {EPSILON: tuple(self._privacy.epsilon(np.array(charged)).tolist())}
 
     def keep(self, ids: Sequence[int]) -> None:
-        """Charge updates of these devices that are aggregated."""
+        """Charge an aggregated update to each of these devices, unless uploads are charged."""
         if self._privacy is not None and not self._privacy.on_devices:
             counts = torch.from_numpy(self._updates(ids) + 1.0)
             self._devices.keep(_UPDATES, ids, counts.float()[:, None])
 
     def _updates(self, ids: Sequence[int]) -> np.ndarray:
-        """Return the number of charged updates of each device's current data, [k]."""
+        """Return the number of updates charged for each device's current data, [k]."""
         counts: np.ndarray = self._devices.rows(_UPDATES, ids, torch.zeros(1))[:, 0].cpu().numpy()
         return counts

@@ -1,4 +1,4 @@
-"""Models of the tiers of devices, and the global model as their mean."""
+"""The models of tiers of devices, and the global model as the mean of these models."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class TierModels:
-    """The latest model of each tier, the fastest tier first.
+    """The latest model of each tier of devices, the fastest tier first.
 
     models: [tiers, M + Q]. made: number of models that each tier has made, [tiers].
     """
@@ -18,18 +18,18 @@ class TierModels:
 
     @classmethod
     def of(cls, model: Tensor, tiers: int) -> "TierModels":
-        """Return tiers that share a model and have not made any yet."""
+        """Return tiers that all begin with the same model, and have made no model yet."""
         return cls(model.repeat(tiers, 1), torch.zeros(tiers, dtype=torch.int64))
 
     def with_one(self, tier: int, model: Tensor) -> "TierModels":
-        """Return the tiers with the next model [M + Q] of one tier."""
+        """Return the tiers after one tier has made its next model [M + Q]."""
         models, made = self.models.clone(), self.made.clone()
         models[tier] = model
         made[tier] += 1
         return TierModels(models, made)
 
     def mean(self) -> Tensor:
-        """Return the mean of the models [M + Q], weighted by the number of models of the opposite tier.
+        """Return the mean [M + Q] of the tiers' models, weighted by the opposite tier's number of models.
 
         Chai et al., FedAT, SC 2021: the slowest tier's model is weighted by the fastest tier's count.
         """

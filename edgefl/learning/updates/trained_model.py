@@ -1,4 +1,4 @@
-"""A model in training, with the state of its algorithm at the server and on the devices."""
+"""A model in training, with the algorithm's state at the server and on devices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """An error raised when a device's model, or the aggregated model (None), is no longer finite."""
+    """An error raised when a model is no longer finite: that of `device`, or for None the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -41,10 +41,10 @@ class Diverged(Exception):
 
 
 class TrainedModel:
-    """A model that is trained from round to round: the global one, or a probe's auxiliary one.
+    """A model that is trained from round to round: the global model, or the auxiliary model of probe rounds.
 
     Args:
-        devices: storage of the devices' vectors; a probe has its own, so that it leaves no trace.
+        devices: storage of the devices' vectors; a probe has separate storage, so that it leaves no trace.
         model: the initial model [M + Q].
         transfers: encodes transfers; None: models are sent unencoded, each number in 32 bits.
         streams: random streams of this model; None if there must be no randomness.
@@ -55,9 +55,9 @@ class TrainedModel:
         model: the model [M + Q]; replaced, never changed in place.
         state: the algorithm's state at the server.
         starting: devices present at the session's start that have no arrived update yet.
-        waiting: device -> its trained update that has not been aggregated, in order of training.
+        waiting: device -> the device's trained update that has not been aggregated, in order of training.
         version: number of aggregations so far, which identifies the model that an update started from.
-        tiers: the latest model of each tier; None without tiers, or if no tier has made one in this session.
+        tiers: the latest model of each tier; None without tiers, or before a tier makes a model in this session.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class TrainedModel:
         self._state = Handed(self._algorithm, STATE, state)
 
     def open(self, model: Tensor, samples: Mapping[int, int]) -> None:
-        """Start a session with this model and these devices (id -> number of samples)."""
+        """Open a session with this model [M + Q] and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
         self.model = model
         self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
@@ -102,7 +102,7 @@ class TrainedModel:
         self.tiers = None
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Add devices that join the session; `samples` maps all its devices, including these, to their samples.
+        """Admit newcomers to the session; `samples` maps all its devices, newcomers included, to numbers of samples.
 
         A repeated call changes nothing, not a bit.
         """
@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return the number of other models run forward on each sample, for further terms of the local loss."""
+        """Return the number of reference models run forward on each sample for further terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = self._algorithm.term(self.model, previous)
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
@@ -133,7 +133,7 @@ class TrainedModel:
         drops: bool = False,
         foretell: Foretell | None = None,
     ) -> LocalResult:
-        """Do the local training of a round; each device's update waits until it is aggregated or trained again.
+        """Run a round's local training; a device's update waits until it is aggregated or the device trains again.
 
         Args:
             ids, batches: the participants, sorted, and their mini-batches.
@@ -174,7 +174,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the account of noise; return its columns afterwards."""
+        """Charge uploads that have begun to the privacy account; return the account's columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(
@@ -185,7 +185,7 @@ class TrainedModel:
         at: tuple[int | str, ...] = (),
         reweighed: Mapping[int, float] | None = None,
     ) -> None:
-        """Aggregate the waiting updates of these devices, except those without data.
+        """Aggregate the waiting updates of these devices, except devices without data.
 
         Updates of one round that started from the current model with weight 1 are used unchanged; others are joined,
         rebased on the current model and weighted for the server. If coding changed the models that devices
@@ -218,7 +218,7 @@ class TrainedModel:
         together = all(update.round is round_ for update in taken)
         if not (as_they_are and together):
             round_, positions = joined(taken), list(range(len(taken)))
-        # a second [K, M] may not fit the memory; but rows with other waiting updates must not be moved
+        # a copy [K, M] may not fit the memory, but rows with other waiting updates must not be moved
         shared = any(update.round is round_ for update in self.waiting.values())
 
         def put(rows: Tensor, positions: Sequence[int]) -> Tensor:
@@ -266,12 +266,12 @@ class TrainedModel:
         self.starting -= set(ids)
 
     def adopt(self, model: Tensor, *, as_next: bool) -> None:
-        """Replace the model by another one [M + Q], as the next version or instead of the one just made."""
+        """Replace the model by another model [M + Q], as the next version or in place of the current version."""
         self.model = model
         self.version += as_next
 
     def deployed(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor:
-        """Return the model that the server deploys to these devices, [M + Q] for all, or [k, M + Q].
+        """Return the model that the server deploys to these devices, [M + Q] for all, or [k, M + Q] one each.
 
         Args:
             samples: indices of each device's training samples; empty if the algorithm deploys one model to all.
@@ -281,12 +281,12 @@ class TrainedModel:
         return self.side.with_statistics(models, ids, self.model)
 
     def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
-        """Return the round in which these devices trained their updates together."""
+        """Return the round of training from which the waiting updates of all these devices come."""
         (round_,) = {id(self.waiting[id_].round): self.waiting[id_].round for id_ in ids}.values()
         return round_
 
     def personal(self, ids: Sequence[int], samples: Sequence[np.ndarray]) -> Tensor | None:
-        """Return the models [k, M + Q] that these devices are tested with, or None if all use the global one.
+        """Return the models [k, M + Q] that these devices are tested with, or None if all use the global model.
 
         Args:
             samples: indices of each device's training samples.
@@ -301,7 +301,7 @@ class TrainedModel:
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return the model, the algorithm's state, and the updates that cannot be trained again, for `restore`.
+        """Return the model, the algorithm's state, and updates that cannot be trained again, for `restore`.
 
         Updates of the latest round can be trained again as long as the model that it started from is the current one;
         those of a restored round cannot, since it has no batches.
@@ -320,7 +320,7 @@ class TrainedModel:
         return tensors
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Restore model and state returned by `tensors`."""
+        """Restore the model, the algorithm's state and the waiting updates that `tensors` returned."""
         here = {name: tensor.to(self.model.device) for name, tensor in tensors.items()}
         self.model, self.starting = here.pop("model"), frozenset(here.pop("starting").tolist())
         self.version = int(here.pop("version", 0))

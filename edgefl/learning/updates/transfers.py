@@ -1,4 +1,4 @@
-"""Transfers between server and devices in a round: whole models, or models encoded on the uplink or downlink."""
+"""Transfer models between server and devices in a round, whole or encoded on the uplink or downlink."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +17,11 @@ from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 
-HELD = "model received"  # the last model that a device received in a round with an aggregated update
+HELD = "model received"  # name of the last model that a device received in a round with an aggregated update
 
 
 class Transfers:
-    """Encode transfers of models, and store what devices keep for their codecs.
+    """Encode transfers of models, and store the vectors that devices keep for codecs.
 
     Further vectors of an algorithm, such as SCAFFOLD's control variates, and statistics are sent unencoded.
 
@@ -57,7 +57,7 @@ class Transfers:
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Received, Tensor | None]:
-        """Return the models as decoded by devices, and the original models, or None if these are equal."""
+        """Return the models as devices decode them, and the original models, or None without a downlink codec."""
         codec, count = self._downlink, self._sizes.count
         if codec is None:
             return received, None
@@ -82,7 +82,7 @@ class Transfers:
     def up(
         self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Sent, Mapping[str, Tensor]]:
-        """Return the uploads as decoded by the server, and the codec's new memory; devices had received `start`.
+        """Return the uploads as the server decodes them, and the codec's new memory; devices had received `start`.
 
         Devices store this memory, [k, n] by name, if the update is aggregated: see `keep`.
         """
@@ -105,19 +105,19 @@ class Transfers:
         return Sent(rows, sent.notes, bits), coded.memory
 
     def keep(self, ids: Sequence[int], memory: Mapping[str, Tensor], start: Tensor) -> None:
-        """Store the memory of `up` and the received model for these devices, when their update is aggregated."""
+        """Store codec memory from `up` and the received models for devices with aggregated updates."""
         for name, rows in memory.items():
             self._devices.keep(_kept(name), ids, rows)
         if self._downlink is not None:
             self._devices.keep(HELD, ids, start.expand(len(ids), -1))
 
     def down_bits(self, received: Received, count: int) -> np.ndarray:
-        """Return the bits that devices receive, [count]."""
+        """Return the number of bits that each device receives, [count]."""
         stated, usual = received.vectors, self._algorithm.vectors_down
         return self._bits(np.full(count, usual) if stated is None else stated.cpu().numpy(), received.bits)
 
     def up_bits(self, sent: Sent | None, count: int) -> np.ndarray:
-        """Return the bits that devices send, [count]; `sent` is None if devices send their local models."""
+        """Return the number of bits that each device sends, [count]; `sent` is None if devices send local models."""
         return self._bits(np.full(count, self._algorithm.vectors_up), sent.bits if sent else None)
 
     def expected_bits(self, like: Tensor, state: ServerState, chance: RoundChance) -> tuple[int, int]:
@@ -132,7 +132,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change; None without a codec: all changes cost the same."""
+        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost the same)."""
         codec = self._uplink
         if codec is None:
             return None
@@ -150,11 +150,11 @@ class Transfers:
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def _others(self, vectors: Tensor | int) -> Tensor | int:
-        """Return the bits of vectors that are sent unencoded besides the model, if the payload counts them."""
+        """Return the bits of the vectors that are sent unencoded besides the model; 0 if the payload ignores them."""
         return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
 
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
-        """Encode differences to the receiver's state; the next difference includes what this one leaves out."""
+        """Encode differences from the receiver's state; the next difference includes what encoding leaves out."""
         memory = {
             name: change.new_zeros(len(change), size) for name, size in codec.memory(self._sizes).items()
         }
@@ -190,5 +190,5 @@ def _kept(name: str) -> str:
 
 
 def _decoded(change: Tensor, base: Tensor, whole: Tensor) -> Tensor:
-    """Return base + change, but exactly `whole` wherever its change was decoded without error."""
+    """Return base + change, or exactly `whole` where the change from base to `whole` was decoded without error."""
     return torch.where(change == whole - base, whole, base + change)

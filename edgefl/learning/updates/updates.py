@@ -1,4 +1,4 @@
-"""Results of a round of local training, and each device's update until it is aggregated."""
+"""The results of a round of local training, and devices' updates until they are aggregated."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ _MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 
 @dataclass(frozen=True)
 class TrainedRound:
-    """The local training of K devices, in order of id; later training does not change it.
+    """The results of a round's local training on K devices, in order of id, which later training does not change.
 
     batches: the mini-batches; None if the round comes from a snapshot.
     lr: learning rate; in a round joined from several, one per device [K].
@@ -44,20 +44,20 @@ class TrainedRound:
 
     @property
     def rows(self) -> Tensor:
-        """Local models, [K, M + Q]."""
+        """The local models, [K, M + Q]."""
         return self.models.rows
 
     @property
     def trained(self) -> list[int]:
-        """Positions of the devices that took a local step, which are those with data."""
+        """The positions of devices that took a local step, which are the devices with data."""
         return np.flatnonzero(self.models.steps).tolist()
 
     def received_by(self, positions: Sequence[int]) -> Tensor:
-        """Return the models that the devices at these positions received, [M + Q], or [n, M + Q]."""
+        """Return the model that devices at these positions received, [M + Q] for all, or [n, M + Q] one each."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def undone(self, positions: Sequence[int], sent: Tensor, received: Tensor) -> tuple[Tensor, Tensor]:
-        """Return uploads [k, M] and their start, as if devices had received the models uncoded.
+        """Return uploads [k, M], and the models they start from, as if devices had received uncoded models.
 
         Each device's change is thereby relative to the server's model, and the error of coding enters no mean.
 
@@ -71,14 +71,14 @@ class TrainedRound:
         return rebased(sent, received, start, sent.new_ones(len(sent)), received=True), start
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
-        """Return a copy of the part of the round at these positions."""
+        """Return a copy of the round with only the devices at these positions."""
         shared = {"start": self.start, _MEANT: self.meant}
         of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
 
     def tensors(self) -> dict[str, Tensor]:
-        """Return everything but the batches as tensors by name, for `of`."""
+        """Return everything except the mini-batches as tensors by name, from which `of` restores the round."""
         models = self.models
         named = {
             "ids": torch.tensor(self.ids, dtype=torch.int64),
@@ -99,7 +99,7 @@ class TrainedRound:
 
     @classmethod
     def of(cls, tensors: Mapping[str, Tensor]) -> "TrainedRound":
-        """Make a round from the result of `tensors`."""
+        """Restore a round from the tensors that `tensors` returned."""
         received, sent, memory = (
             {name.removeprefix(begin): tensors[name] for name in tensors if name.startswith(begin)}
             for begin in ("notes 0/", "notes 1/", "memory/")
@@ -124,7 +124,7 @@ class TrainedRound:
 
 @dataclass(frozen=True)
 class Update:
-    """A device's update that has not been aggregated yet: a position in its round."""
+    """A device's update that has not been aggregated yet, given by its round and the device's position there."""
 
     round: TrainedRound
     position: int
@@ -136,7 +136,7 @@ class Update:
 
 
 class Amounts(NamedTuple):
-    """The amounts of work of K devices in a round, known before they train, [K] each, as in `LocalResult`."""
+    """The amounts of work of K devices in a round that are known before training, [K] each, as in `LocalResult`."""
 
     steps: np.ndarray
     samples: np.ndarray
@@ -147,13 +147,13 @@ class Amounts(NamedTuple):
 
 @dataclass(frozen=True)
 class LocalResult:
-    """The work of K devices in a round of local training, in order of id.
+    """The work that K devices did in a round of local training, in order of id.
 
     round: the trained round.
-    samples: samples in the mini-batches of their steps, without padding, [K].
-    tested: samples run forward only, for `stop` and `receive` and by models that a term compares with, [K].
+    samples: number of samples in the mini-batches of each device's steps, without padding, [K].
+    tested: number of samples run forward only, for `stop` and `receive` and by reference models of terms, [K].
     down_bits, up_bits: bits received and sent, [K].
-    scalars: notes of the algorithm with one number per device, and columns of the account of noise, [K] each.
+    scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
     after: column of that account -> the stage after which it holds.
     not_finite: devices with an update that is not finite.
     """
@@ -169,12 +169,12 @@ class LocalResult:
 
     @property
     def steps(self) -> np.ndarray:
-        """Local steps of each device, [K]."""
+        """The number of local steps of each device, [K]."""
         return self.round.models.steps
 
 
 def parts(updates: Sequence[Update]) -> list[TrainedRound]:
-    """Return copies of these updates as parts of their rounds, in order of rounds."""
+    """Return copies of these updates, as one partial round for each round that they come from."""
     places: dict[int, list[int]] = {}
     for update in updates:
         places.setdefault(id(update.round), []).append(update.position)
@@ -183,7 +183,7 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
 
 
 def joined(updates: Sequence[Update]) -> TrainedRound:
-    """Join updates of several rounds into one round, in which each device keeps the model that it received.
+    """Join updates of several rounds into one round, in which each device has the model that it received.
 
     The round's version is the earliest one that an update started from.
     """
@@ -203,7 +203,7 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
 
 
 def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, received: bool) -> Tensor:
-    """Return uploads of K devices as if all had started from the current model w, with weighted changes.
+    """Return K devices' uploads as if all had started from the current model w, with weighted changes.
 
     row' = w + weight (row - start), or with `received` False, w + weight (row - w). A row that started from w with
     weight 1 stays exactly the same.
@@ -217,6 +217,6 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
 
 
 def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
-    """Move the current model's statistics `today` [Q] towards each device's [K, Q] by its weight, at most 1."""
+    """Move the model's current statistics [Q] towards each device's [K, Q] by the device's weight, at most 1."""
     way = weights.clamp_max(1.0).unsqueeze(1)
     return torch.where(way == 1, statistics, today + way * (statistics - today))

@@ -20,7 +20,7 @@ __all__ = ["Final", "OpeningModel", "Saved", "WarmStart"]
 
 @dataclass(frozen=True)
 class Final:
-    """The last model of a pilot session, and its accuracy, or its task's score, on the test data of that session."""
+    """The last model of a pilot session, with its accuracy, or its task's score, on the session's test data."""
 
     model: Tensor  # [M + Q]
     accuracy: float
@@ -28,7 +28,7 @@ class Final:
 
 @dataclass(frozen=True)
 class Saved:
-    """A saved session z > P: its last model, and its gradient G_z if it has one."""
+    """A saved session z > P, with its last model, and with its gradient G_z if an update of its probes arrived."""
 
     session: int
     model: Tensor  # [M + Q] w^(z, T+1)
@@ -46,7 +46,7 @@ class OpeningModel:
 class WarmStart(Component):
     """Base of all warm starts. The pilot sessions 1 to P start with the last model, whatever the warm start."""
 
-    # whether it needs classes, and is refused for other tasks
+    # whether the warm start needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
 
     # whether sessions P + 1 and P + 2 are the same as with `previous`: there are no saved models, then one, and the
@@ -55,25 +55,25 @@ class WarmStart(Component):
 
     @property
     def keeps_first_two(self) -> bool:
-        """Whether sessions P + 1 and P + 2 are both kept after the latter has ended."""
+        """Whether the warm start keeps both sessions P + 1 and P + 2 after session P + 2 has ended."""
         return False
 
     def of_model(self, layout: TensorLayout) -> Self:
-        """Return the warm start for a model with this layout of parameters [M]; called once, before other methods."""
+        """Return the warm start fitted to a model's layout of parameters [M]; called once, before other methods."""
         return self
 
     @property
     def probes(self) -> int:
-        """V, the number of probe rounds at the start of each session after the pilot sessions."""
+        """The number V of probe rounds at the start of each session after the pilot sessions."""
         return 0
 
     @property
     def probe_participants(self) -> float:
-        """Share of the present devices sampled once per session for its probe rounds, in (0, 1]."""
+        """The share of present devices, in (0, 1], that are sampled once per session for its probe rounds."""
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
-        """Make w_pilot [M + Q] from the P pilot sessions; called once, and only with probes.
+        """Make the pilot model w_pilot [M + Q] from the P pilot sessions; called once, and only with probes.
 
         Args:
             finals: final models of sessions 1 to P.
@@ -82,7 +82,7 @@ class WarmStart(Component):
         raise NotImplementedError
 
     def checks(self, saved: Sequence[Saved]) -> bool:
-        """Return whether a further probe round compares the opening model with the last session's."""
+        """Return whether one more probe round compares the opening model with the last session's last model."""
         return False
 
     @abstractmethod
@@ -96,11 +96,11 @@ class WarmStart(Component):
         """
 
     def retain(self, saved: Sequence[Saved]) -> list[Saved]:
-        """Return the saved sessions to keep, after the newest has been added as the last."""
+        """Return the saved sessions to keep, once the newest session has been added at the end."""
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
-        """Make a further term of the local loss in the training rounds of a session s > P, or return None.
+        """Return a further term of the local loss for training in a session s > P, or None for no term.
 
         Args:
             previous: the last model of session s - 1 [M + Q]; zeros if `learning.after_pilot: restart` starts the

@@ -43,7 +43,7 @@ class Continuous(WarmStart):
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
         if self.classes == "all":
             known = known.new_ones(known.shape)
-        # with one class q and p are both certain of it
+        # with a single class, q and p are both 1
         if not self.coefficient or int(known.sum()) < 2:
             return None
         return _Distillation((previous,), self.coefficient, known.nonzero().squeeze(1))
@@ -68,7 +68,7 @@ class _Distillation(OutputTerm):
         return self.coefficient * (self._among_known(outputs) - self._among_known(references[0])), None
 
     def _among_known(self, outputs: Outputs) -> Tensor:
-        """Return the probabilities [..., B, C] over the known classes, 0 for the others."""
+        """Return the softmax probabilities [..., B, C] over the known classes, 0 for all other classes."""
         import torch
 
         logits = outputs.logits

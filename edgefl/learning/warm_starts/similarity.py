@@ -1,4 +1,4 @@
-"""Saved models, weighted by the similarity of their sessions' gradients to this session's."""
+"""Saved models, weighted by the similarity of their sessions' gradients to the current session's gradient."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Similarity(WarmStart):
     )
     distance: Literal["two_norm", "cosine", "unit_tensors"] = Field(
         "two_norm",
-        description="between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: |G/|G| - G'/|G'|| averaged over"
-        " the tensors of weights, without biases: 0 to 2 for any model and learning rate",
+        description="distance between gradients: |G - G'|, 1 - cos(G, G'), or unit_tensors: |G/|G| - G'/|G'||"
+        " averaged over the tensors of weights, without biases: 0 to 2 for any model and learning rate",
     )
     probe_rounds: int = Field(1, ge=1, le=1_000_000, description="V: probe rounds per session")
     probe_share: float = Field(
@@ -60,13 +60,13 @@ class Similarity(WarmStart):
         " (I), or the run's untrained first model (N, ablation)",
     )
     ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of older sessions (J 30)")
-    good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that is good; I
+    good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that counts as good; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
         "last", description="sessions to keep: the newest, or those with gradients furthest apart"
     )
     check: bool = Field(False, description="keep the previous model if a check finds it better")
-    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of the tensors of weights
+    _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of the weights' tensors in a gradient
 
     def of_model(self, layout: TensorLayout) -> Self:
         ends = list(accumulate(prod(shape) for shape in layout.shapes))
@@ -119,7 +119,7 @@ class Similarity(WarmStart):
         comparable = [z for z in saved if z.gradient is not None]
         if gradient is None or not comparable:
             return OpeningModel(current, {})
-        if len(comparable) == 1:  # the softmax of a single distance is 1
+        if len(comparable) == 1:  # the weight of a single session is 1
             return OpeningModel(comparable[0].model, {comparable[0].session: 1.0})
         gradients = _gradients(comparable)
         distances = torch.stack([self.between(z, gradient) for z in gradients])
@@ -143,7 +143,7 @@ class Similarity(WarmStart):
         return torch.linalg.vector_norm(gradient - other)
 
     def scale_for(self, gradients: Sequence[Tensor]) -> float:
-        """Return R for distances between these gradients."""
+        """Return the sensitivity R to distances, given or found from the distances between these gradients."""
         import torch
 
         if self.scale != "auto":
@@ -161,7 +161,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index to drop: one without a gradient, or the oldest, or the older of the two most similar."""
+        """Return the index of the session to drop: without gradient, oldest, or the older of the two most similar."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
@@ -180,5 +180,5 @@ def _unit(tensor: Tensor) -> Tensor:
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
-    """Return the gradients G_z of the sessions that have one, because an update of their probes arrived."""
+    """Return the gradients G_z of the saved sessions that have one."""
     return [z.gradient for z in saved if z.gradient is not None]

@@ -1,8 +1,8 @@
-"""Recorded paths in the forms that programs write them.
+"""Recorded paths in the file formats that programs write.
 
-A form is a file of this package with two functions: `begins(head)` returns whether a file with this beginning has the
-form, and `read(path, samples)` adds the samples of such a file. A new form is a new file, and no other file changes.
-Files with a leading underscore are helpers.
+A format is a module of this package with two functions: `begins(head)` returns whether a file with this beginning has
+the format, and `read(path, samples)` adds the samples of such a file. A new format is a new module, and no other
+module changes. Modules with a leading underscore are helpers.
 """
 
 import importlib
@@ -25,10 +25,10 @@ KNOWN = (
 
 
 def read(path: Path, wanted: Wanted) -> Samples:
-    """Read the samples of a file, of all files below a folder, or of those that match a pattern.
+    """Read the samples of a file, of all files below a folder, or of the files that match a pattern.
 
     Raises:
-        EdgeflError: a file or a line of it cannot be read; names file, line and remedy.
+        EdgeflError: a file or a line of a file cannot be read; names file, line and remedy.
     """
     samples = Samples(wanted)
     files = scenario_files.files_of(path)
@@ -59,7 +59,7 @@ def _form(path: Path, wanted: Wanted) -> ModuleType:
         raise EdgeflError(
             f"{path}: begins with {quoted(head.raw[:4])}, which is not a known kind: give {KNOWN}"
         )
-    return forms["fcd" if head.is_xml else "table"]  # their errors say what is missing
+    return forms["fcd" if head.is_xml else "table"]  # errors of these readers say what is missing
 
 
 @cache
@@ -69,7 +69,7 @@ def _forms() -> dict[str, ModuleType]:
 
 
 def _names(files: list[Path]) -> Iterator[str]:
-    """Yield the name of each file's device: the path below the common folder, without endings.
+    """Yield the name of each file's device: the path below the common folder, without file extensions.
 
     GeoLife's users have a folder each, with their tracks in its folder Trajectory.
     """

@@ -1,4 +1,4 @@
-"""Look at the beginning of a file, which shows its form."""
+"""Read the beginning of a file, which shows its format."""
 
 import re
 

@@ -27,12 +27,12 @@ def are_numbers(words: Sequence[str]) -> bool:
 
 
 def add_node(samples: Samples, id_: str, waypoints: Sequence[Waypoint], end_s: float) -> None:
-    """Add a node that stands at its last waypoint until the end."""
+    """Add the samples of a node, which stands at its last waypoint until end_s."""
     last = None
     line_end, _, x_end, y_end = waypoints[-1]
     for line, t, x, y in (*waypoints, (line_end, end_s, x_end, y_end)):
         if last == (t, x, y):
-            continue  # a pause of no length
+            continue  # a pause of zero length
         last = t, x, y
         try:
             samples.add(line, "node", id_, t, x, y, lost=WAYPOINTS)

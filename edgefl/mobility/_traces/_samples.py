@@ -1,4 +1,4 @@
-"""Samples of a trace while it is read: keep, refuse or skip them."""
+"""Samples of a trace while its files are read: keep, reject or skip rows."""
 
 import math
 from array import array
@@ -19,7 +19,7 @@ LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to read of a trace.
+    """The part of a trace to read, and how to read it.
 
     keep: number of ids whose samples are kept, the first ones; None: all. degrees: whether x and y are longitude and
     latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds: elements of SUMO's
@@ -43,7 +43,7 @@ class Recorded(NamedTuple):
 
 
 class BadRow(EdgeflError):
-    """A fault of one row, which may be skipped."""
+    """A fault of one row of a trace; the row may be skipped."""
 
 
 class Samples:
@@ -54,7 +54,7 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[float] = []  # per device: samples that may be missing in a row
+        self.lost: list[float] = []  # per device: consecutive samples that may be missing
         self.skipped = 0  # rows
         self.first_skipped = ""
         self.nameless = False  # whether a table has no ids
@@ -68,7 +68,7 @@ class Samples:
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
-        """Set whether this file's coordinates are degrees, as its form says.
+        """Set whether this file's coordinates are degrees, as its format says.
 
         Raises:
             EdgeflError: earlier files are in the other unit.
@@ -91,10 +91,10 @@ class Samples:
         lost: float = LOGGED,
         type_: str = "",
     ) -> None:
-        """Add a sample of a device, later than its earlier ones. The same id in two kinds is two devices.
+        """Add a device's sample, later than its earlier samples; the same id in two kinds names two devices.
 
         Raises:
-            BadRow: the time does not rise, or there is no such place.
+            BadRow: the time does not rise, or no place on Earth has these coordinates.
         """
         number = self._numbers.get((kind, id_), -1)
         if number >= len(self.rows):
@@ -158,7 +158,7 @@ class Samples:
         """Return the time in a cell: a number, or the seconds since 1970 of a date and time.
 
         Raises:
-            BadRow: it is neither, or other rows have the other.
+            BadRow: the cell holds neither, or other rows hold the other of the two.
         """
         try:
             value, dated = float(text), False
@@ -190,10 +190,10 @@ class Samples:
         return EdgeflError(f"{self._path}:{line}: {message}")
 
     def skip(self, bad: BadRow) -> None:
-        """Skip a bad row.
+        """Skip a bad row of the trace.
 
         Raises:
-            BadRow: bad rows are not to be skipped; adds that they can be.
+            BadRow: the trace keeps no bad rows; the message adds how to skip them.
         """
         if not self.wanted.skip:
             raise EdgeflError(f"{bad}; or skip such rows with bad_rows: skip") from bad

@@ -15,12 +15,12 @@ _DEGREES = 'fcd-output.geo value="true"'
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is SUMO's floating-car data."""
     return head.root == "fcd-export"
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of a file of floating-car data."""
     samples.in_degrees(bool(samples.wanted.degrees))
     parser = expat.ParserCreate()
     reader = _FcdReader(samples, parser)
@@ -45,7 +45,7 @@ class _FcdReader:
         if not self._path and name != "fcd-export":
             raise self._samples.error(
                 self._parser.CurrentLineNumber,
-                f"<{name}> is neither GPX nor SUMO's floating-car data; write that with `sumo --fcd-output FILE`",
+                f"<{name}> is neither GPX nor SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
             )
         self._path.append(name)
         if len(self._path) > DEEPEST:

@@ -16,7 +16,7 @@ EPOCH_DAYS = 25_569  # 1970-01-01
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is a track of GeoLife."""
     return (
         bool(head.lines)
         and re.match("geolife trajectory|oziexplorer track", head.lines[0].lower()) is not None
@@ -24,7 +24,7 @@ def begins(head: Head) -> bool:
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of a GeoLife track."""
     samples.in_degrees(True)
     id_ = samples.name
     for line, cells in rows(path, ","):

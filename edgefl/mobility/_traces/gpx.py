@@ -15,12 +15,12 @@ LONGEST = 10  # pieces of text in a <time>
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is GPX."""
     return head.root == "gpx"
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of a GPX file."""
     samples.in_degrees(True)
     parser = expat.ParserCreate()
     parser.buffer_text = True

@@ -1,6 +1,6 @@
 """Read movements of ns-2, as written by setdest, BonnMotion and SUMO's traceExporter.
 
-A node moves to the place of its last `setdest` at that speed, and stands there until the next one.
+A node moves to the place of its last `setdest` at the speed given there, and stands there until the next command.
 Source: The ns Manual, chapter 16.1, "Mobile nodes: creating node movements"; speed 0 stops a node, as in ns-3's
 Ns2MobilityHelper.
 """
@@ -25,12 +25,12 @@ SIZE = 5  # numbers of a command: t, line, x, y, speed; a place without a speed 
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is a movement of ns-2."""
     return any(_SET.match(line) or _SETDEST.match(line) for line in head.lines[:500])
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file; all nodes are there from 0 until the last of them arrives."""
+    """Add the samples of an ns-2 file; all nodes are present from time 0 until the last node arrives."""
     samples.in_degrees(False)
     nodes: dict[str, array[float]] = {}
     for line, text in numbered(path):
@@ -76,7 +76,7 @@ def _way(id_: str, commands: "array[float]", samples: Samples) -> list[Waypoint]
         next((place[axis] for place in placed if not math.isnan(place[axis])), math.nan) for axis in (0, 1)
     )
     if math.isnan(x) or math.isnan(y):
-        raise samples.bad_row(line, f"node {id_} has no first place; set its X_ and Y_")
+        raise samples.bad_row(line, f"node {id_} has no initial place; set its X_ and Y_")
     way = [(line, 0.0, x, y)]
     to, speed = (x, y), 0.0
     for t, number, x_to, y_to, new_speed in ordered:

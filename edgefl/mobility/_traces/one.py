@@ -14,7 +14,7 @@ _EVENT = re.compile(r"[\d.]+\s+(C|S|DE|DR|A|R|CONN)\s")  # StandardEventsReader.
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form, or lists contacts."""
+    """Return whether a file with this beginning is an external movement or a list of contacts of ONE."""
     words = [line.split() for line in head.lines[:3]]
     if not words:
         return False
@@ -25,13 +25,13 @@ def begins(head: Head) -> bool:
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of an external movement of ONE."""
     samples.in_degrees(False)
     bounds = True
     for line, text in numbered(path):
         if _EVENT.match(text):
             raise samples.error(
-                line, "lists contacts and messages of ONE, which have no places; give its external movement"
+                line, "lists contacts and messages of ONE, which have no places; give an external movement"
             )
         if bounds:
             bounds = False

@@ -10,12 +10,12 @@ from edgefl.mobility._traces.table import Columns
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is a Parquet table."""
     return head.raw[:4] == b"PAR1"
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file, batch by batch.
+    """Add the samples of a Parquet table, batch by batch.
 
     Raises:
         EdgeflError: pyarrow is not installed.

@@ -1,4 +1,4 @@
-"""Read taxi trips with a POLYLINE each, the table of Porto.
+"""Read the table of Porto's taxi trips, with a POLYLINE for each trip.
 
 A trip begins at TIMESTAMP and has a position every 15 s. Source: Moreira-Matias et al., Taxi Service Trajectory, ECML
 PKDD 2015, https://archive.ics.uci.edu/dataset/339
@@ -16,12 +16,12 @@ COLUMNS = ("TAXI_ID", "TIMESTAMP", "POLYLINE")
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning has this form."""
+    """Return whether a file with this beginning is the table of Porto's taxi trips."""
     return bool(head.lines) and "POLYLINE" in head.lines[0]
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of a table of Porto's taxi trips."""
     samples.in_degrees(True)
     names: list[str] = []
     for line, cells in rows(path, blanks=True):

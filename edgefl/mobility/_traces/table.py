@@ -43,7 +43,7 @@ def begins(head: Head) -> bool:
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a file."""
+    """Add the samples of a table of separated text."""
     columns = None
     for line, cells in rows(path, blanks=True):
         if columns is None:
@@ -56,7 +56,7 @@ def read(path: Path, samples: Samples) -> None:
 
 
 def _header(cells: Sequence[str], samples: Samples) -> tuple[bool, "Columns"]:
-    """Return whether the first row names the columns, and the columns."""
+    """Return whether the first row of a table names the columns, and the columns."""
     names = [cell.strip() for cell in cells]
     numbered = samples.wanted.columns or (T_DRIVE if _is_t_drive(names) else {})
     places = [at for at in numbered.values() if isinstance(at, int)]
@@ -79,7 +79,7 @@ def _known(name: str, role: str) -> bool:
 
 
 class _Device(NamedTuple):
-    """The cells of a row with the sample of a device; id and type are -1 if there are none."""
+    """Column numbers of a device's sample in a row; the numbers of a missing id or type are -1."""
 
     kind: str
     id: int
@@ -114,7 +114,7 @@ class Columns:
             columns: by role, a name or a number from 1; None: those that the scenario names.
 
         Raises:
-            EdgeflError: one is missing, or cannot be distinguished from others.
+            EdgeflError: a column is missing, or cannot be distinguished from others.
         """
         if "timestep_time" in names and not samples.wanted.columns:
             return cls._of_sumo(names, samples)
@@ -151,11 +151,11 @@ class Columns:
 
     @property
     def read(self) -> list[int]:
-        """The cells of a row to read, in order."""
+        """The numbers of the cells of a row to read, in order."""
         return sorted({self.t, *(at for device in self.devices for at in device[1:] if at >= 0)})
 
     def add(self, line: int, cells: Sequence[Any]) -> None:
-        """Add the samples of a row; cells are texts, or values in typed tables."""
+        """Add the samples of a table's row; cells are texts, or values in typed tables."""
         try:
             if len(cells) != len(self.names):
                 raise self.samples.bad_row(
@@ -184,7 +184,7 @@ class Columns:
 def _finder(
     names: Sequence[str], samples: Samples, columns: Mapping[str, str | int]
 ) -> Callable[[str], int | None]:
-    """Return a function that finds the column of a role: by the name given, its own name, or a common one."""
+    """Return a function that finds the column of a role: by the given name, the role's own name, or a common name."""
 
     def found(role: str) -> int | None:
         told = columns.get(role)

@@ -99,7 +99,7 @@ def whole(figures: dict[str, Any]) -> Group:
     for name, ms in figures["wall_ms"].items():
         ratio = figures["ratio"].get(name)
         table.add_row(name, f"{ms:.3g}", f"{figures['cpu_ms'][name]:.3g}", f"{ratio:.1f}x" if ratio else "")
-    table.caption = f"The loops have no radio. Load of the machine at the end: {figures['load']:.1f}"
+    table.caption = f"The rivals have no radio. Load of the machine at the end: {figures['load']:.1f}"
     parts = _table("A round with one thread", "ms")
     for name, ms in figures["parts"].items():
         parts.add_row(name, f"{ms:.1f}")

@@ -209,9 +209,11 @@ def _beside_loop(
         floor: measure the machine's speeds too, in each repeat: what else it does slows down both.
     """
     say(task.title)
+    from tests.tools.bench.jax_rounds import rivals
+
     data = task.data()
-    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(task, data)}
-    threads_of = {RIVAL: 1}
+    jobs: dict[str, Callable[[], float]] = {RIVAL: Loop(task, data), **rivals(task, data)}
+    threads_of = dict.fromkeys(jobs, 1)
     for count in sorted({1, threads}):
         for name, (model, bf16) in ways.items():
             ours = f"edgefl, {count} thread{'s' * (count > 1)}{name}"

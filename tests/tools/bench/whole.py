@@ -1,4 +1,4 @@
-"""A whole run as users call it, with the `nr` radio, beside PyTorch loops that have no radio."""
+"""A whole run as users call it, with the `nr` radio, beside loops in PyTorch and JAX that have no radio."""
 
 import multiprocessing
 import os
@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
@@ -19,6 +20,7 @@ from edgefl.learning.datasets import Split
 from edgefl.scenario.scenario import Scenario, given
 from tests.tools.bench import run as shares
 from tests.tools.bench import say
+from tests.tools.bench.jax_rounds import rivals
 from tests.tools.bench.training import LOGISTIC, Loop, TrainingTask
 
 TESTED = 1000  # samples of the test after each round
@@ -70,19 +72,14 @@ def run(
             simulate(scenario, Path(folder, str(next(runs))), device="cpu", threads=threads)
             return 0.0
 
-        loop, several = Loop(task, data), LoopOfProcesses(task, data)
-
-        def alone() -> float:
-            for _ in range(rounds):
-                loop()
-            return 0.0
-
+        several = LoopOfProcesses(task, data)
         jobs: dict[str, Callable[[], float]] = {
             "edgefl, 1 thread": lambda: ours(1),
             f"edgefl, {PROCESSES} threads": lambda: ours(PROCESSES),
-            "PyTorch loop": alone,
+            "PyTorch loop": partial(_rounds, Loop(task, data), rounds),
             f"PyTorch loop, {PROCESSES} processes": lambda: sum(several() for _ in range(rounds)),
         }
+        jobs |= {name: partial(_rounds, rival, rounds) for name, rival in rivals(task, data).items()}
         with several:
             for number in range(repeats + 1):
                 for name, job in jobs.items():
@@ -101,9 +98,16 @@ def run(
         "load": os.getloadavg()[0],
         "wall_ms": wall_ms,
         "cpu_ms": cpu_ms,
-        "ratio": {name: ms / own for name, ms in wall_ms.items() if "loop" in name},
+        "ratio": {name: ms / own for name, ms in wall_ms.items() if "edgefl" not in name},
         "parts": {name: 1000 * parts["wall_s"] * share / rounds for name, share in parts["shares"].items()},
     }
+
+
+def _rounds(rival: Callable[[], float], rounds: int) -> float:
+    """Train rounds in this process; return the CPU seconds spent elsewhere, which are none."""
+    for _ in range(rounds):
+        rival()
+    return 0.0
 
 
 class LoopOfProcesses:

@@ -323,7 +323,7 @@ def fcd(*steps: str) -> str:
 
 CAR = '<vehicle id="0" x="1.00" y="2.00" angle="90.00" type="t" speed="0.00"/>'
 XML_FAULTS = {
-    "<routes/>": ":1: <routes> is neither GPX nor SUMO's floating-car data; write that with `sumo --fcd-output FILE`",
+    "<routes/>": ":1: <routes> is neither GPX nor SUMO's floating-car data; write it with `sumo --fcd-output FILE`",
     fcd(): ": has no vehicle or person",
     fcd(CAR): ":2: <vehicle> is outside a <timestep>",
     fcd(f"<timestep>{CAR}</timestep>"): ":2: <timestep> time is missing",

@@ -344,7 +344,7 @@ $ns_ at 12.0 "$node_(0) setdest 7.0 19.0 5.0"
     for time_s, place in at.items():
         assert moved.positions_m(time_s)[0] == pytest.approx(place), time_s
     for wrong, words in (
-        ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 3"', "no first place"),
+        ('$node_(0) set X_ 1\n$ns_ at 1 "$node_(0) setdest 1 2 3"', "no initial place"),
         (text.replace("100.0 0.0 10.0", "100.0 0.0 -1"), ":3: speed -1 is below 0"),
         (text.replace("100.0 0.0 10.0", "100.0 $y"), ":3: is not a setdest"),
     ):

@@ -13,7 +13,18 @@ from torch.nn import functional
 from edgefl.config import registry
 from edgefl.engine.selectors import Decider
 from edgefl.learning.models.logistic import Logistic
-from tests.tools.bench import deciders, floor, interleaved, memory, network, radio, report, training, whole
+from tests.tools.bench import (
+    deciders,
+    floor,
+    interleaved,
+    jax_rounds,
+    memory,
+    network,
+    radio,
+    report,
+    training,
+    whole,
+)
 from tests.tools.bench.floor import Speeds, Work
 
 SMALL = training.TrainingTask("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
@@ -37,20 +48,24 @@ def test_rates_are_medians_of_interleaved_repeats() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_rival_and_ours_do_the_same_job(threads: int) -> None:
-    """Labels that a linear model tells from the first pixel: after as many rounds both know them as well."""
+def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
+    """Labels that a linear model tells from the first pixel: after as many rounds all know them as well.
+
+    Also JAX, where it is installed.
+    """
     data = SMALL.data()
     data = dataclasses.replace(data, y=(data.x[:, 0, 0] > 127).astype(np.int64))
     inputs = (torch.from_numpy(data.x).float().flatten(1) - training.MEAN) / training.STD
     torch.manual_seed(0)
     losses = []
-    for job in (training.Loop(SMALL, data), training.Ours(SMALL, data, threads)):
+    of_jax = jax_rounds.rivals(SMALL, data).values()
+    for job in (training.Loop(SMALL, data), training.Ours(SMALL, data, threads), *of_jax):
         for _ in range(ROUNDS):
             assert job() == 1.0
         weights, bias = job.model[:-10].view(10, -1), job.model[-10:]
         losses.append(float(functional.cross_entropy(inputs @ weights.T + bias, torch.from_numpy(data.y))))
     assert max(losses) < 0.5 * math.log(10)
-    assert losses[0] == pytest.approx(losses[1], rel=BATCHES_DIFFER)
+    assert losses[1:] == pytest.approx([losses[0]] * len(losses[1:]), rel=BATCHES_DIFFER)
 
 
 def test_a_gpus_task_is_measured_against_its_peak() -> None:
@@ -90,7 +105,8 @@ def test_whole_runs_are_measured_beside_loops() -> None:
     own = figures["wall_ms"]["edgefl, 2 threads"]
     for name, ratio in figures["ratio"].items():
         assert ratio == pytest.approx(figures["wall_ms"][name] / own)
-    assert set(figures["ratio"]) == {"PyTorch loop", "PyTorch loop, 2 processes"}
+    of_jax = jax_rounds.rivals(SMALL, SMALL.data())
+    assert set(figures["ratio"]) == {"PyTorch loop", "PyTorch loop, 2 processes", *of_jax}
     assert figures["parts"]["start and end"] > 0
     assert report.whole(figures)
 

@@ -19,13 +19,13 @@ from edgefl.errors import EdgeflError, quoted
 
 PLACE = ("radio", "measured", "path")
 MOST_BIT_S = 1e11
-# seconds since 1970 reach it in the year 5138: larger times count milliseconds
+# seconds since 1970 reach this number in the year 5138: larger times are in milliseconds
 MOST_S = 1e11
 
 
 @dataclass(frozen=True)
 class Steps:
-    """The rates of one device; each holds until the next time.
+    """Measured rates of one device; each rate holds until the next time.
 
     times_s: [rows] rising. bit_s: direction -> [rows]. moved: direction -> [rows] bits from the first time on.
     cells: [rows] number of its cell.
@@ -37,26 +37,26 @@ class Steps:
     cells: np.ndarray
 
     def row(self, time_s: float) -> int:
-        """Return the row that holds at a time."""
+        """Return the index of the row that applies at a time."""
         return max(0, int(np.searchsorted(self.times_s, time_s, side="right")) - 1)
 
     def bits_at(self, direction: Direction, time_s: float) -> float:
-        """Return the integral of the rate from the first time to this one, bits."""
+        """Return the integral of the rate from the first time to a given time, bits."""
         row = self.row(time_s)
         return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
 
     def end_s(self, direction: Direction, from_s: float, bits: float) -> float:
-        """Return the time by which a number of bits has moved, from from_s on."""
+        """Return the time at which a transfer that starts at from_s has moved a number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
-        # without a rate here the bits moved stay the same up to the next row, which would have been found
+        # this row's rate is above 0: with rate 0 the next row has moved as many bits, and the search finds that row
         missing = reached - self.moved[direction][row]
         return float(self.times_s[row] + missing / self.bit_s[direction][row])
 
 
 @dataclass(frozen=True)
 class MeasuredRates:
-    """The rates of all devices, by device number; their names, and the cells' names, in order of first appearance."""
+    """Measured rates of all devices by number, with the names of devices and cells in order of first appearance."""
 
     steps: Sequence[Steps]
     devices: Sequence[str]
@@ -64,7 +64,7 @@ class MeasuredRates:
 
     @property
     def ends_s(self) -> float:
-        """The earliest end of a device's rates, for devices with several rows; inf if none has several."""
+        """Earliest time at which a device with several rows has its last row, s; inf if no device has several."""
         return min((one.times_s[-1] for one in self.steps if len(one.times_s) > 1), default=math.inf)
 
     def bit_s(self, direction: Direction, devices: Sequence[int], time_s: float) -> FloatArray:
@@ -77,7 +77,7 @@ class MeasuredRates:
         return np.array([self.steps[device].cells[self.steps[device].row(time_s)] for device in devices])
 
     def changes(self) -> list[tuple[float, np.ndarray, np.ndarray]]:
-        """Return the times after 0 at which devices change their cells, with these devices [n] and cells [n]."""
+        """Return the times after 0 at which devices change cells, with the devices [n] and their new cells [n]."""
         found: dict[float, list[tuple[int, int]]] = {}
         for device, one in enumerate(self.steps):
             rows = 1 + np.flatnonzero(np.diff(one.cells))
@@ -87,7 +87,7 @@ class MeasuredRates:
         return [(time_s, *np.array(found[time_s]).T) for time_s in sorted(found)]
 
     def check(self, devices: int, cells: int) -> None:
-        """Raise if the scenario has a different number of devices or cells.
+        """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
             EdgeflError: names the key and the number.
@@ -106,7 +106,7 @@ class MeasuredRates:
 
 
 def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:
-    """Read the table at a path.
+    """Read the table of measured rates at a path.
 
     Raises:
         EdgeflError: names file, line and remedy.
@@ -119,7 +119,7 @@ def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:
 def _read(
     path: Path, columns: tuple[tuple[str, str], ...], begin_s: float | None, stamp: tuple[Path, int, int]
 ) -> MeasuredRates:
-    """Read a table; a changed file is read again."""
+    """Read a table of measured rates; a file that has changed is read again."""
     table = table_files.Table(path, *PLACE)
     rows = _Rows(table, dict(columns))
     for line, cells in table.rows:
@@ -140,7 +140,7 @@ class _Recorded:
 
 
 class _Rows:
-    """The rows of a table while they are read."""
+    """The rows of a table of measured rates while they are read."""
 
     def __init__(self, table: table_files.Table, columns: dict[str, str]) -> None:
         self._table = table

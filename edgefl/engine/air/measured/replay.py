@@ -24,7 +24,7 @@ from edgefl.engine.air.radio_round import Link, RadioRound
 
 
 class _Steady:
-    """Fading of a link that does not fade: measured rates contain it."""
+    """Constant fading of a measured link: its rates already contain the real fading."""
 
     static, correlation, renews, mean_power = True, 1.0, False, 1.0
 
@@ -67,7 +67,7 @@ class _ReplayedTransfer:
     def bits(self, slot: int) -> int:
         slot_s = self.air.slot_s
         first, last = (self.steps.bits_at(self.direction, at * slot_s) for at in (self.first_slot, slot))
-        return int(min(self.payload_bits, last - first + 1e-6))  # a bit may miss its whole by rounding
+        return int(min(self.payload_bits, last - first + 1e-6))  # rounding may cut the last bit short
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class MeasuredGains(LargeScaleGains):
 
 
 class MeasuredCells(Measurements):
-    """The cells of a table of rates, instead of measured powers."""
+    """Serving cells from a table of rates, instead of from measured powers."""
 
     def __init__(self, rates: MeasuredRates, env: simpy.Environment) -> None:
         super().__init__(len(rates.cells))

@@ -41,14 +41,14 @@ class MeasuredSettings(Section):
     Times are seconds or ISO 8601 dates (UTC without a zone), and rise for each device; the first time in the table
     is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the first rate
     also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells: `layout`
-    must have as many. A table without the column `device` is about one device, and one without `cell` about one cell.
+    must have as many. A table without the column `device` describes one device, and a table without `cell` one cell.
 
     The name of a column of rates ends with their unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
     `columns` names other columns.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
-    rate R that takes Z / R, in whole slots. A device hands over when its cell changes. Its radio is on for the whole
-    transfer, an uplink at full power. Rates belong to devices: transfers at the same time do not share them.
+    rate R that takes Z / R, in whole slots. A device hands over when its cell changes. A device's radio is on for the
+    whole transfer, in an uplink at full power. Rates belong to devices: transfers at the same time do not share them.
     """
 
     path: Path = Field(description="the table, .csv, .csv.gz or .parquet; relative to the scenario's file")
@@ -75,7 +75,7 @@ class MeasuredSettings(Section):
         for key in self.columns:
             if key not in known:
                 raise ValueError(
-                    f"columns: {quoted(key)} is none of time_s, device, cell, or downlink or uplink with a unit,"
+                    f"columns: {quoted(key)} is not one of time_s, device, cell, or downlink or uplink with a unit,"
                     " such as downlink_mbit_s"
                 )
         return self

@@ -50,7 +50,7 @@ class Selection:
 
     @classmethod
     def of(cls, decision: Decision, wanted: int, state: LargeScaleState) -> "Selection":
-        """Return the selection of a decision, given the state of all candidates' links."""
+        """Return the selection that follows from a decision, given the state of all candidates' links."""
         ids = list(decision.ids)
         return cls(decision, min(wanted, len(ids)), state.of(ids))
 

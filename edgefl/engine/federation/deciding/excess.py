@@ -21,7 +21,7 @@ ENERGY_EXCESS = "energy_excess_j"  # optional column of rounds.csv
 
 @dataclass(frozen=True)
 class Excess:
-    """An observer that compares rounds with their minimum joules.
+    """An observer that compares a round's joules with the minimum for the same work.
 
     report_bits: bits that each participant sends besides its update.
     """
@@ -32,7 +32,7 @@ class Excess:
     report_bits: int
 
     def __call__(self, made: Made) -> Columns:
-        # such rounds cannot be compared
+        # rounds that overlap cannot be compared with a minimum
         return NOTHING if made.overlaps else Columns({ENERGY_EXCESS: self._excess_j(made)})
 
     @cached_property
@@ -77,7 +77,7 @@ class Excess:
 
 
 def _access(part: Part) -> Access:
-    """Return the access before a part's upload."""
+    """Return the time and energy of access before a part's upload."""
     return part.uplink.access if part.uplink else NO_ACCESS
 
 

@@ -57,7 +57,7 @@ class Outlook:
     def _access(
         self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: Sequence[float]
     ) -> _Access:
-        """Return the access before transfers that last lasts_s [ids], since_s [ids] after the last ones."""
+        """Return the cost of access before transfers of lasts_s [ids] that begin since_s [ids] after the previous."""
         air = self._simulation.radio.air
         rules = air.settings.access
         if rules is None:
@@ -121,7 +121,7 @@ class Outlook:
         """Return the candidates that a decider sees.
 
         Args:
-            state: state of the candidates' links. past: their history.
+            state: state of the candidates' links. past: history of the candidates.
             wanted: number of participants, on equal shares.
             fades: whether to include the fading of the next slot.
         """
