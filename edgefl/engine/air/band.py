@@ -66,7 +66,7 @@ class BandInUse:
         return end
 
     def time(self, begins: Iterable[tuple[float, int, dict[str, Any]]]) -> dict[int, tuple[int, float]]:
-        """Time flows of a band that nothing else uses, as if each began and ended on the clock.
+        """Return when flows end that have the band to themselves, as if each began and ended on the clock.
 
         Args:
             begins: the clock's time, the slot, and the arguments of `SharedBand.add`, in order of the events.
@@ -98,6 +98,7 @@ class BandInUse:
             if flow is not None:
                 now_s = next_s
                 self.catch_up(slot)
+                assert isinstance(flow.id, int)
                 self._ends[flow.id] = partial(ended, flow.id)
                 self._band.join(flow, slot)
         return ends
