@@ -32,6 +32,7 @@ class BandFlow:
     most: float = math.inf  # highest mean SNR on a resource block that power control allows
     widest: float = 1.0  # largest part of the band that its radio can use
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
+    rows: dict[int, int] = field(default_factory=dict)  # as in BandFlows, of blocks computed before it joined
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return the fading |h|^2 [count] within one block, divided by 1 + interference over noise if there is any.
@@ -66,7 +67,8 @@ class BandFlows(tuple[BandFlow, ...]):
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""
         columns = np.concatenate([self._columns, BandFlows((flow,))._columns], axis=1)
-        rows = {block: np.append(of, -1) for block, of in self.rows.items()}
+        rows = {block: np.append(of, flow.rows.get(block, -1)) for block, of in self.rows.items()}
+        rows = {block: np.array([row]) for block, row in flow.rows.items()} if not self else rows
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":

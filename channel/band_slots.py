@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlows
+from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, endless
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
@@ -58,17 +58,16 @@ class BandState:
 
     def with_new(self) -> "BandState":
         """Append the state of a flow that has sent nothing yet."""
-        got = np.concatenate([self.got, _ZERO])
-        average, airtime = (np.concatenate([of, _NAN]) for of in (self.average, self.airtime))
-        on = np.concatenate([self.on, _NONE])
-        return replace(self, got=got, average=average, airtime=airtime, on=on)
+        got, on = np.concatenate([self.got, _ZERO]), np.concatenate([self.on, _NONE])
+        average, airtime = np.concatenate([self.average, _NAN]), np.concatenate([self.airtime, _NAN])
+        return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
 
     def without(self, rows: Sequence[int]) -> "BandState":
         """Remove the state of the flows in these rows."""
         stay = np.ones(len(self.got), dtype=bool)
         stay[rows] = False
-        got, average, airtime, on = (of[stay] for of in (self.got, self.average, self.airtime, self.on))
-        return replace(self, got=got, average=average, airtime=airtime, on=on)
+        got, average, airtime, on = self.got[stay], self.average[stay], self.airtime[stay], self.on[stay]
+        return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,9 @@ class BandRules:
     scheduler: Scheduler
     carrier: Carrier
     groups: Groups | None = None
+
+    def expect(self, flow: BandFlow, slot: int) -> None:
+        """Prepare for a flow that joins at a slot."""
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         """Start new flows; return the state, and the shares if the scheduler keeps them constant.

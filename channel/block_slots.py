@@ -6,11 +6,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlows
+from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
+from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.units import FloatArray
 
 IntArray = npt.NDArray[np.int64]
@@ -77,8 +78,13 @@ class BlockRules(BandRules):
     control channel's limit on the devices in a slot, outdated reports.
     """
 
+    def expect(self, flow: BandFlow, slot: int) -> None:
+        self._expected.setdefault(slot // MOST_AT_ONCE, []).append(flow)
+
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
+            if self.groups is None and type(self.scheduler) is EqualShare:  # needs no view of the flows
+                return state, np.full(len(flows), 1.0 / len(flows))
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
             )
@@ -152,6 +158,11 @@ class BlockRules(BandRules):
         return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
 
     @cached_property
+    def _expected(self) -> dict[int, list[BandFlow]]:
+        """Block of slots -> flows that join in it, until their results there are computed."""
+        return {}
+
+    @cached_property
     def _tables(self) -> "dict[int, _Table]":
         return {}
 
@@ -182,10 +193,16 @@ class BlockRules(BandRules):
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in a slot block's served slots, and how many resource blocks each flow can use."""
         block = slot // MOST_AT_ONCE
-        rows = flows.rows.setdefault(block, np.full(len(flows), -1))
-        new = np.flatnonzero(rows < 0)
-        if len(new):
-            rows[new] = self._draw(BandFlows(flows[place] for place in new.tolist()), block)
+        rows = flows.rows.get(block)
+        if rows is None:
+            rows = flows.rows[block] = np.full(len(flows), -1)
+        if rows.min() < 0:
+            new = np.flatnonzero(rows < 0)
+            joining = self._expected.pop(block, [])
+            drawn = self._draw(BandFlows([*(flows[place] for place in new.tolist()), *joining]), block)
+            rows[new] = drawn[: len(new)]
+            for flow, row in zip(joining, drawn[len(new) :].tolist(), strict=True):
+                flow.rows[block] = row
             # plans look one block ahead, and a new flow may discard them
             for kept in (flows.rows, self._tables):
                 for past in [at for at in kept if at < block - 1]:

@@ -176,27 +176,26 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
         [n, s] blocks, summing to all blocks, or to what the flows can use if that is less.
     """
     flows, slots = most.shape
-    total = np.broadcast_to(np.asarray(blocks, dtype=np.int64), slots)
     if flows == 1:
-        return np.minimum(most, total)
-    level = total // flows
+        return np.minimum(most, blocks)
+    level = blocks // flows
     more = most > level
     if more.all():
-        return level + ((np.arange(flows)[:, None] - turn * total) % flows < total - level * flows)
+        return level + ((np.arange(flows)[:, None] - turn * blocks) % flows < blocks - level * flows)
     while not more.all():  # blocks left by flows at their maximum raise the level of the other flows
         others = np.add.reduce(more, axis=0)
         full = np.add.reduce(np.where(more, 0, most), axis=0)
-        level = np.where(others > 0, (total - full) // np.maximum(others, 1), level)
+        level = np.where(others > 0, (blocks - full) // np.maximum(others, 1), level)
         still = more & (most > level)
         if np.array_equal(still, more):
             break
         more = still
     given = np.where(more, level, most)
-    rest = total - np.add.reduce(given, axis=0)
+    rest = blocks - np.add.reduce(given, axis=0)
     if not rest.any():
         return given
     place = np.add.accumulate(more, axis=0, dtype=np.int64)
-    begin, count = (turn * total) % flows, place[-1].copy()
+    begin, count = (turn * blocks) % flows, place[-1].copy()
     # the number of a flow in the round that starts with flow `begin`; flows before that come last
     place -= np.where(begin > 0, place[begin - 1, np.arange(slots)], 0)
     np.add(place, count, out=place, where=place <= 0)

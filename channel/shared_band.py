@@ -16,6 +16,7 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.units import FloatArray
 
+NEVER = 2**62  # a slot that no run reaches
 # Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
 # Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
@@ -67,6 +68,7 @@ class SharedBand:
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
+        self.joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
         self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
@@ -109,8 +111,9 @@ class SharedBand:
         widest: float = 1.0,
         neighbours: float = 0.0,
         background: bool = False,
-    ) -> None:
-        """Add a flow to the band from `slot` on.
+        expected: bool = False,
+    ) -> BandFlow:
+        """Add a flow to the band from `slot` on; return it.
 
         Args:
             id_: name of the flow, unique in the band.
@@ -121,6 +124,7 @@ class SharedBand:
             neighbours: received power of one share of the other transmitters, over noise, >= 0, with power `full`;
                 with `per_resource_block` it is constant and belongs in the snr.
             background: True for background traffic, for schedulers that distinguish it.
+            expected: announce the flow, so that its fading is drawn together with that of others; `join` adds it.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -133,7 +137,6 @@ class SharedBand:
         check_neighbours(neighbours, carrier)
         need = carrier.need(payload_bits)
         carrier.refuse_endless(need, snr_whole_band)
-        self._advance(slot)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
         flow = BandFlow(
             id_,
@@ -147,8 +150,17 @@ class SharedBand:
             most_snr,
             widest,
         )
-        self._ids.add(id_)
-        if need == 0:
+        if expected:
+            self._band.expect(flow, slot)
+        else:
+            self.join(flow, slot)
+        return flow
+
+    def join(self, flow: BandFlow, slot: int) -> None:
+        """Add an expected flow at its slot; the arguments and errors are those of `add`."""
+        self._advance(slot)
+        self._ids.add(flow.id)
+        if flow.need == 0:
             self._done.append(flow)
             return
         self._flows = self._flows.joined_by(flow)
@@ -209,10 +221,11 @@ class SharedBand:
     @property
     def horizon(self) -> int:
         """Slot up to which to look for the next end of a flow, since a flow that joins or leaves voids the plan."""
-        if not self._band.carrier.blocks:
-            return self.slot + HORIZON_SLOTS
-        stride = self._glance(self._plan)
-        return self.slot + stride - self.slot % stride
+        far = self.slot + HORIZON_SLOTS
+        if self._band.carrier.blocks:
+            stride = self._glance(self._plan)
+            far = self.slot + stride - self.slot % stride
+        return min(far, max(self.joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
         """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
@@ -324,6 +337,7 @@ class SharedBand:
             stride = self._stride(plan)
             # look up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
+            stop = min(stop, max(self.joins, state.slot + 1))
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
             plan.looks += 1
             plan.states.append(state)

@@ -1,11 +1,14 @@
 """A dynamically shared band: the transfers of one cell and direction, with an event at the end of each."""
 
 import math
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import simpy
 
 from edgefl.channel.fading import Fading
-from edgefl.channel.shared_band import SharedBand
+from edgefl.channel.shared_band import NEVER, SharedBand
 from edgefl.errors import refused
 
 
@@ -24,7 +27,7 @@ class BandInUse:
         self._slot_s = slot_s
         self._yields = yields
         self._paused = False
-        self._ends: dict[int, simpy.Event] = {}
+        self._ends: dict[int, Callable[[int], object]] = {}  # called with the boundary of the last bit
         self._plans = 0
 
     def begin(
@@ -46,7 +49,8 @@ class BandInUse:
             An event that succeeds with the boundary at which the payload has arrived.
         """
         self.catch_up(slot)
-        end = self._ends[id_] = self.env.event()
+        end = self.env.event()
+        self._ends[id_] = end.succeed
         self._band.add(
             id_,
             payload_bits,
@@ -60,6 +64,44 @@ class BandInUse:
         )
         self._changed(slot)
         return end
+
+    def time(self, begins: Iterable[tuple[float, int, dict[str, Any]]]) -> dict[int, tuple[int, float]]:
+        """Return when flows end that have the band to themselves, as if each began and ended on the clock.
+
+        Args:
+            begins: the clock's time, the slot, and the arguments of `SharedBand.add`, in order of the events.
+
+        Returns:
+            device -> the boundary at which its payload has arrived, and the clock's time then; in order of the ends.
+        """
+        ends: dict[int, tuple[int, float]] = {}
+        now_s = self.env.now
+
+        def ended(id_: int, slot: int) -> None:
+            ends[id_] = slot, now_s
+
+        flows = [
+            (begin_s, slot, self._band.add(**flow, slot=slot, expected=True))
+            for begin_s, slot, flow in begins
+        ]
+        for next_s, slot, flow in (*flows, (math.inf, NEVER, None)):
+            self._band.joins = slot
+            while next_s > now_s and self._band.slot < slot:
+                due = self._band.next_end(self._band.horizon)
+                if due is None:
+                    break
+                wake_s = now_s + max(0.0, due[0] * self._slot_s - now_s)
+                if wake_s > next_s:
+                    break
+                now_s = wake_s
+                self.catch_up(due[0])
+            if flow is not None:
+                now_s = next_s
+                self.catch_up(slot)
+                assert isinstance(flow.id, int)
+                self._ends[flow.id] = partial(ended, flow.id)
+                self._band.join(flow, slot)
+        return ends
 
     def change(self, id_: int, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
         """Set a flow's SNR from the current slot boundary `slot` on, unless the flow has just ended."""
@@ -105,7 +147,7 @@ class BandInUse:
     def _hand_out(self, slot: int) -> None:
         for id_ in self._band.settle(slot):
             assert isinstance(id_, int)
-            self._ends.pop(id_).succeed(slot)
+            self._ends.pop(id_)(slot)
         self._tell(slot)
 
     def _changed(self, slot: int) -> None:

@@ -52,12 +52,18 @@ class Links:
 
 @dataclass(frozen=True)
 class Transfers:
-    """Transfers of n links that run to their ends, [n] each; clock_s: SimPy's time at the ends."""
+    """Transfers of n links that run to their ends, [n] each.
+
+    clock_s: SimPy's time at the ends. power: as in `Transfer`, or None if the links' values apply. rank: order of the
+    ends in a shared band.
+    """
 
     start_s: FloatArray
     end_s: FloatArray
     airtime_s: FloatArray
     clock_s: FloatArray
+    power: FloatArray | None = None
+    rank: Sequence[int] = ()
 
 
 class Transfer(NamedTuple):

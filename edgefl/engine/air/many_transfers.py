@@ -1,6 +1,7 @@
-"""Fast path of `Link.transfer`: time many transfers on fixed shares at once, where nothing cuts them off."""
+"""Fast path of `Link.transfer`: time many transfers at once, where nothing cuts them off."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,19 +24,69 @@ def time_transfers(
         payload_bits: [links].
         from_s: [links] earliest start of each transfer.
     """
-    slot_s = air.slot_s
-    first_slots = air.next_slots(from_s)
-    start_s = first_slots * np.float64(slot_s)
-    end_s = (first_slots + _slots(air, links, direction, payload_bits, first_slots)) * np.float64(slot_s)
-    # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
-    begun_s = from_s + np.maximum(0.0, start_s - from_s)
+    first_slots, start_s, begun_s = _begins_of(air, from_s)
+    end_s = (first_slots + _slots(air, links, direction, payload_bits, first_slots)) * np.float64(air.slot_s)
     clock_s = begun_s + np.maximum(0.0, end_s - begun_s)
-    airtime_s = end_s - start_s
+    return Transfers(start_s, end_s, _airtimes_s(air, direction, first_slots, start_s, end_s), clock_s)
+
+
+def time_in_band(
+    air: AirInterface,
+    cell: int,
+    direction: Direction,
+    flows: Sequence[dict[str, Any]],
+    from_s: FloatArray,
+    led: Sequence[tuple[float, ...]],
+) -> Transfers:
+    """Time transfers that have a cell's dynamically shared band for themselves.
+
+    Args:
+        flows: [links] arguments of `SharedBand.add`. from_s: [links] earliest start of each.
+        led: [links] the clock's times of the events that led to from_s, the last one first: those that begin at one
+            time do so in this order.
+    """
+    band, slot_s = air.band(cell, direction), np.float64(air.slot_s)
+    first_slots, start_s, begun_s = _begins_of(air, from_s)
+    times = zip(begun_s.tolist(), from_s.tolist(), led, strict=True)
+    order = [row for *_, row in sorted((*when, row) for row, when in enumerate(times))]
+    begun, first = begun_s.tolist(), first_slots.tolist()
+    with refused("radio"):
+        ends = band.time((begun[row], first[row], flows[row]) for row in order)
+    ids = [flow["id_"] for flow in flows]
+    end_slots, clock_s = zip(*map(ends.__getitem__, ids), strict=True)
+    end_s, rank = np.array(end_slots) * slot_s, {id_: place for place, id_ in enumerate(ends)}
+    power = None
+    if direction == "uplink" and air.carriers[direction].blocks is not None:
+        on, at_power = np.array([band.sent_by(id_) for id_ in ids]).T
+        airtime_s, power = on * slot_s, np.divide(at_power, on, out=np.zeros_like(on), where=on > 0)
+    else:
+        airtime_s = _airtimes_s(air, direction, first_slots, start_s, end_s)
+    return Transfers(start_s, end_s, airtime_s, np.array(clock_s), power, [rank[id_] for id_ in ids])
+
+
+def _begins_of(air: AirInterface, from_s: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
+    """Return the first slot [n] of transfers, its start, and the clock's time then.
+
+    The clock reaches a time by adding a wait to its current time, and the sum may be rounded.
+    """
+    first_slots = air.next_slots(from_s)
+    start_s = first_slots * np.float64(air.slot_s)
+    return first_slots, start_s, from_s + np.maximum(0.0, start_s - from_s)
+
+
+def _airtimes_s(
+    air: AirInterface,
+    direction: Direction,
+    first_slots: npt.NDArray[np.int64],
+    start_s: FloatArray,
+    end_s: FloatArray,
+) -> FloatArray:
+    """Return the on-time [n] of a radio that is on in all slots of its direction."""
     frame = air.carriers[direction].frame
-    if not frame.plain:
-        ends = zip(first_slots.tolist(), end_s.tolist(), strict=True)
-        airtime_s = np.array([OnTime(frame, slot_s, first).until_s(end) for first, end in ends])
-    return Transfers(start_s, end_s, airtime_s, clock_s)
+    if frame.plain:
+        return end_s - start_s
+    ends = zip(first_slots.tolist(), end_s.tolist(), strict=True)
+    return np.array([OnTime(frame, air.slot_s, first).until_s(end) for first, end in ends])
 
 
 def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import simpy
@@ -19,7 +19,7 @@ from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
 from edgefl.engine.air.links import DIRECTIONS, Links, Transfer, Transfers
-from edgefl.engine.air.many_transfers import time_transfers
+from edgefl.engine.air.many_transfers import time_in_band, time_transfers
 from edgefl.engine.air.progressive import (
     FixedShareTransfer,
     HeldShareTransfer,
@@ -62,8 +62,10 @@ class RadioRound:
 
     @property
     def predictable(self) -> bool:
-        """Whether all transfer times are known when the round opens."""
-        if self.air.dynamic or any((self.reports, self.broadcast, self.interfered)):
+        """Whether all transfer times are known when the round opens, if no other round uses its band."""
+        settings = self.air.settings
+        shared = self.air.dynamic and (self.air.groups or settings.background or settings.flexible)
+        if any((self.reports, self.broadcast, self.interfered, shared)):
             return False
         return len(self.in_sync()) == len(self.links)
 
@@ -76,6 +78,17 @@ class RadioRound:
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
         """Time all transfers of a predictable round, with the same results as `Link.transfer` for each."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
+
+    def in_band(
+        self,
+        direction: Direction,
+        payload_bits: Sequence[int],
+        from_s: FloatArray,
+        led: Sequence[tuple[float, ...]],
+    ) -> Transfers:
+        """Time the transfers of a predictable round in a dynamically shared band, as in `time_in_band`."""
+        flows = [link.flow(direction, bits) for link, bits in zip(self, payload_bits, strict=True)]
+        return time_in_band(self.air, self.cell, direction, flows, from_s, led)
 
     @cached_property
     def rates_bit_s(self) -> dict[Direction, FloatArray]:
@@ -186,6 +199,19 @@ class Link:
         change = (snr / opening) ** -self.round.air.settings.budget.uplink_alpha if snr != opening else 1.0
         full = snr / self.uplink_power
         return full, full * control * change
+
+    def flow(self, direction: Direction, payload_bits: int) -> dict[str, Any]:
+        """Return the link's flow in a shared band as it was at the round's opening: arguments of `SharedBand.add`."""
+        snr, most_snr = self.on_block(direction, self.snr(direction))
+        return {
+            "id_": self.device,
+            "payload_bits": payload_bits,
+            "snr_whole_band": snr,
+            "most_snr": most_snr,
+            "widest": self.share(direction),
+            "fading": self.power(direction),
+            "neighbours": self.neighbours if direction == "downlink" else 0.0,
+        }
 
     def by_blocks(self, direction: Direction) -> bool:
         """Return whether the device's sending slots and power depend on the resource blocks that it gets."""

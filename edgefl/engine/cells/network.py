@@ -148,6 +148,11 @@ class Network:
         return self._device_positions.moves
 
     @property
+    def several(self) -> bool:
+        """Whether there are several cells."""
+        return self._measurements.several
+
+    @property
     def still(self) -> bool:
         """Whether no device ever moves, is switched or has a battery."""
         return not self.moves and self.power.constant and not self._measurements.changes

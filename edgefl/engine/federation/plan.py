@@ -1,8 +1,8 @@
 """Fast path of `Device.take_part`: compute all parts of an undisturbed round at once.
 
-With static shares a round is known when it opens: a transfer's slots follow from its link's fading, a computation's
-time from its samples. If no device moves, is switched or has a battery, and there is no deadline, parts and tails
-equal those of the devices' processes, bit for bit.
+A round is known when it opens if its shares are static, or its dynamic band has no other users: a transfer's slots
+follow from the links' fading, a computation's time from its samples. If no device moves, is switched or has a
+battery, and there is no deadline, parts and tails equal those of the devices' processes, bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,12 +42,13 @@ def planned_parts(
     A large round is computed batch by batch; the fading of each batch is dropped after use.
     """
     many, parts, end_s = len(opened.links), list[Part](), 0.0
-    for begin in range(0, many, LINKS_AT_ONCE):
-        rows = range(begin, min(begin + LINKS_AT_ONCE, many))
+    at_once = many if opened.air.dynamic else LINKS_AT_ONCE  # in a dynamic band they share each slot
+    for begin in range(0, many, at_once):
+        rows = range(begin, min(begin + at_once, many))
         some = opened if len(rows) == many else replace(opened, links=opened.links.at(rows))
         own, own_end_s = _planned(simulation, some, tasks[begin : rows.stop], processors)
         parts, end_s = parts + own, max(end_s, own_end_s)
-        if many > LINKS_AT_ONCE:
+        if many > at_once:
             for fading in some.links.fading:
                 fading.forget()
     return parts, end_s
@@ -70,9 +71,9 @@ def _planned(
     computed_s = down.done.clock_s + compute_s
     up = _moved(simulation, opened, "uplink", up_bits, computed_s, (down, down_bits))
     receive_w = np.array([device.draws.receive_w for device in devices])
-    radiated = links.uplink_power.tolist()
+    power, wait_w = up.done.power, np.array([device.draws.wait_w for device in devices])
+    radiated = (links.uplink_power if power is None else power).tolist()
     send_w = np.array([device.send_power_w(share) for device, share in zip(devices, radiated, strict=True)])
-    wait_w = np.array([device.draws.wait_w for device in devices])
     receive_j_bit = np.array([device.draws.receive_j_bit for device in devices])
     send_j_bit = np.array([device.draws.send_j_bit for device in devices])
     _tails(simulation, links.devices, (down, down_bits), (up, up_bits))
@@ -81,9 +82,9 @@ def _planned(
         links.devices,
         repeat(Outcome.COMPLETED),
         [task.iterations for task in tasks],
-        _transfers(down, receive_w, down_bits, receive_j_bit, wait_w),
+        _transfers(down, (receive_w, receive_w), down_bits, receive_j_bit, wait_w),
         map(Span, down.done.clock_s.tolist(), computed_s.tolist(), compute_j.tolist()),
-        _transfers(up, send_w, up_bits, send_j_bit, wait_w),
+        _transfers(up, (send_w, send_w if power is None else wait_w), up_bits, send_j_bit, wait_w),
     )
     received = list(parts)
     if opened.packet_errors is not None or not all(task.usable for task in tasks):
@@ -116,8 +117,11 @@ def _moved(
         earlier: the same devices' downlinks in this round, and their bits.
     """
     air, tails = some.air, simulation.network.power.tails
+    led: list[tuple[float, ...]] = [(row,) for row in range(len(bits))]
+    if earlier is not None:
+        led = list(zip(earlier[0].done.clock_s.tolist(), earlier[0].done.rank, strict=False))
     if air.settings.access is None:
-        done = some.transfers(direction, bits, from_s)
+        done = _timed(some, direction, bits, from_s, led)
         return _Moved(done, done.start_s, [])
     slot_s, draws = np.float64(air.slot_s), [simulation.devices[id_].draws for id_ in some.links.devices]
     since_s = [
@@ -139,7 +143,9 @@ def _moved(
     # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
     listens_s = from_s + np.maximum(0.0, (first + resting) * slot_s - from_s)
     begins_s = listens_s + np.maximum(0.0, (first + slots) * slot_s - listens_s)
-    done = some.transfers(direction, bits, np.where(slots > 0, begins_s, from_s))
+    waits = zip(slots.tolist(), listens_s.tolist(), from_s.tolist(), led, strict=False)
+    led = [(listens, begun, *before) if many else before for many, listens, begun, before in waits]
+    done = _timed(some, direction, bits, np.where(slots > 0, begins_s, from_s), led)
     listened_s = listening * slot_s
     energy_j = np.array([one.wait_w for one in draws]) * listened_s
     columns = ((slots * slot_s).tolist(), listened_s.tolist(), energy_j.tolist())
@@ -147,6 +153,18 @@ def _moved(
         Access(*of) if waited else NO_ACCESS for waited, *of in zip(slots.tolist(), *columns, strict=True)
     ]
     return _Moved(done, np.where(listening > 0, listens_s, done.start_s), accesses)
+
+
+def _timed(
+    some: RadioRound,
+    direction: Direction,
+    bits: Sequence[int],
+    from_s: FloatArray,
+    led: Sequence[tuple[float, ...]],
+) -> Transfers:
+    if some.air.dynamic:
+        return some.in_band(direction, bits, from_s, led)
+    return some.transfers(direction, bits, from_s)
 
 
 def _tails(
@@ -169,12 +187,21 @@ def _tails(
 
 
 def _transfers(
-    moved: _Moved, power_w: FloatArray, bits: Sequence[int], j_bit: FloatArray, wait_w: FloatArray
+    moved: _Moved,
+    powers_w: tuple[FloatArray, FloatArray],
+    bits: Sequence[int],
+    j_bit: FloatArray,
+    wait_w: FloatArray,
 ) -> Iterator[Span]:
-    done = moved.done
+    """Return the transfers' spans.
+
+    Args:
+        powers_w: [n] power of the on time, and the part of it that a battery pays while it lasts, as in `Device`.
+    """
+    done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s
-    bits_j = j_bit * np.asarray(bits, dtype=float)
-    energy_j = transfer_energy_j(power_w, done.airtime_s, wait_w, wait_s, bits_j)
+    booked_j = j_bit * np.asarray(bits, dtype=float) + (power_w - drain_w) * done.airtime_s
+    energy_j = transfer_energy_j(drain_w, done.airtime_s, wait_w, wait_s, booked_j)
     columns = (done.start_s, done.end_s, energy_j)
     times_and_joules = (column.tolist() for column in columns)
     spans = map(Span, *times_and_joules, bits, repeat(1.0), repeat(None), done.airtime_s.tolist())

@@ -144,11 +144,16 @@ class Rounds:
         """Return all parts of a predictable round and its end.
 
         Returns:
-            None if devices may leave, if there is a deadline or a surplus, or if the radio is not predictable.
+            None if devices may leave, if there is a deadline or a surplus, if the radio is not predictable, or if a
+            dynamic band may have other users.
         """
         still = self.simulation.network.still and self.rules.deadline_s is None
         if not (still and selection.wanted == len(selection.ids) and opened.predictable):
             return None
+        if self.simulation.radio.air.dynamic:
+            alone = not (self.simulation.network.several or self.seat.federation)
+            if not (alone and all(task.down_bits and task.up_bits for task in tasks)):
+                return None
         return planned_parts(self.simulation, opened, tasks, self.processors)
 
     def start(self, opened: RadioRound, tasks: Sequence[DeviceTask]) -> list[simpy.Process]:

@@ -5,7 +5,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import event, example, given, settings
+from hypothesis import assume, event, example, given, settings
 from hypothesis import strategies as st
 
 from edgefl.engine.air.presets import NR
@@ -71,7 +71,10 @@ def worked(
             seed=seed,
             **options,
         ).run()
-        assert plans.called == planned
+        if planned:  # unless a link is out of sync
+            assume(plans.called)
+        else:
+            assert not plans.called
     simulation = small.simulation
     small.rows.write(*simulation.ledger.rows(simulation.network.power.running_s(), 0.01))
     return small
@@ -132,6 +135,56 @@ def test_a_plan_is_what_the_processes_return(
     assert repr(planned.env.now) == repr(processes.env.now)
 
 
+shared = st.fixed_dictionaries(
+    {
+        "sharing": st.just("dynamic"),
+        "scheduler": st.sampled_from(["equal_share", "proportional_fair", "round_robin"]),
+        "tdd": st.sampled_from([None, {}, {"pattern": "DSUUD"}]),
+        "slot_s": st.sampled_from([0.5e-3, 0.125e-3, 1e-3]),
+        "budget": st.sampled_from([{"power_over_share": of} for of in ("full", "per_resource_block")]),
+        "link": st.sampled_from([{"rates": "shannon"}, {"rates": "cqi"}]),
+        "monitoring": st.just({"t310_s": 1.0}),
+        "access": st.sampled_from([None, {}, NR["radio.access"]]),
+    }
+)
+
+
+@given(
+    distances_m=st.lists(st.floats(10.0, 60.0), min_size=1, max_size=MOST),
+    works=st.lists(
+        st.tuples(
+            st.integers(0, 20), st.sampled_from([0, 100, 300]), *[st.sampled_from([1, 40_000, 900_000])] * 2
+        ),
+        min_size=MOST,
+        max_size=MOST,
+    ),
+    radio=shared,
+    doppler_speed_m_s=st.sampled_from([0.0, SLOW_M_S, FAST_M_S]),
+    seed=st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=25, deadline=None)
+def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
+    distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
+) -> None:
+    """Many devices begin and end in the same slots, and the remainder of blocks goes round in their order."""
+    planned, processes = (
+        worked(
+            distances_m,
+            dict(enumerate(works)),
+            planned,
+            seed,
+            radio=radio,
+            doppler_speed_m_s=doppler_speed_m_s,
+        )
+        for planned in (True, False)
+    )
+    for table in (DeviceRound, Round, LedgerRow):
+        assert [repr(row) for row in planned.rows.of[table]] == [
+            repr(row) for row in processes.rows.of[table]
+        ]
+    assert repr(planned.env.now) == repr(processes.env.now)
+
+
 @pytest.mark.parametrize("at_once", [1, 2, 3])
 @pytest.mark.parametrize("taps", [1, 2])
 def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: int) -> None:
@@ -157,7 +210,11 @@ def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: i
     [
         {"rules": {"deadline_s": 100.0}},
         {"rules": {"selector": {"name": "uniform", "count": 1}, "over_selection": 2.0}},
-        {"radio": {"preset": "journal", "sharing": "dynamic"}},
+        {"radio": {"preset": "journal", "sharing": "dynamic", "tdd": {"pattern": "F"}}},
+        {
+            "radio": {"preset": "journal", "sharing": "dynamic"},
+            "learner": Scripted(of={0: (1, 1, 0, 9), 1: (1, 1, 9, 9)}),
+        },
         {"crossings_s": {0: [50.0]}},
         {"switches_s": [[0.0], [0.0]]},
         {"devices": {"battery_j": 100.0}},
