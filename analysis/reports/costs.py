@@ -79,9 +79,11 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 def _by_class(runs: Runs) -> pd.DataFrame | None:
     """Measure energy by class; None with --partial, since a run writes its ledger only when it ends."""
     try:
-        return energy_by_class(runs)
+        found = energy_by_class(runs)
     except ValueError:
         return None
+    have, counted = (set(table[RUN].itertuples(index=False, name=None)) for table in (found, runs.rounds))
+    return found if counted <= have else None
 
 
 def cost_analysis(runs: Runs) -> pd.DataFrame:

@@ -94,6 +94,19 @@ def test_energy_includes_tails(write_run: Write) -> None:
     assert (found.tail_j, found.energy_j) == (4, 14)
 
 
+def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -> None:
+    """Its ledger has no rows yet, so joules come from the rounds of both: 5 J each, in five rounds and in one."""
+    ended = a_run(write_run, {"name": "similarity"})
+    left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], status="interrupted", seed=2)
+    for table in ("ledger.csv", "devices.csv"):
+        (left / table).write_text((ended / table).read_text().splitlines()[0] + "\n")
+    events = pd.read_csv(left / "events.csv")
+    pd.concat([events, events.assign(event="session_end", time_s=10.0)]).to_csv(left / "events.csv", index=False)
+    (left / "scenario.yaml").write_text((ended / "scenario.yaml").read_text())
+    report = report_costs(ended.parent, partial=True)
+    assert report.numbers["costs.csv"]["energy_j"].tolist() == [25, 5]
+
+
 def test_a_run_without_rows_of_devices_has_costs(write_run: Write) -> None:
     path = a_run(write_run, {"name": "similarity"})
     header = (path / "devices.csv").read_text().splitlines()[0]
