@@ -86,7 +86,8 @@ def free_directory(parent: Path, name: str) -> Path:
 class Described:
     """A scenario as recorded in its run directory.
 
-    text: the whole scenario as YAML. parts: federation -> text of its scenario, if several share the cells.
+    text: the whole scenario as YAML. parts: federation -> text of the federation's scenario, if several federations
+    share the cells.
     """
 
     name: str
@@ -100,9 +101,9 @@ class _RunTables:
     """The tables of a run directory, as a recorder.
 
     Args:
-        path: the folder.
+        path: the folder of the tables.
         score: name of the accuracy columns.
-        beat: called with each flush.
+        beat: called at each flush, to write a heartbeat.
     """
 
     def __init__(self, path: Path, record: RecordSettings, score: str, beat: Callable[[], None]) -> None:
@@ -167,12 +168,12 @@ class RunDirectory:
     about its devices.
 
     Args:
-        path: new or empty, or with `resume` the directory of an unfinished run.
+        path: a new or empty directory, or with `resume` the directory of an unfinished run.
         about: further content of run.json.
-        resume: write the run's tables again, from the first row on.
+        resume: whether to write the tables of an unfinished run again, from the first row on.
 
     Attributes:
-        tables: federation, or '' -> the recorder of its tables.
+        tables: federation ('' for a single one) -> the recorder of the federation's tables.
 
     Raises:
         EdgeflError: the directory is not free, or cannot be resumed.
