@@ -101,7 +101,7 @@ class SessionStart:
     Args:
         number: the session's number, from 1.
         ids: devices present, sorted.
-        longest: maximum number of training rounds in the session, None if rounds do not bound it.
+        longest: maximum number of training rounds in the session; None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -131,9 +131,9 @@ class Now:
 
     Args:
         time_s: simulated time.
-        progress: share of the session that is over, in [0, 1), by its policy; by default the round's number over
-            `SessionStart.longest`.
-        models: number of models made earlier in this phase, if rounds overlap; by default the number of earlier
+        progress: share of the session that is over, in [0, 1), as the session policy reckons it; by default the
+            number of earlier rounds divided by `SessionStart.longest`.
+        models: how many models were made earlier in this phase, if rounds overlap; by default the number of earlier
             rounds.
     """
 
@@ -153,8 +153,9 @@ class Opening:
         warm_start: name of the warm start; empty without a warm start.
         weights: saved session -> weight in the model.
         labels: the labels that the session's devices hold when its training begins.
-        accuracy: before any training, on the test data of these labels; None without a test.
-        loss: mean loss in the same test.
+        accuracy: accuracy of this model, before any training, on test data of `labels`; None if the model is not
+            tested.
+        loss: mean loss of this model in the test that gives `accuracy`.
     """
 
     warm_start: str = ""
@@ -168,8 +169,8 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name -> a value per device, in the order of `ids`, None for an empty table cell. Names are those of
-        `edgefl.engine.records.DeviceScore`.
+    columns: name of a column -> a value per device, in the order of `ids`; None for an empty table cell. Names are
+        those of `edgefl.engine.records.DeviceScore`.
     """
 
     ids: tuple[int, ...]
@@ -200,10 +201,10 @@ class LocalRound:
 
     Args:
         ids: the participants, sorted.
-        iterations: local steps that each device actually does.
-        samples: number of samples that each device processes, which determines compute time and energy.
-        down_bits: bits that each device receives.
-        up_bits: bits that each device sends, without the reports that the engine adds.
+        iterations: how many local steps each device actually does.
+        samples: how many samples each device processes, which determines compute time and energy.
+        down_bits: how many bits each device receives.
+        up_bits: how many bits each device sends, without the reports that the engine adds.
         scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
             fixed in a run's first round.
         after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
@@ -237,10 +238,10 @@ class Expected:
     """The work that devices would do in a round of a stage, one entry each, known before they are chosen.
 
     Args:
-        held: training samples that each device holds.
-        samples: number of samples that each device would process.
-        down_bits, up_bits: bits that each device would receive and send, until it first takes part in the session;
-            after that the engine uses the bits of its last participation.
+        held: how many training samples each device holds.
+        samples: how many samples each device would process.
+        down_bits, up_bits: how many bits each device would receive and send in its first round of a session; for
+            later rounds the engine uses the bits of the device's last participation.
     """
 
     ids: tuple[int, ...]
@@ -270,12 +271,14 @@ class StageFacts:
     """What the server needs to know of a stage.
 
     Args:
-        phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
+        phase: name of the stage's rounds in the tables; the rounds of a phase are numbered consecutively throughout a
+            session.
         rounds: number of the stage's rounds; None if the session policy ends the session.
-        evaluates: whether its rounds train the global model, which is then tested.
-        share: without evaluation, the share of the devices present that takes part, in (0, 1]: these devices are
+        evaluates: whether the stage's rounds train the global model, which is then tested.
+        share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
             sampled when the session's first round of this phase begins, and take part in the whole phase while they
-            are present; if all of them have left, devices are sampled again. With evaluation, a selector chooses.
+            are present; if all of them have left, devices are sampled again. If `evaluates` is true, a selector
+            chooses the participants, and `share` has no effect.
         opening: in the stage that begins a session's training, the model with which training begins.
     """
 
@@ -331,10 +334,11 @@ class AccountingStage(Stage, Protocol):
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
 
         Args:
-            ids: a device appears once for each upload that it has begun since the last call.
+            ids: devices that began an upload since the last call, each listed once per upload.
 
         Returns:
-            The columns after `UPLOAD`, a value for each id: the account with this upload and those before it.
+            For each column marked `UPLOAD`, a value per entry of `ids`: the device's account up to and including this
+            upload.
         """
 
 

@@ -5,8 +5,8 @@ file N + 1, which only one process can. The owner updates the file's time every 
 newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
 so these claims count as expired.
 
-Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: a claim of another
-machine is taken over once it has not changed for longer than its owner's interval between two beats.
+Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: another machine's claim
+is taken over once its file has not changed for longer than the owner's interval between beats.
 """
 
 import json

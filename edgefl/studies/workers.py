@@ -41,7 +41,7 @@ Work = Callable[[T, Callable[[Any], None]], None]
 class Failure:
     """The reason why a task failed.
 
-    trace: its traceback unless it is a user's error; otherwise empty.
+    trace: traceback of the failure; empty if the failure is a user's error.
     """
 
     error: str
@@ -101,13 +101,13 @@ def side_by_side(
     """Work on all tasks in order, at most `count` at a time.
 
     A task whose process dies fails, and the others continue. An error raised by `reported` or `ended`, or a signal
-    that interrupts this process, ends running tasks as SIGTERM would; waiting ones are not started.
+    that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
 
     Args:
         work: a module-level function, since another process calls it.
         reported: called with a task and each of its reports.
         ended: called once with each task, and with its failure or None.
-        modules: imported by the work; loaded once for all workers if the system supports it.
+        modules: names of modules that the work imports; loaded once for all workers if the system supports it.
     """
     if _FORKS is not None:
         _FORKS.set_forkserver_preload(list(modules))
