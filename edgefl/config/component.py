@@ -56,8 +56,8 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
     """Build a component from its parameters.
 
     Raises:
-        ValidationError: names each invalid parameter.
-        ValueError: parameters that contradict each other.
+        ValidationError: parameters are invalid; the error names each one.
+        ValueError: parameters contradict each other.
     """
     checked = parameters_of(cls).model_validate(values)
     return checked if isinstance(checked, Component) else cls(**dict(checked))

@@ -27,7 +27,7 @@ class Movement(Protocol):
     def positions_m(self, time_s: float) -> np.ndarray:
         """Return [devices, 2] the positions relative to the base station at a time >= 0; calls may be in any order.
 
-        nan for a device that is absent at that time: not yet, or no longer, in the area.
+        The position is nan for a device that is absent at that time, not yet or no longer in the area.
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
@@ -125,8 +125,9 @@ class Mobility(Component):
         Args:
             positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
                 places its devices itself, as its documentation says; then only the number of devices counts.
-            cell_radius_m: radius of the cell, or of the whole layout if there are several.
-            min_distance_m: smallest distance of the drop. Devices may come closer.
+            cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
+            min_distance_m: smallest distance from the base station at which devices are dropped; moving devices may
+                come closer.
             streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:

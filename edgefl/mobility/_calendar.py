@@ -47,8 +47,8 @@ class Calendar:
     """The spells of a rhythm over time, repeated every day, or every week if spells belong to days.
 
     Attributes:
-        begins_h: [k] hours since the period began at which another spell begins, each at least 0.
-        which: [k] index of the spell that begins then.
+        begins_h: [k] beginnings of spells, in hours (at least 0) since the period began.
+        which: [k] index of the spell that begins at each of these hours.
         period_h: 24 or 168.
     """
 

@@ -12,7 +12,8 @@ class Together:
     """The movement of devices with different models.
 
     Args:
-        parts: ids of devices, their movement, and their rows in that movement. Every device is in exactly one part.
+        parts: for each mobility model the ids of its devices, their movement, and their rows in it; every device is
+            in exactly one part.
     """
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:

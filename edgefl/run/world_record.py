@@ -62,9 +62,10 @@ class Recording:
     Args:
         every_s: seconds between samples of all devices; None for a tick of the network, which is exact.
         links_s: seconds between measurements of all links.
-        payload_bits: sizes of the transfers to time; if empty, the workload's or DEFAULT_BITS.
-        duration_s: length of the recording; None for the scenario's.
-        tables: csv or parquet.
+        payload_bits: sizes of the transfers whose costs are recorded; if empty, the workload's sizes, or
+            DEFAULT_BITS.
+        duration_s: length of the recording; None for the scenario's duration_s.
+        tables: format of the tables, csv or parquet.
     """
 
     every_s: float | None = None
@@ -81,9 +82,10 @@ def record(
 
     Args:
         scenario: as for `simulate`; its learning is ignored.
-        out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
-            FedScale's format, and a scenario.yaml that trains on the recorded world.
-        how: duration and intervals, such as `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
+        out: the folder, for positions, attachments, links and costs as tables in m, s, J, bits and dB, availability
+            in FedScale's format, and a scenario.yaml that trains on the recorded world.
+        how: duration and intervals, such as `edgefl.Recording(duration_s=3600)`; None to record for the scenario's
+            duration_s.
 
     Returns:
         The folder.

@@ -18,9 +18,9 @@ class Members:
 
     Args:
         ids: [devices] of the run, ascending; None if these are all devices, numbered by id.
-        count: number of devices.
+        count: number of devices in the federation.
         homes_m: [devices, 2] positions at time 0; NaN if absent.
-        kept: [devices] share of its training samples that each device keeps; None if each keeps all.
+        kept: [devices] share of its training samples that each device keeps; None if devices keep all samples.
         populations: numbers of the devices of each standing population.
     """
 

@@ -21,9 +21,9 @@ LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 class Wanted:
     """The part of a trace to read, and how to read it.
 
-    keep: number of ids, from the first on, whose samples are kept; None: all ids. degrees: whether x and y are
-    longitude and latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds:
-    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: skip bad rows.
+    keep: how many ids, the first to appear, keep their samples; None for all. degrees: whether x and y are longitude
+    and latitude; None if the file says so. origin: longitude and latitude of [0, 0], if known. kinds: elements of
+    SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether to skip bad rows.
     """
 
     keep: int | None = None
@@ -71,7 +71,7 @@ class Samples:
         """Set whether this file's coordinates are degrees, as its format says.
 
         Raises:
-            EdgeflError: earlier files are in the other unit.
+            EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
         """
         if self.rows and degrees != bool(self.degrees):
             raise EdgeflError(
@@ -143,7 +143,7 @@ class Samples:
         """Return the finite number in a cell.
 
         Raises:
-            BadRow: names the line and the remedy.
+            BadRow: the cell holds no finite number; the message names the line and the remedy.
         """
         try:
             value = float(text)
