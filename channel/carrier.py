@@ -36,7 +36,8 @@ class Carrier:
     Args:
         bandwidth_hz: W, > 0.
         slot_s: tau, > 0.
-        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; if None, transfers use every slot in full.
+        weights: [period] weights of a TDD frame's slots, see `edgefl.channel.tdd`; if None, transfers use every slot
+            in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
@@ -44,8 +45,8 @@ class Carrier:
             signals, headers and retransmissions.
         taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates then
             follow from the band's mean SNR.
-        blocks: resource blocks into which a dynamically shared band is divided, >= 1; if None, it is divided into
-            arbitrary fractions.
+        blocks: how many resource blocks a dynamically shared band is divided into, >= 1; if None, the band is divided
+            into arbitrary fractions.
 
     Raises:
         ValueError: an argument is out of range.
@@ -144,7 +145,7 @@ class Carrier:
         """Return the spectral efficiency averaged over the fading, Rayleigh or with taps; same shape, bits/s/Hz.
 
         Args:
-            static: True for a link that does not fade, whose SNR is constant; broadcasts with snr.
+            static: whether the link has a constant SNR, without fading; broadcasts with snr.
         """
         some = static is not False and bool(np.any(static))
         if some and np.all(static):  # SciPy is not needed
@@ -177,7 +178,7 @@ class Carrier:
         """Return the rate of a share averaged over the fading; snr is the mean SNR on this band with full power.
 
         Args:
-            static: as in `mean_efficiency`.
+            static: whether the link has a constant SNR, without fading.
         """
         part = np.asarray(share, dtype=float)
         return part * self.mean_efficiency(self.share_snr(part, snr), static)

@@ -23,8 +23,8 @@ def compute_time_s(
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
         samples: e B, samples that the local iterations process in all.
-        clock_hz: f.
-        flops_per_cycle: chi.
+        clock_hz: f, clock rate of the processor.
+        flops_per_cycle: chi, FLOPs that the processor does per clock cycle.
 
     Raises:
         ValueError: negative work, or a clock or efficiency that is not positive.

@@ -36,10 +36,10 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
         slot_s: tau, > 0.
 
     Returns:
-        rho in (0, 1].
+        Correlation rho, in (0, 1].
 
     Raises:
-        ValueError: as in `slot_turn`.
+        ValueError: the speed is negative, or so high that J0 would be negative; see `slot_turn`.
 
     Source: journal paper, eq. (39); Jakes, Microwave Mobile Communications, 1974.
     """
@@ -111,8 +111,9 @@ class Fading(Protocol):
 class LinkFading(PagedFading):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
-    Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n depends only on (key, rho, n): not on the sender, on
-    earlier reads, or on how reads are cut into pieces. Uplink and downlink read the same h (TDD).
+    The process is stationary with E|h|^2 = 1; |h| is Rayleigh distributed. The value at slot n depends only on (key,
+    rho, n): not on the sender, on earlier reads, or on how reads are cut into pieces. Uplink and downlink read the
+    same h (TDD).
 
     Method: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
     themselves, with correlation rho^BLOCK per step; the block between two known edges is filled by an AR(1) path

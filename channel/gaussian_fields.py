@@ -91,9 +91,9 @@ class GaussianFields:
             keys: [F] 128-bit key of each field's random numbers.
             correlation_m: d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
-            stream: distinguishes fields of the same key, 0 to 2^64 - 1.
-            common: what the fields have in common, or None if they are independent.
-            law: correlation over distance.
+            stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
+            common: the part that all fields have in common; None if the fields are independent.
+            law: how the correlation falls with distance, `exponential` or `gaussian`.
 
         Raises:
             ValueError: an argument is out of range.

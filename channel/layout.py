@@ -35,12 +35,12 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
     """Place sites on a triangular grid: one in the centre, and full rings around it.
 
     Args:
-        rings: 0, 1, 2 give 1, 7, 19 sites.
+        rings: number of rings around the central site; 0, 1, 2 give 1, 7, 19 sites.
         isd_m: inter-site distance between neighbours, > 0.
 
     Returns:
-        [S, 2] positions in m: the centre first, then ring by ring, each counter-clockwise from the x axis.
-        The first sites do not depend on the number of rings.
+        [S, 2] positions of the sites in m: the centre first, then ring by ring, each counter-clockwise from the x
+        axis. The first sites do not depend on the number of rings.
 
     Raises:
         ValueError: rings is negative or isd_m not positive.
@@ -60,8 +60,8 @@ def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatA
     """Return displacements [n, S, 2] from each site to each position, without wrap-around.
 
     Args:
-        positions_m: [n, 2].
-        sites_m: [S, 2].
+        positions_m: [n, 2] positions in m.
+        sites_m: [S, 2] positions of the sites in m.
     """
     return np.asarray(positions_m, dtype=float)[:, None, :] - np.asarray(sites_m, dtype=float)
 

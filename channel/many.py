@@ -53,11 +53,12 @@ def slots_of_many(
 
     Args:
         carrier: the common band.
-        payload_bits, share, snr, first_slot: [n], or one value for all; share of the carrier, snr on that share.
-        fading: [n] links.
+        payload_bits, share, snr, first_slot: [n] of each transfer, or one value for all: bits to move, share of the
+            carrier, linear mean SNR on that share, first slot.
+        fading: [n] fading of each transfer's link.
 
     Returns:
-        [n] slots.
+        [n] number of slots that each transfer takes.
 
     Raises:
         ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.

@@ -79,12 +79,12 @@ def slots_renewal_many(
     If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
 
     Args:
-        payload_bits, snr, correlation, share, first_slot: [transfers], or one value for all; share of the carrier,
-            snr on that share.
+        payload_bits, snr, correlation, share, first_slot: [transfers] value of each transfer, or one value for all;
+            share is the share of the carrier, snr the mean SNR on that share.
         rng: source of one standard normal number per transfer.
 
     Returns:
-        [transfers] slots.
+        [transfers] number of slots of each transfer.
 
     Raises:
         ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.
