@@ -68,7 +68,7 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: number of shares that every other site sends at once, each with full power: one number, or
+            neighbours: how many shares every other site sends at once, each with full power: one number, or
                 [devices]. With interference by slot, this SNR does not include interference.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)

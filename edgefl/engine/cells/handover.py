@@ -48,7 +48,8 @@ class Layer3Filter:
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether a device measures; otherwise its rows, in input and output, are meaningless.
+            measuring: [devices] whether each device measures; rows of other devices, in input and output, are
+                meaningless.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.

@@ -58,8 +58,9 @@ class CloudStage(Stage, Protocol):
         """Continue with the weighted mean of the last models that these cells sent with positive weight.
 
         Args:
-            cells: sorted; at least one.
-            aggregated: whether the last round made a model; if so, that model and the mean count as one version.
+            cells: the cells' numbers, sorted; at least one.
+            aggregated: whether the cell's last round made a model; if so, that model and the mean count as one
+                version.
         """
 
 
@@ -67,8 +68,9 @@ class CloudStage(Stage, Protocol):
 class Exchange:
     """A cell's exchange with the cloud after a round; empty for most rounds.
 
-    version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
-    cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both directions.
+    version: number of the cloud's model that the cell received, or None if the cell received none. waited_s: time
+    from the arrival of the cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both
+    directions.
     """
 
     version: int | None = None
@@ -97,7 +99,7 @@ class Cloud:
     """The cloud of a run, over the cells with a federation.
 
     Attributes:
-        version: number of models made so far.
+        version: how many models the cloud has made so far.
     """
 
     def __init__(

@@ -61,7 +61,7 @@ class Ending:
     """A session policy, applied to the current session of a cell, and the scores that end the whole run in that cell.
 
     Attributes:
-        seen: devices at the start of each session so far.
+        seen: ids of the devices present at the start of each session so far.
         stopped: how the scores ended the run; None while the run goes on.
     """
 

@@ -32,9 +32,11 @@ class Uploads:
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
-        amplifier_w: P, drawn at the maximum power; 0 if the draw does not depend on the radiated power.
-        send_w: drawn while sending, in addition.
-        cycles: c. clock_hz: maximum f. capacitance: xi; computing takes xi c f^2 joules.
+        amplifier_w: power P that the amplifier draws at the maximum power; 0 if the draw does not depend on the
+            radiated power.
+        send_w: other power that a device draws while it sends.
+        cycles: c, processor cycles of the computing. clock_hz: maximum of the clock f. capacitance: xi; computing
+            takes xi c f^2 joules.
     """
 
     bits_hz: FloatArray
@@ -185,8 +187,8 @@ def least_energy(
     steps find times and price together. If `end_s` cannot be met, the result is that of `least_time`.
 
     Args:
-        soonest: result of `least_time` for the same devices.
-        near: optimum with slightly different links, to start from.
+        soonest: allocation from `least_time` for the same devices.
+        near: optimum for slightly different links, from which the search starts.
     """
     soonest_s, fastest = soonest
     if end_s <= soonest_s * (1 + 1e-9):
@@ -266,7 +268,7 @@ def _sending_times(
     """Find logarithms of the best sending times at a price of the band: Newton's steps, or halving at the bounds.
 
     Args:
-        begin: [n] logarithms to start from.
+        begin: [n] logarithms of the times from which the search starts.
         close: the search ends once all steps are shorter than this.
 
     Returns:
@@ -298,7 +300,7 @@ class _Priced:
     `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 
     Attributes:
-        share: share of the band, the best at that price.
+        share: best share of the band at that price.
         gain: logarithm of the watts that more time saves over the watts that it costs; it falls with time.
     """
 

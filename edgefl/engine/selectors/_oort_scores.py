@@ -22,7 +22,8 @@ def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -
     1, and L the round in which the device last took part; quantile and extremes are of positive utilities.
 
     Args:
-        utility: [n] U. last_round: [n] L, at least 1. clip: quantile of the utilities.
+        utility: [n] utility U of each device. last_round: [n] last round L of each device, at least 1. clip: quantile
+            to which utilities are clipped.
     """
     positive = utility[utility > 0]
     if not len(positive):
