@@ -36,8 +36,7 @@ class Carrier:
     Args:
         bandwidth_hz: W, > 0.
         slot_s: tau, > 0.
-        weights: [period] weights of a TDD frame's slots, see `edgefl.channel.tdd`; if None, transfers use every slot
-            in full.
+        weights: [period] weights of a TDD frame's slots, see `edgefl.channel.tdd`; None to use every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
@@ -45,8 +44,7 @@ class Carrier:
             signals, headers and retransmissions.
         taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates then
             follow from the band's mean SNR.
-        blocks: how many resource blocks a dynamically shared band is divided into, >= 1; if None, the band is divided
-            into arbitrary fractions.
+        blocks: number of resource blocks of a dynamically shared band, >= 1; None to divide it into any fractions.
 
     Raises:
         ValueError: an argument is out of range.

@@ -43,8 +43,8 @@ class ChangingFlow:
         """Continue the transfer at a mean SNR; return the slot in which it ends, or None if that is after `until`.
 
         Args:
-            slot: slot from which the new SNR applies, no earlier than in the last call; earlier slots carried what
-                the previous SNR allowed.
+            slot: slot from which the new SNR applies, no earlier than in the last call; until then the last SNR
+                holds.
             snr: linear mean SNR on the share, before fading.
             until: slot of the next SNR update.
         """

@@ -75,8 +75,7 @@ class PagedFading(LinkDraws):
 
     Args:
         correlation: correlation of the fading in consecutive slots; with 1 the fading never changes.
-        slots: number of slots in a page. points: number of points in a page of each coarser grid. levels: number of
-            grids.
+        slots: number of slots in a page. points: number of points in a coarser grid's page. levels: number of grids.
     """
 
     renews = True

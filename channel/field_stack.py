@@ -51,8 +51,7 @@ def _values(
 class _FieldPlaces(NamedTuple):
     """The four nodes around each of n places, in each layer.
 
-    Nodes are in the order lower left, lower right, upper left, upper right: [4, layers, n] rows of the table, and
-    weights.
+    Nodes are lower left, lower right, upper left, upper right: [4, layers, n] rows of the table, and weights.
     """
 
     nodes: npt.NDArray[np.intp]

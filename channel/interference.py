@@ -68,8 +68,8 @@ class Heard:
     received here; the levels are the powers on that part.
 
     Args:
-        levels: for each transmitter its linear received power over the receiver's noise, or several such powers to
-            draw from.
+        levels: each transmitter's linear received power over the receiver's noise, or several such powers to draw
+            from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -88,8 +88,8 @@ class Heard:
         """Return the interference at each of many receivers, which hear every transmitter at one level.
 
         Args:
-            levels: [receivers, transmitters] linear received powers over noise; the array is not copied, so do not
-                write to it.
+            levels: [receivers, transmitters] linear received powers over noise; not copied, so do not write to the
+                array.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []

@@ -84,10 +84,9 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: whether sites are in sight everywhere, nowhere, or by the model's probability, with hard or
-                soft changes.
-            shadowing_std_db: standard deviation of the shadowing in both states, 0 for no shadowing; by default the
-                model's.
+            line_of_sight: where sites are in sight: everywhere, nowhere, or by probability, with hard or soft
+                changes.
+            shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
             los_common: common part of the line of sight to all sites; None if sites come into sight independently.
             wraparound: wrap-around of the sites' layout, or None.

@@ -70,10 +70,9 @@ def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatA
 class Wraparound:
     """A hexagonal layout that repeats in all directions, so that no cell is at the edge.
 
-    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here
-    ((rings + 1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site.
-    A position sees the nearest copy of every site. The world is a torus: every site has the same
-    distances to all others.
+    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here ((rings +
+    1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site. A position sees the
+    nearest copy of every site. The world is a torus: every site has the same distances to all others.
 
     Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of
     all copies counts, so positions may lie anywhere.

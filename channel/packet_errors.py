@@ -22,8 +22,7 @@ class PacketErrors(ABC):
         """Return the probability that packets arrive.
 
         Args:
-            snr: [...] mean SNR on the band of each packet, above 0. static: [...] whether the packet's link does not
-                fade.
+            snr: [...] mean SNR on each packet's band, above 0. static: [...] whether the packet's link does not fade.
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:

@@ -173,8 +173,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
         turn: [s] number of each slot among those that serve this direction.
 
     Returns:
-        [n, s] blocks of each flow; they sum to all blocks, or to the blocks that the flows can use if these are
-        fewer.
+        [n, s] blocks of each flow, in sum all blocks, or as many as the flows can use if these are fewer.
     """
     flows, slots = most.shape
     if flows == 1:

@@ -36,8 +36,7 @@ def noise_w(
         noise_psd_w_hz: noise power spectral density N0.
         bandwidth_hz: [devices] W, share of the band, or one value for all.
         noise_figure_db: noise figure F of the receiver, >= 0.
-        interference_margin_db: interference margin M >= 0, noise plus interference over noise: [devices] or one value
-            for all.
+        interference_margin_db: M >= 0, noise plus interference over noise: [devices] or one value for all.
 
     Returns:
         [devices] noise power, W.

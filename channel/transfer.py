@@ -98,8 +98,7 @@ class Flow:
             payload_bits: number of bits Z to transfer, >= 0.
 
         Returns:
-            Number of slots, including those in which the frame serves the other direction; 0 for an empty
-            payload.
+            Number of slots, including those in which the frame serves the other direction; 0 for an empty payload.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than max_slots.

@@ -153,8 +153,7 @@ class Opening:
         warm_start: name of the warm start; empty without a warm start.
         weights: saved session -> weight in the model.
         labels: the labels that the session's devices hold when its training begins.
-        accuracy: accuracy of this model, before any training, on test data of `labels`; None if the model is not
-            tested.
+        accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
         loss: mean loss of this model in the test that gives `accuracy`.
     """
 
@@ -271,14 +270,13 @@ class StageFacts:
     """What the server needs to know of a stage.
 
     Args:
-        phase: name of the stage's rounds in the tables; the rounds of a phase are numbered consecutively throughout a
-            session.
+        phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
         rounds: number of the stage's rounds; None if the session policy ends the session.
         evaluates: whether the stage's rounds train the global model, which is then tested.
         share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
             sampled when the session's first round of this phase begins, and take part in the whole phase while they
             are present; if all of them have left, devices are sampled again. If `evaluates` is true, a selector
-            chooses the participants, and `share` has no effect.
+            chooses participants.
         opening: in the stage that begins a session's training, the model with which training begins.
     """
 
@@ -337,8 +335,7 @@ class AccountingStage(Stage, Protocol):
             ids: devices that began an upload since the last call, each listed once per upload.
 
         Returns:
-            For each column marked `UPLOAD`, a value per entry of `ids`: the device's account up to and including this
-            upload.
+            For each column marked `UPLOAD`, a value per entry of `ids`: the device's account including this upload.
         """
 
 

@@ -21,8 +21,7 @@ class Component(Strict):
     """Base of edgefl's components, each with frozen, validated parameters and one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
-    `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator
-    is an argument.
+    `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator is an argument.
     """
 
 

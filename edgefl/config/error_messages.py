@@ -79,8 +79,7 @@ def flat(
 
     Args:
         unnamed: the field's default component, if the value with these errors names no component.
-        root: model of the whole document, used to find where a misplaced key belongs; None if only part of a document
-            is checked.
+        root: model of the whole document, which shows where a misplaced key belongs; None for part of a document.
     """
     faults: list[_Fault] = []
     for error in errors:

@@ -20,8 +20,7 @@ def rows(
     """Yield line number and cells of each row of a CSV file; empty rows are skipped.
 
     Args:
-        separator: character between cells; None for the comma, semicolon or tab that is most frequent in the first
-            line.
+        separator: character between cells; None for the comma, semicolon or tab most frequent in line 1.
         blanks: whether blanks separate cells if the first line has no comma, semicolon or tab.
 
     Raises:
@@ -47,8 +46,7 @@ def rows(
 class Table:
     """A table with the names of its columns, from the first row, and all other rows with their line numbers.
 
-    Cells are texts separated by commas, semicolons or tabs, or values of a Parquet table, whose column names count as
-    line 1.
+    Cells are texts separated by commas, semicolons or tabs, or a Parquet table's values, with column names as line 1.
 
     Args:
         place: the file's key in the scenario.

@@ -93,8 +93,7 @@ class Source:
         """Validate the document against a pydantic model, and return the model's instance.
 
         Raises:
-            EdgeflError: keys are wrong; the message has a line for each, with file, line and remedy, and is cut if
-                long.
+            EdgeflError: keys are wrong; the message has a line for each, with place and remedy, and is cut if long.
         """
         try:
             return model.model_validate(self.data)

@@ -44,8 +44,7 @@ class Round:
     """A row about one round: times, bits, joules (sums over the devices) and the new model's quality.
 
     energy_j: all joules that the round causes in its devices: receiving, sending, computing and tails, but not idle.
-    latency_s: time until the new model is made. latency_mean_s: mean time from the round's start until a device's
-    update has arrived.
+    latency_s: time until the new model is made. latency_mean_s: mean time until a device's update has arrived.
     """
 
     session: int
@@ -153,11 +152,10 @@ class LedgerRow:
 class Position:
     """A row about a device's position at a time; absent devices have none.
 
-    cell: serving cell, or None. gain_db: large-scale gain of the link to that cell, walls included; None without a
-    serving cell, or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a
-    round alone in its cell: full power over the whole band, noise figure and margin, and the mean interference of the
-    other sites sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is
-    the SNR.
+    cell: serving cell, or None. gain_db: large-scale gain of this link, walls included; None without a serving cell,
+    or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a round alone in
+    its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
+    sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is the SNR.
     """
 
     time_s: float
@@ -173,8 +171,7 @@ class Position:
 class DeviceScore:
     """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: scores of the model that the device downloads. accuracy_personal, loss_personal: scores of the
-    device's personal model.
+    accuracy, loss: scores of the downloaded model. accuracy_personal, loss_personal: scores of the personal model.
     """
 
     session: int

@@ -126,8 +126,7 @@ class Mobility(Component):
             positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
                 places its devices itself, as its documentation says; then only the number of devices counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
-            min_distance_m: smallest distance from the base station at which devices are dropped; moving devices may
-                come closer.
+            min_distance_m: smallest distance of dropped devices from the base station; moving ones may come closer.
             streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:

@@ -32,8 +32,7 @@ class UniformDraws:
 
         Args:
             ids: numbers of the devices.
-            first: [ids] index of the first number to read in each device's sequence, at least 0, or one index for all
-                devices.
+            first: [ids] index of the first number to read in each device's sequence, >= 0, or one index for all.
             count: how many successive numbers to read.
         """
         places = np.broadcast_to(np.asarray(first, dtype=np.uint64), ids.shape)

@@ -74,8 +74,7 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
     """Yield a note on people that leave home and never come back.
 
     Args:
-        followed: [entries, people] whether a person follows an entry of the plan. goals: [entries] destination of
-            each entry.
+        followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.
         home: name of the home.
     """
     homewards = np.array([goal == home for goal in goals])

@@ -39,8 +39,7 @@ class SitesFile(Strict):
     In a table each row is a cell, in a GeoJSON file each point. Cells at one place, within about a metre, are one
     mast. If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector;
     otherwise a mast is an ordinary site of `layout`. Further cells of a mast or sector, such as those of other
-    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note states how many cells
-    were joined or left out.
+    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note states how many.
     """
 
     csv: Path | None = Field(

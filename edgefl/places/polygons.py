@@ -138,8 +138,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
             which may be repeated.
 
     Raises:
-        ValueError: a polygon has fewer than three corners, no area, or sides that cross, or there would be more than
-            MOST_TRAPEZOIDS trapezoids.
+        ValueError: a polygon has under three corners, no area or crossing sides, or MOST_TRAPEZOIDS is exceeded.
     """
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for rings in polygons for ring in rings]
     for loop in loops:

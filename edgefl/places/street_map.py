@@ -71,8 +71,7 @@ class StreetMap:
         """Return whether the street nearest to each place [2, n] is a lost piece; the map must have lost pieces.
 
         Returns:
-            [n] whether each place is cut off, and [n] its distance to the nearest street of the map's connected part,
-            m.
+            [n] whether each place is cut off, and [n] its distance in m to the nearest street of the connected part.
         """
         assert self.lost is not None
         apart_m = np.hypot(*(self._enter(places_m).at_m - places_m))
@@ -93,9 +92,8 @@ class StreetMap:
         """Return the shortest routes between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
         A route goes straight to the nearest point of any street, along streets, and straight to the other place from
-        the street point nearest to that place. One search starts at each corner at which routes begin (Dijkstra,
-        1959); only one search is in memory at a time. The choice between equally short routes depends only on the two
-        places.
+        the street point nearest to that place. One search (Dijkstra, 1959) starts at each corner at which routes
+        begin, one in memory at a time. The choice between equally short routes depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])

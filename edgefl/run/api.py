@@ -31,19 +31,16 @@ def simulate(
     Args:
         scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
-        device: PyTorch device on which models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`,
-            `mps`.
+        device: PyTorch device that trains models: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: how many devices are trained at the same time on a CPU, by default one per core; results do not
             depend on this number. With several threads, a longer run on Linux trains in a separate process, unless
             the calling process has other threads.
-        snapshot_rounds: how many rounds lie between snapshots, from which an interrupted run can resume; None takes a
-            snapshot every 10 minutes.
+        snapshot_rounds: rounds between snapshots, from which a run can resume; None for a snapshot every 10 minutes.
         learner: an external learner, which trains instead of PyTorch (see `edgefl.learners.own`); it is called with
             an `Assignment` for each federation, and the scenario then names a workload.
         on_round: called with the row of every round as the round ends; the joules include radio tails up to that
             moment, while rounds.csv gets the row once the tails are over.
-        on_note: called with notes that the user should read at once: on slow settings, and on files that a resumed
-            run finds damaged.
+        on_note: called with notes to read at once: on slow settings, and on files that a resumed run finds damaged.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:

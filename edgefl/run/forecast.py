@@ -55,8 +55,7 @@ class Forecast:
         devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
             memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
-        probe: costs of the run's first rounds, if these were tried. own: share of training that is not taken from
-            another run.
+        probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
     """
 
     scenario: Scenario

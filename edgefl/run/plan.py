@@ -107,8 +107,7 @@ def prepare(
     Args:
         device, threads: as in `simulate`.
         load: function that reads the data set; if None, missing files are downloaded.
-        sizes_only: whether to build learners that only know the sizes of their models, see
-            `edgefl.learners.model_size`.
+        sizes_only: whether learners only know their models' sizes, see `edgefl.learners.model_size`.
         learner: as in `simulate`.
 
     Raises:

@@ -64,10 +64,8 @@ def load_model(
     Args:
         run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
         cell: the model's cell, by default the only cell that has a server.
-        kept: which model to load: `last`, `best`, or the number of a round of the cell, as far as `record.models`
-            kept them.
-        device: id of a device, to load the model that serves this device: the device's own or its cluster's; None for
-            the global model.
+        kept: which model to load: `last`, `best`, or a round's number, as far as `record.models` kept these models.
+        device: id of a device, to load its own model or its cluster's model; None for the global model.
         served: number of a model, if the cell serves its devices with several models; None for the global model.
 
     Returns:

@@ -43,8 +43,7 @@ class _Recovered:
     """The readable part of a journal that may have been cut off.
 
     Args:
-        entries: the journal's entries before the snapshot; empty if there is no snapshot, so that training starts
-            again.
+        entries: entries before the snapshot; empty if there is no snapshot, so that training starts again.
         size: number of bytes of these entries.
         digest: hash of these bytes.
     """

@@ -139,8 +139,7 @@ def loan(
         lender: run directory of the other run, which may still be running.
         circumstances: circumstances of the borrowing run, from `journal.circumstances`.
         sessions: last session in which both runs can train alike; None for all sessions.
-        opened: as in `_without_probes`, for a borrower that does not probe; None if the borrower probes like the
-            lender.
+        opened: as in `_without_probes` for a borrower without probes; None if the borrower probes like the lender.
     """
     path = lender / FILE
     begun = header(path)
@@ -222,8 +221,7 @@ def _without_probes(
     the session's start: such a device becomes a member of the session, and counts in its tests.
 
     Args:
-        opened: returns the opening of a session in a run without probes, given the session's number and the lender's
-            opening.
+        opened: returns a session's opening in a run without probes, given its number and the lender's opening.
     """
     session: Entry = {}  # entry of the latest session
     probing = False

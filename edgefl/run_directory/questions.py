@@ -70,8 +70,7 @@ class Answering(ABC):
         """Answer a question to the learner.
 
         Args:
-            call: name of the question: session, stage, train, expected, uploaded, aggregate, submit, adopt or
-                evaluate.
+            call: the question: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
             asked: everything that the answer depends on.
             now: the current simulated time; omitted if training does not depend on it.
         """

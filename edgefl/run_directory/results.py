@@ -86,8 +86,7 @@ def free_directory(parent: Path, name: str) -> Path:
 class Described:
     """A scenario as recorded in its run directory.
 
-    text: the whole scenario as YAML. parts: federation -> text of the federation's scenario, if several federations
-    share the cells.
+    text: the whole scenario as YAML. parts: federation -> its scenario as YAML, if several federations share cells.
     """
 
     name: str

@@ -66,8 +66,7 @@ class Table:
         """Append rows given by column: a list or array [rows], or one value for all rows.
 
         Args:
-            columns: the rows by column; the caller must not change them afterwards, since a few rows are formatted
-                together with later ones.
+            columns: the rows by column, not to be changed afterwards: a few rows are formatted with later ones.
 
         Raises:
             KeyError: the type has no such column.
@@ -288,8 +287,8 @@ class _Gathered:
     def give(self) -> tuple[dict[str, Any], int]:
         """Return the gathered rows as one block, with their number, and clear them.
 
-        The joined rows have the same text as the single blocks: a single value becomes a list, and floats in a list
-        are rounded as a single float is.
+        The joined rows have the same text as the single blocks: a single value becomes a list, and floats in it are
+        rounded alike.
         """
         blocks, rows, self._blocks, self._rows = self._blocks, self._rows, [], 0
         if not rows:

@@ -120,8 +120,7 @@ class Scenario(Shown):
 
         Args:
             changes: dotted key -> value: `scenario.with_({"learning.local.lr": 0.1})`.
-            keys: further changes, with two underscores for each dot: `scenario.with_(seed=7,
-                radio__bandwidth_hz=5e7)`.
+            keys: changes with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
 
         Raises:
             EdgeflError: the values are faulty; the message names key and remedy of each fault.

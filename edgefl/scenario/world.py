@@ -46,8 +46,7 @@ class World:
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
         federations: name of each federation (empty for a single one) -> the federation's sections.
-        sections: the sections of this world's federation. only: ids of this federation's devices; None for all
-            devices.
+        sections: sections of this world's federation. only: ids of the federation's devices; None for all devices.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:

@@ -51,12 +51,10 @@ class StudyOptions:
 
     Attributes:
         device: as in `simulate`.
-        jobs: how many processes run at once; None for one per core (a single one on a GPU), or on a cluster for as
-            many as it allows.
+        jobs: processes to run at once; None for one per core (one on a GPU), or for as many as a cluster allows.
         executor: where to execute runs: in processes on this machine, in this process, or by a function that receives
             the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
-        begins: called with the runs to do before the first one starts, and again whenever a study's question adds
-            seeds.
+        begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
         progress: called with a run's label and each finished round, and with None when the run is complete.
         failed: called with each failed run, at once.
         noted: called with notes for the user, such as on runs that other processes are executing.

@@ -32,8 +32,8 @@ class RunScheduler:
 
     Attributes:
         cores: number of cores for a run that begins alone because all others wait for its training. to_do: runs
-            waiting to be started. completed: runs that were complete before this process began. new: runs that no
-            process has begun.
+            waiting to be started. completed: runs that were complete before this process began. new: runs not yet
+            begun.
     """
 
     def __init__(
@@ -210,9 +210,9 @@ class RunScheduler:
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
     """Return each run's place in the queue: by family; runs that only take training follow the next family.
 
-    A run that takes all its training from another run takes moments: such a run fills the time while other runs
-    train, so that at the end no worker trains alone while others idle. Such a run waits for one family only, since
-    lenders keep snapshots meanwhile.
+    A run that takes all its training from another run takes moments: such a run fills the time while others train, so
+    that at the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
+    snapshots meanwhile.
     """
     ranks: dict[int, int] = {}
     places = {}

@@ -16,8 +16,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: another band that may use the same slots, but only while this band has no flows; None without such a
-            band.
+        yields: another band that may use these slots only while this band has no flows; None without such a band.
     """
 
     def __init__(
@@ -74,8 +73,7 @@ class BandInUse:
                 `SharedBand.add`, in order of the events.
 
         Returns:
-            Device -> the slot boundary at which the device's payload has arrived, and the clock's time then; in order
-            of the ends.
+            Device -> the slot boundary at which its payload has arrived, and the clock's time then, in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         now_s = self.env.now

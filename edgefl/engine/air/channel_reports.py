@@ -134,8 +134,7 @@ class GainReader:
     Attributes:
         under_way: the rounds with a transfer under way, in order of the start of their first transfer.
         positions_m: returns the current positions [devices, 2], nan for absent devices; None if no device moves.
-        survey: returns a survey of all cells by all devices, made now if `afresh`, otherwise at the last tick; None
-            without measurements.
+        survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without measurements.
     """
 
     env: simpy.Environment

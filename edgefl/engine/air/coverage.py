@@ -27,8 +27,8 @@ class Coverage:
     round lasts until their timers expire.
 
     Args:
-        at_sites: returns the mean interference over noise at a cell's site, given the positions of all devices and
-            the cell.
+        at_sites: returns the mean interference over noise at a cell's site, given all devices' positions and the
+            cell.
     """
 
     def __init__(

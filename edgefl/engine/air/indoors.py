@@ -54,8 +54,8 @@ class Indoors:
     towards all sites, so it does not affect their ranking.
 
     Args:
-        share: [devices] probability that each device is indoors. wall_db, std_db: [devices] mean and deviation of the
-            loss of each device's walls.
+        share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of the walls'
+            loss.
         depth_m: depth of buildings.
         coats: decides which buildings have coated glass, with its higher loss; None if no building has coated glass.
     """

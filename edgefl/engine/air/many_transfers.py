@@ -41,8 +41,7 @@ def time_in_band(
     """Time transfers that have a cell's dynamically shared band for themselves.
 
     Args:
-        flows: [links] arguments of `SharedBand.add` for each transfer. from_s: [links] earliest start of each
-            transfer.
+        flows: [links] each transfer's arguments of `SharedBand.add`. from_s: [links] each transfer's earliest start.
         led: [links] the clock's times of the events that led to from_s, the last event first; transfers that begin at
             the same time do so in the order of these times.
     """

@@ -23,12 +23,10 @@ class Measurements:
 
     Args:
         cells: number of cells.
-        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices with ids [n]; None for a single
-            cell.
+        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n]; None for a single cell.
 
     Attributes:
-        changes: the changes of cell that are known beforehand: times, devices [n] and new cells [n]; empty if
-            measurements decide.
+        changes: changes of cell known beforehand: times, devices [n] and new cells [n]; empty if measurements decide.
     """
 
     def __init__(

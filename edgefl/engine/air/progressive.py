@@ -111,8 +111,7 @@ class SharedBandTransfer:
     Args:
         neighbours: interference over noise for each share that the other sites send.
         until: returns an event at the start of a slot.
-        on_block: converts the SNR on the whole band to the SNR with full power, and the highest SNR on a resource
-            block.
+        on_block: converts the SNR on the whole band to that with full power, and the highest on a resource block.
         widest: largest part of the band that the device's radio can use.
     """
 

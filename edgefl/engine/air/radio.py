@@ -113,8 +113,8 @@ class Radio:
 
         Args:
             positions_m: returns the current positions [devices, 2], nan for absent devices.
-            survey: returns a survey of all cells by all devices, made now if `afresh`, otherwise at the last tick;
-                None without measurements.
+            survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without
+                measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey
 

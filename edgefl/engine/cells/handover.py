@@ -48,8 +48,7 @@ class Layer3Filter:
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether each device measures; rows of other devices, in input and output, are
-                meaningless.
+            measuring: [devices] whether each device measures; rows of all other devices are meaningless.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.

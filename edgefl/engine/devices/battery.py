@@ -107,7 +107,7 @@ class Battery:
 
         Returns:
             Level, energy that the full battery did not take in, and the time at which the level reaches 0 (inf if
-            that is later).
+            later).
         """
         level_j, lost_j = self._level_j, 0.0
         slot, into_s = on.place(self._since_s)

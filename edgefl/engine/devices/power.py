@@ -31,8 +31,7 @@ class Power:
     Args:
         devices: number of devices.
         listener: called when a device is switched, runs empty or is recharged, and when it starts or stops running.
-        switches: for each device the ascending times of switching on and off, beginning with on; empty if all devices
-            are always on.
+        switches: each device's ascending times of switching on and off, beginning with on; empty if all are on.
         batteries: battery of each device, None for a device on mains; empty if all devices are on mains.
         idle_power_w: [devices] power of an idle device that is switched on, or one value for all.
         draws: power draws of each device's radio; empty if no radio has a tail.

@@ -59,8 +59,7 @@ class CloudStage(Stage, Protocol):
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model; if so, that model and the mean count as one
-                version.
+            aggregated: whether the cell's last round made a model; if so, it and the mean count as one version.
         """
 
 
@@ -68,9 +67,8 @@ class CloudStage(Stage, Protocol):
 class Exchange:
     """A cell's exchange with the cloud after a round; empty for most rounds.
 
-    version: number of the cloud's model that the cell received, or None if the cell received none. waited_s: time
-    from the arrival of the cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both
-    directions.
+    version: number of the cloud's model that the cell received, or None. waited_s: time from the arrival of the
+    cell's model until the cloud's model was made. took_s, bits, energy_j: sums over both directions.
     """
 
     version: int | None = None

@@ -26,8 +26,7 @@ class Dispatch:
     """Devices dispatched at the same time.
 
     number: number of the dispatch in its phase of the session. version: version of the model from which the devices
-    started. local, large_scale: work and links of the devices, in the dispatch's order. opened: the devices' round on
-    the radio.
+    started. local, large_scale: work and links of the devices, in this order. opened: the round on the radio.
     """
 
     number: int

@@ -42,8 +42,7 @@ class Candidates:
         held: how many training samples each device holds. samples: how many samples each device processes in a round.
         cycles: processor cycles for a round's samples. clock_hz: highest clock of the processor. capacitance: xi;
             computing takes xi cycles clock^2 joules.
-        down_bits, up_bits: bits that each device received and sent in its last round, or those that the learner
-            expects.
+        down_bits, up_bits: bits received and sent in each device's last round, or those that the learner expects.
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
         static: whether each device's link does not fade.
@@ -56,10 +55,9 @@ class Candidates:
             access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
             bit.
         charge_j: charge of the device's battery; inf on mains.
-        packet_errors: loss of uploads, whose `arrives(snr, static)` depends on the SNR on the uploads' shares; None
-            without losses.
-        loss, norm: last loss and norm that each device reported; nan without a report, or if none is requested
-            (`Decider.asks_loss`, `asks_norm`).
+        packet_errors: loss of uploads: `arrives(snr, static)`, with the SNR on the uploads' shares; None without
+            losses.
+        loss, norm: each device's last reports; nan without one, or if `asks_loss` and `asks_norm` are false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.
         age: how many rounds ago each device last took part, 1 for the previous round; inf if it never did.

@@ -32,11 +32,9 @@ class Uploads:
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
-        amplifier_w: power P that the amplifier draws at the maximum power; 0 if the draw does not depend on the
-            radiated power.
+        amplifier_w: P, the amplifier's draw at the maximum power; 0 if it does not depend on the radiated power.
         send_w: other power that a device draws while it sends.
-        cycles: c, processor cycles of the computing. clock_hz: maximum of the clock f. capacitance: xi; computing
-            takes xi c f^2 joules.
+        cycles: c processor cycles. clock_hz: maximum clock f. capacitance: xi; computing takes xi c f^2 joules.
     """
 
     bits_hz: FloatArray
@@ -315,10 +313,9 @@ class _Priced:
 def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
     """Compute the best shares for sending times t at a price of the band, J per share.
 
-    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves
-    b price / t watts. If that needs more than the maximum power, or the amplifier draws nothing,
-    b log2(1 + g / b) = z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs
-    `circuits_w`.
+    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves b price /
+    t watts. If that needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t, and
+    more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0

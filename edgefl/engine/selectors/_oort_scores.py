@@ -22,8 +22,7 @@ def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -
     1, and L the round in which the device last took part; quantile and extremes are of positive utilities.
 
     Args:
-        utility: [n] utility U of each device. last_round: [n] last round L of each device, at least 1. clip: quantile
-            to which utilities are clipped.
+        utility: [n] utilities U. last_round: [n] last rounds L, at least 1. clip: quantile that clips utilities.
     """
     positive = utility[utility > 0]
     if not len(positive):
