@@ -17,7 +17,7 @@ from edgefl.channel.units import FloatArray
 IntArray = npt.NDArray[np.int64]
 # Slots of the first look-ahead, which doubles while no flow ends, up to the number of slots whose fading is read at
 # once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, a look-ahead goes slot
-# by slot, so that time spent on one that a new flow voids is lost
+# by slot, and the time spent on it is lost if a new flow voids it
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 # Served slots of a look-ahead that are computed first, as most look-aheads end there
 FIRST_SERVED = 8

@@ -22,7 +22,7 @@ NODES = 8
 MARGIN = 10
 # Power of the interpolation's filter that is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory from which a set of fields repeats in space, and memory of a set that repeats
+# Memory above which a set of fields repeats in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
 # Fields and rows of nodes written to the table together; fewer fields if they are large

@@ -50,7 +50,7 @@ _BLOCKS = {
     }
     | {100: 135},
 }
-# Number of higher steps to try on fewer blocks than all, beyond the step reached on all: with one layer, with several
+# How many steps above the one reached on all blocks are tried on fewer blocks: with one layer, with several layers
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 

@@ -172,7 +172,7 @@ class Counts:
     participants: int = 0
     completed: int = 0
     trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
-    longest: int = 0  # most rounds of the global model in a session
+    longest: int = 0  # largest number of rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # per round: devices without a link when it began
     extremes: Extremes = field(default_factory=Extremes)
     timers: int = 0  # rounds whose last upload or download was given up because its link failed

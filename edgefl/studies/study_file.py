@@ -20,7 +20,7 @@ LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a 
 ZIP = "zip"
 
 
-# as measured by `edgefl.analysis.reports.question`; the accuracies are better when higher, all others when lower
+# quantities that `edgefl.analysis.reports.question` measures: higher is better for accuracies, lower for all others
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",

@@ -85,7 +85,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     """Describe the runs of a file in a few lines; facts common to all runs appear once."""
     counts = Counter(line for each in checks for line in each.lines())
     held_bytes = max(each.memory_bytes for each in checks)
-    # memory has no more digits than are certain
+    # memory is shown with no more digits than are certain
     memory = f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"
     most = [] if math.isnan(held_bytes) else [memory]
     if len(checks) == 1:

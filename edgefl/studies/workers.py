@@ -216,7 +216,7 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
             break
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        # to the main thread: a signal delivered to another thread would not wake it, and only it handles signals
+        # sent to the main thread, which alone handles signals and would not be woken by a signal to another thread
         signal.pthread_kill(main, signal.SIGTERM)
     else:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -164,7 +164,7 @@ class Decision:
 class Selector(Component):
     """Base of all selectors."""
 
-    # whether it can select single devices while others are at work
+    # whether the selector can select single devices while others are at work
     fills_places: ClassVar[bool] = False
     # whether each participant adds a number of 32 bits to its upload: the received model's loss on its first
     # mini-batch; the norm of its update
@@ -200,7 +200,7 @@ class Decider(Selector):
 
     # whether candidates include the fading of the next slot
     sees_fading: ClassVar[bool] = False
-    # what it sets besides the participants: any of shares, power, clock
+    # what the decider sets besides the participants: any of shares, power, clock
     sets: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod

@@ -12,8 +12,9 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # more than twice around the Earth
-# usual intervals between samples beyond which a gap is an absence. Listed: a time step lists all devices that are
-# present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: no losses
+# how many usual intervals between samples a gap must exceed to be an absence. Listed: a time step lists all devices
+# that are present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints:
+# no losses
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
@@ -54,7 +55,7 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[float] = []  # per device: consecutive samples that may be missing
+        self.lost: list[float] = []  # how many consecutive samples of each device may be missing
         self.skipped = 0  # rows
         self.first_skipped = ""
         self.nameless = False  # whether a table has no ids
