@@ -57,7 +57,7 @@ class QuestionSettings(Section):
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="limit on seeds per setting: the study's own, then the numbers after the largest of them",
+        description="maximum of seeds per setting: the study's own, then the numbers after the largest of them",
     )
     error: float = Field(
         0.05,

@@ -29,7 +29,7 @@ class CloudSettings(Section):
     every: int = Field(
         ge=1,
         le=1_000_000,
-        description="rounds of a cell between two exchanges with the cloud, counted across sessions; kappa_2",
+        description="how many rounds a cell runs between two exchanges with the cloud, across sessions; kappa_2",
     )
     waits_for: Literal["cells", "nobody"] = Field(
         "cells",

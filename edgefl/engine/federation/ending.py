@@ -30,7 +30,7 @@ class StopSettings(Section):
         None,
         ge=1,
         le=1_000_000,
-        description="tests without a new best score of the session after which the run ends; null: no limit",
+        description="how many tests without a new best score of the session end the run; null: no limit",
     )
 
     @model_validator(mode="after")

@@ -97,8 +97,8 @@ class WeighingServer(ServerPolicy):
         None,
         ge=1,
         le=1_000_000,
-        description="devices that work at the same time, drawn at random from the idle ones; null: rounds.selector"
-        " decides how many, and which",
+        description="how many devices work at the same time, drawn at random from the idle ones; null: "
+        "rounds.selector decides how many, and which",
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
