@@ -66,7 +66,7 @@ class Sectors:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: wrap-around of the sites' layout, or None if the world has an edge.
+        wraparound: how the sites' layout repeats, or None if the world has an edge.
     """
 
     sites_m: FloatArray

@@ -34,15 +34,15 @@ class Carrier:
     """A band in one direction, or a share of it, with its rate rules; checked on construction.
 
     Args:
-        bandwidth_hz: W, > 0.
-        slot_s: tau, > 0.
+        bandwidth_hz: bandwidth W, > 0.
+        slot_s: length tau of a slot, > 0.
         weights: [period] weights of a TDD frame's slots, see `edgefl.channel.tdd`; None to use every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
         goodput: payload bits per bit of these rates, in (0, 1]: what remains after control channels, reference
             signals, headers and retransmissions.
-        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates then
+        taps: how many independent parts of the band a slot averages over, see `edgefl.channel.diversity`; rates then
             follow from the band's mean SNR.
         blocks: number of resource blocks of a dynamically shared band, >= 1; None to divide it into any fractions.
 
@@ -164,7 +164,7 @@ class Carrier:
         """Compute the rate of a share in one full slot, in bits/s per Hz of this band.
 
         Args:
-            share: b, 0 to 1.
+            share: share b of the band, 0 to 1.
             snr: SNR in the slot on this band with full power; broadcasts with share.
         """
         part = np.asarray(share, dtype=float)

@@ -50,7 +50,7 @@ class ChannelComponent:
         """Reject parameters out of range.
 
         Raises:
-            ValueError: the message begins with the parameter's name.
+            ValueError: a parameter is out of range; the message begins with its name.
         """
         for each in fields(self):
             bounds = {key: each.metadata[key] for key in _BOUNDS if key in each.metadata}

@@ -117,7 +117,7 @@ class DiverseFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, 0 <= rho <= 1.
-            parts: L, >= 1; `independent_parts` computes it.
+            parts: number L of independent parts, >= 1, as `independent_parts` computes it.
 
         Raises:
             ValueError: an argument is out of range.
@@ -209,8 +209,8 @@ def fading_in_parts(
     """Return the fading of a link over a band with a number of independent parts.
 
     Args:
-        key: 128-bit key of the link's random numbers. correlation: rho between consecutive slots. block: slots drawn
-            at once if there is one part, as in `LinkFading`.
+        key: 128-bit key of the link's random numbers. correlation: rho between consecutive slots. block: how many
+            slots to draw at once if there is one part.
     """
     if parts == 1:
         return LinkFading(key, correlation, block)

@@ -59,7 +59,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
         slot_s: tau, > 0.
 
     Raises:
-        ValueError: the speed is negative or beyond the first zero; the message names the limit and remedy.
+        ValueError: the speed is negative or beyond J0's first zero; the message names the limit and the remedy.
     """
     if not (speed_m_s >= 0 and carrier_hz > 0 and slot_s > 0):
         raise ValueError(
@@ -136,11 +136,11 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots drawn at once, a part of the definition of the process: another block size gives other fading
-                from the same key. A short block suits a link that is read a few hundred slots at a time.
+            block: how many slots to draw at once, which is part of the process's definition: another number gives
+                other fading from the same key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
-            ValueError: key, correlation or block out of range.
+            ValueError: key, correlation or block is out of range.
         """
         if not block > 1:
             raise ValueError(f"block must be at least 2 slots, got {block}")
@@ -153,7 +153,7 @@ class LinkFading(PagedFading):
         """Return [count] the complex h of the slots first_slot, first_slot + 1, ...
 
         Raises:
-            ValueError: negative slot or count.
+            ValueError: the slot or the count is negative.
         """
         real, imaginary = self._read(first_slot, count)
         return real + 1j * imaginary

@@ -43,8 +43,8 @@ class LinkDraws:
 
         Args:
             first_slot: number of the slot, 0 to 2^64 - 1.
-            stream: number of the purpose, 0 to 2^64 - 1.
-            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
+            stream: number of the generator's purpose, 0 to 2^64 - 1.
+            reused: a Philox generator to reset and return, which takes a seventh of the time of making a new one.
 
         Raises:
             ValueError: a number is out of range.

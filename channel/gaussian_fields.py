@@ -89,7 +89,7 @@ class GaussianFields:
 
         Args:
             keys: [F] 128-bit key of each field's random numbers.
-            correlation_m: d_corr, > 0.
+            correlation_m: correlation distance d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
             stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
             common: the part that all fields have in common; None if the fields are independent.

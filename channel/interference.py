@@ -27,7 +27,7 @@ class TransmitterActivity:
 
     Args:
         key: 128-bit key of the random numbers.
-        load: probability of sending, 0 to 1.
+        load: probability that a transmitter sends in a slot, 0 to 1.
     """
 
     def __init__(self, key: int, transmitters: int, load: float) -> None:
@@ -194,7 +194,7 @@ class Interfered:
     Left out: fast fading of the interference.
 
     Args:
-        heard: interference at the link's receiver; may be replaced when gains are measured again.
+        heard: interference at the link's receiver, which may be replaced when gains are measured again.
     """
 
     static = False

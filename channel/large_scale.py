@@ -89,7 +89,7 @@ class LargeScale:
             shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
             los_common: common part of the line of sight to all sites; None if sites come into sight independently.
-            wraparound: wrap-around of the sites' layout, or None.
+            wraparound: how the sites' layout repeats, or None if it does not.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -197,7 +197,7 @@ class LargeScale:
             sites: [n] index of each position's site in sites_m.
 
         Returns:
-            [n] gain in dB, negative, and [n] actual 2D distance in m (to the nearest copy).
+            [n] gain of each link in dB, negative, and [n] actual 2D distance in m to the site's nearest copy.
 
         Raises:
             ValueError: a position is beyond the area, or there is no such site.

@@ -43,7 +43,7 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
         axis. The first sites do not depend on the number of rings.
 
     Raises:
-        ValueError: rings is negative or isd_m not positive.
+        ValueError: rings is negative, or isd_m is not positive.
     """
     _check_isd(isd_m)
     axial = np.zeros((site_count(rings), 2))
@@ -99,8 +99,8 @@ class Wraparound:
         """Return displacements [n, S, 2] from the nearest copy of each site to each position.
 
         Args:
-            positions_m: [n, 2], anywhere.
-            sites_m: [S, 2], sites of `hexagonal_sites(rings, isd_m)`, all or some, in any order.
+            positions_m: [n, 2] positions in m, anywhere.
+            sites_m: [S, 2] positions of all or some sites of `hexagonal_sites(rings, isd_m)`, in any order.
         """
         along, across = self.aligned_axes(np.moveaxis(displacement_m(positions_m, sites_m), -1, 0))
         along, across = along - np.rint(along), across - np.rint(across)

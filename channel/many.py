@@ -52,7 +52,7 @@ def slots_of_many(
     that they round as a single transfer's sum does. Static links and transfers by renewal are computed one by one.
 
     Args:
-        carrier: the common band.
+        carrier: the band that all transfers use.
         payload_bits, share, snr, first_slot: [n] of each transfer, or one value for all: bits to move, share of the
             carrier, linear mean SNR on that share, first slot.
         fading: [n] fading of each transfer's link.

@@ -100,8 +100,8 @@ class Steps:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
         cap: highest rate on one layer, or None for the whole table.
         layers: maximum number of layers at once, >= 1.
-        parts: independent parts of the band, L >= 1; the SNR of a slot is that of their mean power, and each rate
-            needs the mean SNR of `snr_needed_over_parts`.
+        parts: number L >= 1 of independent parts of the band; the SNR of a slot is that of their mean power, and each
+            rate needs the mean SNR of `snr_needed_over_parts`.
         smallest_part: smallest part of the band that may be used alone, reached by halving; above 0, and at most 1.
 
     Raises:

@@ -53,7 +53,7 @@ def penetration_loss_db(
         std_db: [devices] standard deviation sigma_P of each device's loss, from STD_DB.
         inside_m: [devices] d_2D-in, the distance inside: the smaller of two uniform numbers between 0 and the depth
             of the building, 25 m in UMi and UMa.
-        normal: [devices] standard normal numbers.
+        normal: [devices] standard normal number of each device.
 
     Returns:
         [devices] loss in dB; below 0 for a very low normal number, which the source does not rule out.

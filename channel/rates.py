@@ -72,7 +72,7 @@ def rate_moments(
     Args:
         snr: [devices] linear mean SNR, > 0, or one value for all.
         correlation: [devices] rho between slots, |rho| < 1, or one value for all.
-        carrier: only its weights w, its cap or steps, and its taps L matter.
+        carrier: carrier of the link, of which only weights w, cap or steps, and taps L matter.
 
     Returns:
         Mean mu in bits/s/Hz and variance s2 in (bits/s/Hz)^2, each [devices] or a number.

@@ -37,11 +37,11 @@ def slots_renewal(
     which its airtime reaches mean(w) T, at the phase given by first_slot.
 
     Args:
-        carrier: the share of the band.
+        carrier: the link's share of the band.
         snr: linear mean SNR on that share, > 0.
         correlation: rho between slots, |rho| < 1.
         rng: source of one standard normal number.
-        first_slot: index of the first slot; matters only with weights.
+        first_slot: index of the first slot, which matters only with weights.
 
     Returns:
         Number of slots, >= 1; 0 for an empty payload.

@@ -170,7 +170,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     Args:
         most: [n, s] how many blocks each flow can use in each slot.
         blocks: how many blocks to divide: one number for all slots, or [s].
-        turn: [s] number of each slot among those that serve this direction.
+        turn: [s] number of each slot, counting the slots that serve this direction.
 
     Returns:
         [n, s] blocks of each flow, in sum all blocks, or as many as the flows can use if these are fewer.

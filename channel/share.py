@@ -34,7 +34,7 @@ def noise_w(
 
     Args:
         noise_psd_w_hz: noise power spectral density N0.
-        bandwidth_hz: [devices] W, share of the band, or one value for all.
+        bandwidth_hz: [devices] bandwidth W of each share of the band, or one value for all.
         noise_figure_db: noise figure F of the receiver, >= 0.
         interference_margin_db: M >= 0, noise plus interference over noise: [devices] or one value for all.
 
@@ -42,7 +42,7 @@ def noise_w(
         [devices] noise power, W.
 
     Raises:
-        ValueError: noise or bandwidth is not positive, noise figure or margin is negative.
+        ValueError: noise or bandwidth is not positive, or noise figure or margin is negative.
 
     Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
     """
@@ -63,7 +63,7 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
     """Compute min(log2(1 + snr), cap) in bits/s/Hz; same shape.
 
     Args:
-        snr: linear, >= 0.
+        snr: linear SNR, >= 0.
         cap: efficiency of the highest modulation, > 0, e.g. 7.4 for 256-QAM at code rate 0.93, or None for no limit.
 
     Raises:
@@ -117,7 +117,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
     """Compute the SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
 
     Args:
-        share: b, 0 to 1.
+        share: share b of the band, 0 to 1.
         snr: SNR on the whole band with full power; broadcasts with share.
 
     Raises:

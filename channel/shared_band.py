@@ -247,7 +247,7 @@ class SharedBand:
         """Return the bits that a flow has moved up to the settled slot.
 
         Raises:
-            ValueError: unknown flow.
+            ValueError: the flow is unknown.
         """
         for flow in self._done:
             if flow.id == id_:

@@ -50,7 +50,7 @@ class Flow:
         carrier: the link's share of the band.
         snr: linear mean SNR on that share, before fading, > 0.
         fading: fading of the link; a static link is solved in closed form in every fidelity.
-        first_slot: n0, >= 0.
+        first_slot: first slot n0 of the transfer, >= 0.
         direction: direction of the transfer, since renewal draws different numbers in each.
         fidelity: how slots are counted: slot, renewal or auto.
 

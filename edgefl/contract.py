@@ -44,13 +44,13 @@ class Staleness:
     where `divisor` says how weight_k follows from the factor s(tau_k).
 
     Args:
-        law: s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then
-            1 / (slope (tau - after) + 1).
-        divisor: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights: s_k / sum_j p_j s_j,
-            a mean; none: K s_k, a sum.
+        law: form of s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then 1 / (slope (tau -
+            after) + 1).
+        divisor: how weight_k follows: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights:
+            s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness that counts, None without a cap.
+        cap: largest staleness: staler updates count as this stale; None without a cap.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -100,7 +100,7 @@ class SessionStart:
 
     Args:
         number: the session's number, from 1.
-        ids: devices present, sorted.
+        ids: ids of the devices present, sorted.
         longest: maximum number of training rounds in the session; None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
@@ -151,7 +151,7 @@ class Opening:
 
     Args:
         warm_start: name of the warm start; empty without a warm start.
-        weights: saved session -> weight in the model.
+        weights: saved session -> weight of its model in the opening model.
         labels: the labels that the session's devices hold when its training begins.
         accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
         loss: mean loss of this model in the test that gives `accuracy`.
@@ -211,7 +211,7 @@ class LocalRound:
             columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
             devices with a filled cell, their deviation, and the mean over samples, under `averages(name)`.
-        not_finite: devices with an update that is not finite: the server drops it on arrival.
+        not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 
     ids: tuple[int, ...]

@@ -184,7 +184,7 @@ def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: di
     """Raise an error if a path-loss model is not valid between two distances of places from sites.
 
     Args:
-        radio: carrier and heights for `PathLoss.path_loss_db`.
+        radio: carrier and antenna heights, as arguments of `PathLoss.path_loss_db`.
 
     Raises:
         ValueError: the model refuses a distance; the message names the distances, and includes the model's own error.

@@ -56,7 +56,7 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
         folder: name of the folder to copy: FOLDER (all scenarios, studies and traces) or EXAMPLES.
 
     Returns:
-        The copies.
+        Paths of the copies.
 
     Raises:
         EdgeflError: a different file is already there, or a file cannot be written.

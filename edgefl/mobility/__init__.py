@@ -130,13 +130,13 @@ class Mobility(Component):
             streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:
-            EdgeflError: the parameters do not fit the cell or the number of devices.
+            EdgeflError: the model's parameters do not fit the cell or the number of devices.
         """
 
     def start_all(self) -> RecordedMovement:
         """Start the movement of all devices of the model's file.
 
         Raises:
-            EdgeflError: the parameters do not fit the file.
+            EdgeflError: the model's parameters do not fit its file.
         """
         raise NotImplementedError(f"{type(self).__name__} moves any number of devices")

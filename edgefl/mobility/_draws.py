@@ -31,7 +31,7 @@ class UniformDraws:
         """Return [count, ids] uniform numbers in (0, 1), ends excluded.
 
         Args:
-            ids: numbers of the devices.
+            ids: numbers of the devices to draw for.
             first: [ids] index of the first number to read in each device's sequence, >= 0, or one index for all.
             count: how many successive numbers to read.
         """

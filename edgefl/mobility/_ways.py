@@ -75,7 +75,7 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
 
     Args:
         followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.
-        home: name of the home.
+        home: name of the place that is people's home.
     """
     homewards = np.array([goal == home for goal in goals])
     lost = followed[~homewards].any(axis=0) & ~followed[homewards].any(axis=0)

@@ -204,7 +204,7 @@ class _Recorded:
     """Samples of all devices in one table, and the current segment of each device.
 
     Args:
-        samples: [samples, 3] t, x, y, device after device, with rising times for each.
+        samples: [samples, 3] t, x, y of each sample, device after device, with rising times for each device.
         counts: [devices] how many samples each device has, at least one.
         limits_s: [devices] longest time between two samples for which a device still counts as present.
         recorded: id, kind and type of each device as the trace's files give them.

@@ -262,7 +262,7 @@ def _pair(corner: Sequence[Any]) -> Pair:
     """Return the first two coordinates of a corner.
 
     Raises:
-        ValueError: one of them is not a finite number.
+        ValueError: one of the coordinates is not a finite number.
     """
     for value in corner[:2]:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

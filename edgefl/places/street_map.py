@@ -27,7 +27,7 @@ class StreetMap:
     """Pieces of street between corners, all connected.
 
     Attributes:
-        corners_m: [2, corners] places, m.
+        corners_m: [2, corners] position of each corner, m.
         ends: [2, pieces] the two corners of each straight piece.
         lost: pieces of street that are not connected to this map's pieces, or None if all are connected.
     """

@@ -29,7 +29,7 @@ def simulate(
     """Run a scenario.
 
     Args:
-        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
+        scenario: a scenario from `load_scenario`, or an argument of that function: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
         device: PyTorch device that trains models: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
         threads: how many devices are trained at the same time on a CPU, by default one per core; results do not

@@ -85,7 +85,7 @@ def record(
         how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
 
     Returns:
-        The folder.
+        Path of the folder.
 
     Raises:
         EdgeflError: the world cannot be built, has no end, or the folder is not empty.

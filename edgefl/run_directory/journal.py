@@ -44,8 +44,8 @@ class _Recovered:
 
     Args:
         entries: entries before the snapshot; empty if there is no snapshot, so that training starts again.
-        size: number of bytes of these entries.
-        digest: hash of these bytes.
+        size: number of bytes of the entries.
+        digest: hash of the entries' bytes.
     """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Journal:
 
     Args:
         directory: the run directory.
-        circumstances: from `circumstances`; an unfinished run can only be resumed under the same circumstances.
+        circumstances: result of `circumstances`; an unfinished run can only be resumed under the same circumstances.
         training: the training whose state snapshots store.
         lends: session -> whether to take a snapshot for other runs before the session opens.
         ready: returns whether this run has trained anything itself; until then all answers come from another run.

@@ -25,7 +25,7 @@ def require() -> None:
     """Raise if the package that writes Parquet is missing.
 
     Raises:
-        EdgeflError: names the command that installs it.
+        EdgeflError: the package is missing; the message names the command that installs it.
     """
     try:
         import pyarrow.parquet  # noqa: F401

@@ -71,7 +71,7 @@ class Answering(ABC):
 
         Args:
             call: the question: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
-            asked: everything that the answer depends on.
+            asked: everything else that the answer depends on.
             now: the current simulated time; omitted if training does not depend on it.
         """
 

@@ -134,7 +134,7 @@ class _RunTables:
         """Append rows, given by column, to the table of their type.
 
         Raises:
-            KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
+            KeyError, TypeError, EdgeflError: in the same cases as `Table.write_columns`.
         """
         if row_type is DeviceRound and not self._record.keeps(columns["round"]):
             return

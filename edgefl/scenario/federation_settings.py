@@ -117,7 +117,7 @@ def check_members(
     """Check that each device belongs to exactly one federation, and that federations' names differ.
 
     Args:
-        classes: classes of devices. rounds: the scenario's section `rounds`.
+        classes: the scenario's classes of devices. rounds: the scenario's section `rounds`.
     """
     first = next(iter(federations))
     for name in federations:

@@ -27,7 +27,7 @@ def ask(
     Args:
         first: the plan of the study with all seeds and variants of its file, whose runs are complete.
         directory: the study's directory.
-        carry_out: executes the remaining runs of a plan.
+        carry_out: function that executes the remaining runs of a plan.
         look: returns how many seeds each setting needs, given the directory and the seeds of each setting; if a
             setting needs no more seeds, this is the number it has.
     """

@@ -26,7 +26,7 @@ def place(
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
-        out: by default `runs/NAME`, numbered if `runs/NAME` holds something else.
+        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` holds something else.
 
     Raises:
         EdgeflError: the directory holds something other than this study; the message names what differs.

@@ -41,12 +41,12 @@ def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = 
             numbered if that name is taken.
 
     Returns:
-        The study directory, with the answer to its question.
+        The study directory, with the answer to the study's question.
 
     Raises:
         IncompleteStudy: runs have failed.
         EdgeflError: the directory holds something other than this study; the message names what differs.
-        Interrupted: Ctrl-C or SIGTERM; runs under way are marked `interrupted`.
+        Interrupted: Ctrl-C or SIGTERM ended the study; runs under way are marked `interrupted`.
     """
     load = Loaded(download=True)
     with interruptible():

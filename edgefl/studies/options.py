@@ -56,7 +56,7 @@ class StudyOptions:
             the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
         begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
         progress: called with a run's label and each finished round, and with None when the run is complete.
-        failed: called with each failed run, at once.
+        failed: called with each failed run as soon as the run has failed.
         noted: called with notes for the user, such as on runs that other processes are executing.
         elsewhere: called with the labels of the runs that other processes still execute when this process is done,
             and again whenever a study's question adds seeds.
@@ -66,7 +66,7 @@ class StudyOptions:
         go_on: whether the directory may already contain part of the study.
         shard: (i, n) to run only the i-th of n parts, counted from 1; None for the whole study.
         share: whether runs share training if their learners have the same settings and calls; results are the same.
-        every: how often a run takes a snapshot.
+        every: how often each run takes a snapshot.
     """
 
     device: str = "auto"

@@ -81,7 +81,7 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
         base: the scenario, replacing the file named in the study.
 
     Raises:
-        EdgeflError: names file, line and remedy.
+        EdgeflError: the study is faulty; the message names file, line and remedy.
     """
     source = Source(Path(path))
     if "devices" in source.data and not {"scenario", "variants", "grid"} & set(source.data):

@@ -49,7 +49,7 @@ def plan_reuse(
 
     Args:
         prepared: the scenarios of the runs, by path.
-        states: states of the runs, by path; completed ones need not run.
+        states: states of the runs, by path; completed runs need not run again.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {path: ReusePlan(family=[path]) for path in prepared}

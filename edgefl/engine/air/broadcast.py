@@ -58,7 +58,7 @@ class Broadcast:
         Args:
             payload_bits: [devices] bits that each device needs: 0, or one value common to all.
             quantile: quantile of the devices' rates at which to send; 0 for the rate of the worst device.
-            lowest_snr: devices with a mean SNR below this receive nothing and do not slow the broadcast down.
+            lowest_snr: mean SNR below which a device receives nothing, and does not slow the broadcast down.
         """
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:

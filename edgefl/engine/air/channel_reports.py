@@ -128,7 +128,7 @@ class GainReader:
 
     Args:
         gains: large-scale gains of the links.
-        heard: large-scale state -> each device's interference from the other sites.
+        heard: returns each device's interference from the other sites, given the large-scale state.
         shared: whether transfers share a band dynamically.
 
     Attributes:

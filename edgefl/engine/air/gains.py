@@ -85,7 +85,7 @@ class SpatialGains(LargeScaleGains):
 
     Args:
         large_scales: the sites' gains as functions of the place, one object per device height.
-        of: [devices] index into `large_scales`.
+        of: [devices] index of each device's height in `large_scales`.
         interference: whether gains to other cells are needed.
         sectors: panels of the sites, each panel a cell, one object per device height; None if every site is a single,
             omnidirectional cell.

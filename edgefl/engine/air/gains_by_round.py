@@ -26,7 +26,7 @@ class PerRoundGains(LargeScaleGains):
 
     Args:
         extents: distances and heights of the world, one object per device height.
-        of: [devices] index into `extents`.
+        of: [devices] index of each device's height in `extents`.
     """
 
     def __init__(self, extents: Sequence[Extent], of: np.ndarray, streams: Streams) -> None:

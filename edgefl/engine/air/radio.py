@@ -57,7 +57,7 @@ class Radio:
 
     Attributes:
         fading: (device, cell) -> fading of the link between the device and the cell's site.
-        packet_errors: loss of uploads, or None if all arrive.
+        packet_errors: the loss of uploads, or None if all uploads arrive.
         gains: large-scale gains of the links. budget: link budget that gives the SNR.
     """
 

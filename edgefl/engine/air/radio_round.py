@@ -40,7 +40,7 @@ class RadioRound:
 
     Attributes:
         cell: the cell of the server that opened the round.
-        reports: measured SNR of the links, or None if it is constant during the round.
+        reports: measured SNR of the links, or None if the SNR is constant during the round.
         interfered: the links' fading with slot-by-slot interference, or None if interference is part of the SNR.
         broadcast: the downlink's broadcast, or None for unicast.
         packet_errors: the loss of uploads, or None if all uploads arrive.
@@ -265,7 +265,7 @@ class Link:
         """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
 
         Args:
-            radio_on: called at the start of the first slot; for an uplink only if there are bits to send.
+            radio_on: called at the start of the first slot, for an uplink only if there are bits to send.
         """
         air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
         first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0

@@ -112,7 +112,7 @@ class EventA3:
             serving: [devices] serving cell, -1 for devices without one (they are not measured).
 
         Returns:
-            Decisions before the next measurement, in order of time.
+            Decisions that take effect before the next measurement, in order of time.
         """
         self._power_db = power_db
         served = serving >= 0

@@ -58,7 +58,7 @@ class Battery:
 
         Args:
             on: times in which the device draws this power, or None if the device draws it at all times.
-            beside_w: power that the device draws at all times in addition.
+            beside_w: further power, which the device draws at all times.
         """
         self._taken_in_j, level_j = self.charge(time_s)
         self._level_j = max(0.0, level_j)

@@ -48,7 +48,7 @@ class DeviceRows:
 
     Attributes:
         values: key -> [rows] the key's values, nan where a cell is empty; LATENCY and SCORE count as keys.
-        notes: columns of the table that are not used.
+        notes: notes on columns of the table that are not used.
     """
 
     file: DeviceFile

@@ -171,7 +171,7 @@ class Fleet:
         """Return the factor on each device's computing time in a round.
 
         Args:
-            key: identifies the round.
+            key: key that identifies the round.
         """
         spreads = [self.device(id_).compute_jitter for id_ in ids]
         return [

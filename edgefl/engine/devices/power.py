@@ -92,7 +92,7 @@ class Power:
         """Set the power that a device draws from now on besides its radio's tail; 0 while it is not running.
 
         Args:
-            power_w: None for an idle device, which draws its idle power once the tail is over.
+            power_w: the power; None for an idle device, which draws its idle power once the tail is over.
         """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:

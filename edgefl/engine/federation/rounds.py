@@ -69,7 +69,7 @@ class Rounds:
         Args:
             turn: how many rounds of this global model came earlier.
             room: how many updates are wanted; `over_selection` may dispatch more devices.
-            stage: returns the devices' expected work.
+            stage: returns the work expected of devices.
         """
         state, wanted = self._large_scale(key, idle), min(room, len(idle))
         number = with_surplus(room, self.rules.over_selection, len(idle))

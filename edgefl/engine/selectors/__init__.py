@@ -145,11 +145,11 @@ class Decision:
     """Participants of a round, and optionally their resources; [ids] each, in the order of ids.
 
     Args:
-        ids: the participants, sorted, at least one.
-        down_shares, up_shares: shares of the band, above 0, that sum to at most 1; by default the scheduler's.
+        ids: ids of the participants, sorted, at least one.
+        down_shares, up_shares: shares of the band, above 0, with a sum of at most 1; by default the scheduler's.
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
             by power control, or full power without power control.
-        clock_hz: processor clock, above 0 and up to its highest; by default the highest.
+        clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
         memory: what the decider gets back at its next decision.
     """
 

@@ -141,7 +141,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         begun_s: [n] time at which each device can begin to compute.
 
     Returns:
-        The end, and the allocation.
+        The time at which the last upload ends, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
     # each device needs this time with the whole band
@@ -299,7 +299,7 @@ class _Priced:
 
     Attributes:
         share: best share of the band at that price.
-        gain: logarithm of the watts that more time saves over the watts that it costs; it falls with time.
+        gain: logarithm of the watts that more time saves over the watts that more time costs; falls with time.
     """
 
     share: FloatArray

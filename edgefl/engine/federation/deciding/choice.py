@@ -101,7 +101,7 @@ class Choice:
             state: state of all candidates' links.
             turn: how many rounds of this global model came earlier.
             wanted: how many updates the round asks for. number: maximum number of participants.
-            stage: returns the expected work of devices, once per session and device.
+            stage: returns the work expected of devices; called once per session and device.
 
         Raises:
             EdgeflError: the selector's answer is not a valid decision.
