@@ -39,7 +39,7 @@ class Panel:
             height_m: height of the antenna above the places.
 
         Returns:
-            [...] gain over an isotropic antenna, dBi: from G_max - A_max to G_max.
+            [...] gain of the panel over an isotropic antenna, dBi, from G_max - A_max to G_max.
         """
         bearing, tilt = math.radians(self.azimuth_deg), math.radians(self.downtilt_deg)
         x, y = displacement_m[..., 0], displacement_m[..., 1]
@@ -66,7 +66,7 @@ class Sectors:
         sites_m: [S, 2] positions of the sites.
         panels: [S] panels of each site.
         height_m: height of the antennas above the devices' antennas.
-        wraparound: wrap-around of the sites' layout, or None if the world has an edge.
+        wraparound: how the sites' layout repeats, or None if the world has an edge.
     """
 
     sites_m: FloatArray
@@ -96,7 +96,7 @@ class Sectors:
         """Return [n, cells] the gain of every cell's panel towards positions [n, 2], dBi.
 
         Args:
-            single: compute in single precision: within 1e-4 dB and three times as fast, for measurements.
+            single: whether to compute in single precision, which is within 1e-4 dB and three times as fast.
         """
         way_m = (self.wraparound.displacement_m if self.wraparound else displacement_m)(
             positions_m, self.sites_m

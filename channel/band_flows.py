@@ -40,7 +40,7 @@ class BandFlow:
         Blocks from `now` on stay cached.
 
         Args:
-            others: factor on the interference over noise that the link's fading returns.
+            others: factor by which the interference over noise from the link's fading is multiplied.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)

@@ -23,7 +23,7 @@ _ZERO, _NAN, _NONE = np.zeros(1), np.array((np.nan,)), np.zeros((1, 2))
 class Groups:
     """Groups of flows that divide the band by their weights; a group without flows gets nothing.
 
-    of: id of a flow -> number of its group, at least 0. weights: [groups] > 0.
+    of: id of a flow -> number of the flow's group, at least 0. weights: [groups] weight of each group, > 0.
     """
 
     of: Callable[[Hashable], int]
@@ -266,7 +266,7 @@ def check_neighbours(neighbours: float, carrier: Carrier) -> None:
     """Raise an error if interference is not a power, or does not grow with the number of shares.
 
     Raises:
-        ValueError: interference is negative or not finite, or the carrier's power is not `full`.
+        ValueError: interference is negative or not finite, or the carrier's power rule is not `full`.
     """
     if not 0 <= neighbours < math.inf:
         raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")

@@ -17,7 +17,7 @@ from edgefl.channel.units import FloatArray
 IntArray = npt.NDArray[np.int64]
 # Slots of the first look-ahead, which doubles while no flow ends, up to the number of slots whose fading is read at
 # once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, a look-ahead goes slot
-# by slot, so that time spent on one that a new flow voids is lost
+# by slot, and the time spent on it is lost if a new flow voids it
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 # Served slots of a look-ahead that are computed first, as most look-aheads end there
 FIRST_SERVED = 8
@@ -27,8 +27,9 @@ FIRST_SERVED = 8
 class _Look:
     """What flows do in the served slots of one look-ahead.
 
-    first: number of slots before the look-ahead that serve the direction. weights: [s]. totals: [n, s] sums of rates.
-    used: [n, s] blocks. history: [s, 2, n] airtime and average after each slot, or None if the shares are held.
+    first: how many slots before the look-ahead serve the direction. weights: [s] weight of each slot. totals: [n, s]
+    sums of rates up to each slot. used: [n, s] blocks in use. history: [s, 2, n] airtime and average after each slot,
+    or None if the shares are held.
     """
 
     first: int
@@ -71,7 +72,7 @@ class BlockRules(BandRules):
     with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
     other held shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
     blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
-    control's target, in the downlink all blocks. Blocks that remain are divided equally.
+    control's target, in the downlink all blocks. Blocks left over are divided equally.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
     from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the

@@ -34,18 +34,17 @@ class Carrier:
     """A band in one direction, or a share of it, with its rate rules; checked on construction.
 
     Args:
-        bandwidth_hz: W, > 0.
-        slot_s: tau, > 0.
-        weights: [period] of a TDD frame, see `edgefl.channel.tdd`; if None, transfers use every slot in full.
+        bandwidth_hz: bandwidth W, > 0.
+        slot_s: length tau of a slot, > 0.
+        weights: [period] weights of a TDD frame's slots, see `edgefl.channel.tdd`; None to use every slot in full.
         cap: highest spectral efficiency in bits/s/Hz, > 0, or None for no limit.
         power: how power is spread over a share of the band, see `edgefl.channel.share.PowerRule`.
         steps: NR's CQI table; if None, the rate is Shannon's, up to the cap.
         goodput: payload bits per bit of these rates, in (0, 1]: what remains after control channels, reference
             signals, headers and retransmissions.
-        taps: independent parts of the band that a slot averages over, see `edgefl.channel.diversity`; rates then
+        taps: how many independent parts of the band a slot averages over, see `edgefl.channel.diversity`; rates then
             follow from the band's mean SNR.
-        blocks: resource blocks into which a dynamically shared band is divided, >= 1; if None, it is divided into
-            arbitrary fractions.
+        blocks: number of resource blocks of a dynamically shared band, >= 1; None to divide it into any fractions.
 
     Raises:
         ValueError: an argument is out of range.
@@ -144,7 +143,7 @@ class Carrier:
         """Return the spectral efficiency averaged over the fading, Rayleigh or with taps; same shape, bits/s/Hz.
 
         Args:
-            static: True for a link that does not fade, whose SNR is constant; broadcasts with snr.
+            static: whether the link has a constant SNR, without fading; broadcasts with snr.
         """
         some = static is not False and bool(np.any(static))
         if some and np.all(static):  # SciPy is not needed
@@ -165,7 +164,7 @@ class Carrier:
         """Compute the rate of a share in one full slot, in bits/s per Hz of this band.
 
         Args:
-            share: b, 0 to 1.
+            share: share b of the band, 0 to 1.
             snr: SNR in the slot on this band with full power; broadcasts with share.
         """
         part = np.asarray(share, dtype=float)
@@ -177,7 +176,7 @@ class Carrier:
         """Return the rate of a share averaged over the fading; snr is the mean SNR on this band with full power.
 
         Args:
-            static: as in `mean_efficiency`.
+            static: whether the link has a constant SNR, without fading.
         """
         part = np.asarray(share, dtype=float)
         return part * self.mean_efficiency(self.share_snr(part, snr), static)

@@ -25,7 +25,7 @@ class ChangingFlow:
 
     Args:
         carrier: the link's share of the band.
-        payload_bits: > 0.
+        payload_bits: number of bits to move, > 0.
         first_slot: earliest slot in which the transfer may begin.
     """
 
@@ -43,8 +43,9 @@ class ChangingFlow:
         """Continue the transfer at a mean SNR; return the slot in which it ends, or None if that is after `until`.
 
         Args:
-            slot: no earlier than in the last call; earlier slots carried what the previous SNR allowed.
-            snr: linear mean on the share, before fading.
+            slot: slot from which the new SNR applies, no earlier than in the last call; until then the last SNR
+                holds.
+            snr: linear mean SNR on the share, before fading.
             until: slot of the next SNR update.
         """
         self.settle(slot)
@@ -80,8 +81,8 @@ def foresee(flows: Sequence[ChangingFlow], slot: int, snrs: Sequence[float], unt
 
     Call `end` of each flow afterwards; a call with arguments other than those given here computes its own answer.
     Args:
-        snrs: [flows], as in `end`.
-        until: > slot.
+        snrs: [flows] linear mean SNR of each flow on its share, as in `end`.
+        until: slot of the next SNR update, after `slot`.
     """
     draw_all_ahead([flow._fading for flow in flows], slot)
     alike: dict[Rules, list[tuple[ChangingFlow, float]]] = {}

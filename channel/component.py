@@ -29,7 +29,7 @@ def parameter(
     """Declare a parameter of a component; the arguments become the field's metadata, which pydantic reads.
 
     Args:
-        default: value if left out; without a default the parameter is required.
+        default: value of a parameter that is left out; a parameter without a default is required.
         description: meaning of the parameter.
         ge, gt, le, lt: range of the parameter: >=, >, <=, <.
     """
@@ -50,7 +50,7 @@ class ChannelComponent:
         """Reject parameters out of range.
 
         Raises:
-            ValueError: the message begins with the parameter's name.
+            ValueError: a parameter is out of range; the message begins with its name.
         """
         for each in fields(self):
             bounds = {key: each.metadata[key] for key in _BOUNDS if key in each.metadata}

@@ -16,11 +16,11 @@ class Distances:
 
     Args:
         sites_m: [S, 2] positions of the base stations.
-        nearest_m: closer places are treated as this far away.
-        range_m: farther places are treated as this far away, and do not receive the site.
+        nearest_m: smallest distance, which closer places get too.
+        range_m: largest distance, which farther places get too; such places do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
-        wraparound: wrap-around of the sites' layout, or None.
+        wraparound: how the sites' layout repeats, or None if it does not.
 
     Attributes:
         range_m: the range, or inf if no place of the area is that far from a site.

@@ -41,7 +41,7 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     line of sight (50 ns), 22 without (103 ns).
 
     Args:
-        bandwidth_hz: > 0. delay_spread_s: d, >= 0; 0 is flat.
+        bandwidth_hz: W, > 0. delay_spread_s: d, >= 0; with 0 fading is flat over the band.
     """
     a = 2.0 * math.pi * delay_spread_s * bandwidth_hz
     if a < _FLAT:
@@ -51,10 +51,10 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid of points of all parts, `points` to a page, and how pages between coarser points are filled in.
+    """A grid of points of all parts, with `points` per page, and how pages between coarser points are filled in.
 
     weights, stds: weight of both neighbours, and standard deviation of what is added, for points half way between
-        known ones, the widest gap first; none if points are independent.
+        known ones, the widest gap first; empty if points are independent.
     correlation: correlation of neighbouring points.
     """
 
@@ -102,12 +102,12 @@ class DiverseFading(PagedFading):
 
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ CN(0, 1),
 
-    the exact law of the process given both, and so on by halves, until neighbouring points have the correlation
-    q >= SMOOTH. A slot at the fraction t of the distance between two of these has the power of the straight line
-    between them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out
-    has a standard deviation of at most sqrt((1 - q) / L) of the mean power, 3 % with 11 parts, from one slot to the
-    next: every eighth slot of a walking device has numbers of its own. Numbers have 32 bits, and the power needs less
-    than half of them; only the power of a page is kept.
+    the exact law of the process given both, and so on by halves, until neighbouring points have the correlation q >=
+    SMOOTH. A slot at the fraction t of the distance between two of these has the power of the straight line between
+    them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out changes
+    the power from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power
+    with 11 parts: every eighth slot of a walking device has its own random numbers. Numbers have 32 bits, and the
+    power needs less than half of them; only the power of a page is kept.
     """
 
     parts = ()  # a page of slots holds their power
@@ -117,7 +117,7 @@ class DiverseFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, 0 <= rho <= 1.
-            parts: L, >= 1; `independent_parts` computes it.
+            parts: number L of independent parts, >= 1, as `independent_parts` computes it.
 
         Raises:
             ValueError: an argument is out of range.
@@ -148,8 +148,8 @@ class DiverseFading(PagedFading):
 def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
     """Return the mean power over parts [n, slots], in slots between grid points [n, rows, points].
 
-    The last point is the next page's first; a grid whose points are slots does not need it. Rows are added one after
-    the other, so that rounding does not depend on the number of links.
+    The last point is the next page's first point, which a grid whose points are slots does not need. Rows are added
+    one after the other, so that rounding does not depend on the number of links.
     """
     parts = points.shape[1] // 2
     at: FloatArray = np.add.reduce(np.square(points), axis=1).astype(float) / parts
@@ -167,7 +167,7 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
 def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
     """Return each link's page of a grid, [n, rows, points + 1], ending with the next page's first point.
 
-    That point is 0 if points are independent.
+    The next page's first point is 0 if points are independent.
     """
     points, rows = places[0][0]._grids[level].points, places[0][0]._rows
     fresh = np.empty((len(places), rows, points), dtype=np.float32)
@@ -209,7 +209,8 @@ def fading_in_parts(
     """Return the fading of a link over a band with a number of independent parts.
 
     Args:
-        key: 128-bit key. correlation: as in `LinkFading`. block: as in `LinkFading`, for one part.
+        key: 128-bit key of the link's random numbers. correlation: rho between consecutive slots. block: how many
+            slots to draw at once if there is one part.
     """
     if parts == 1:
         return LinkFading(key, correlation, block)

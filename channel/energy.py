@@ -22,12 +22,12 @@ def compute_time_s(
 
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
-        samples: e B, samples that the local iterations process in all.
-        clock_hz: f.
-        flops_per_cycle: chi.
+        samples: e B, how many samples the local iterations process in total.
+        clock_hz: f, clock rate of the processor.
+        flops_per_cycle: chi, FLOPs that the processor does per clock cycle.
 
     Raises:
-        ValueError: negative work, or a clock or efficiency that is not positive.
+        ValueError: the work is negative, or the clock or the efficiency is not positive.
 
     Source: journal paper, eq. (27). Left out: memory traffic, other load, throttling.
     """
@@ -48,10 +48,10 @@ def compute_energy_j(
 
     Args:
         flops_per_sample, samples, clock_hz, flops_per_cycle: as in `compute_time_s`.
-        capacitance: xi, effective chipset capacitance.
+        capacitance: xi, effective capacitance of the chipset.
 
     Raises:
-        ValueError: negative work or capacitance, or a clock or efficiency that is not positive.
+        ValueError: work or capacitance is negative, or the clock or the efficiency is not positive.
 
     Source: journal paper, eq. (28).
     """

@@ -36,10 +36,10 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
         slot_s: tau, > 0.
 
     Returns:
-        rho in (0, 1].
+        Correlation rho, in (0, 1].
 
     Raises:
-        ValueError: as in `slot_turn`.
+        ValueError: the speed is negative, or so high that J0 would be negative; see `slot_turn`.
 
     Source: journal paper, eq. (39); Jakes, Microwave Mobile Communications, 1974.
     """
@@ -59,7 +59,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
         slot_s: tau, > 0.
 
     Raises:
-        ValueError: the speed is negative or beyond the first zero; the message names the limit and remedy.
+        ValueError: the speed is negative or beyond J0's first zero; the message names the limit and the remedy.
     """
     if not (speed_m_s >= 0 and carrier_hz > 0 and slot_s > 0):
         raise ValueError(
@@ -111,8 +111,9 @@ class Fading(Protocol):
 class LinkFading(PagedFading):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
-    Stationary, E|h|^2 = 1, |h| Rayleigh. The value at slot n depends only on (key, rho, n): not on the sender, on
-    earlier reads, or on how reads are cut into pieces. Uplink and downlink read the same h (TDD).
+    The process is stationary with E|h|^2 = 1; |h| is Rayleigh distributed. The value at slot n depends only on (key,
+    rho, n): not on the sender, on earlier reads, or on how reads are cut into pieces. Uplink and downlink read the
+    same h (TDD).
 
     Method: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
     themselves, with correlation rho^BLOCK per step; the block between two known edges is filled by an AR(1) path
@@ -120,11 +121,10 @@ class LinkFading(PagedFading):
 
         h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
 
-    which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a
-    coarser grid and are filled in the same way, grid above grid, until a step's correlation falls below
-    NO_CORRELATION; on that grid, edges are drawn independently. This is the only approximation: values on
-    opposite sides of such an edge pair lose a correlation of less than 1e-6. Every page draws from its own
-    Philox counter.
+    which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a coarser grid
+    and are filled in the same way, grid above grid, until a step's correlation falls below NO_CORRELATION; on that
+    grid, edges are drawn independently. This is the only approximation: values on opposite sides of such an edge pair
+    lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
     """
@@ -136,11 +136,11 @@ class LinkFading(PagedFading):
         Args:
             key: 128-bit key of this link's random numbers.
             correlation: rho between consecutive slots, -1 < rho <= 1.
-            block: slots drawn at once, a part of the definition of the process: another block size gives other fading
-                from the same key. A short block suits a link that is read a few hundred slots at a time.
+            block: how many slots to draw at once, which is part of the process's definition: another number gives
+                other fading from the same key. A short block suits a link that is read a few hundred slots at a time.
 
         Raises:
-            ValueError: key, correlation or block out of range.
+            ValueError: key, correlation or block is out of range.
         """
         if not block > 1:
             raise ValueError(f"block must be at least 2 slots, got {block}")
@@ -153,7 +153,7 @@ class LinkFading(PagedFading):
         """Return [count] the complex h of the slots first_slot, first_slot + 1, ...
 
         Raises:
-            ValueError: negative slot or count.
+            ValueError: the slot or the count is negative.
         """
         real, imaginary = self._read(first_slot, count)
         return real + 1j * imaginary

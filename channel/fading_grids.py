@@ -71,7 +71,7 @@ def filtered(noise: FloatArray, correlation: FloatArray, begin: FloatArray) -> F
     in the same order, and agree to the last bit.
 
     Args:
-        correlation: [links]. begin: [links, parts, 1] correlation y[-1].
+        correlation: [links] factor on the value before. begin: [links, parts, 1] correlation times y[-1].
     """
     global _filtered_by_hand
     alike = bool((correlation == correlation[0]).all())

@@ -23,7 +23,7 @@ class LinkDraws:
     """Random numbers of one link, by slot and purpose.
 
     Args:
-        key: 128-bit key.
+        key: 128-bit key of the link's random numbers.
 
     Raises:
         ValueError: the key is out of range.
@@ -42,9 +42,9 @@ class LinkDraws:
         """Return a random generator of this link for a slot and purpose, independent of the fading.
 
         Args:
-            first_slot: the slot, 0 to 2^64 - 1.
-            stream: number of the purpose, 0 to 2^64 - 1.
-            reused: a Philox generator to reset and return instead of a new one, in a seventh of the time.
+            first_slot: number of the slot, 0 to 2^64 - 1.
+            stream: number of the generator's purpose, 0 to 2^64 - 1.
+            reused: a Philox generator to reset and return, which takes a seventh of the time of making a new one.
 
         Raises:
             ValueError: a number is out of range.
@@ -74,8 +74,8 @@ class PagedFading(LinkDraws):
     one page costs more than the random numbers in it, so `hold` draws the pages of many links together.
 
     Args:
-        correlation: between consecutive slots; with 1 the fading never changes.
-        slots: number in a page. points: number in a page of each coarser grid. levels: number of grids.
+        correlation: correlation of the fading in consecutive slots; with 1 the fading never changes.
+        slots: number of slots in a page. points: number of points in a coarser grid's page. levels: number of grids.
     """
 
     renews = True
@@ -111,7 +111,7 @@ class PagedFading(LinkDraws):
         """Return [count] the power of the slots first_slot, first_slot + 1, ...; its mean is 1.
 
         Raises:
-            ValueError: negative slot or count.
+            ValueError: the slot or the count is negative.
         """
         return np.array(self.powers(self._read(first_slot, count)[None])[0])
 

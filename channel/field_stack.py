@@ -51,7 +51,7 @@ def _values(
 class _FieldPlaces(NamedTuple):
     """The four nodes around each of n places, in each layer.
 
-    Lower left, lower right, upper left and upper right: [4, layers, n] rows of the table, and their weights.
+    Nodes are lower left, lower right, upper left, upper right: [4, layers, n] rows of the table, and weights.
     """
 
     nodes: npt.NDArray[np.intp]
@@ -66,9 +66,9 @@ class FieldStack:
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: number of fields, or None for the number in the first layer.
-        few: whether the same few places are read again and again: then only the nodes around the first places read
-            are held. Once another place is read, all nodes are drawn, with the same values.
+        fields: how many fields each layer has; None for as many as the first layer has.
+        few: whether the same few places are read again and again; only the nodes around the first places are then
+            held. Once another place is read, all nodes are drawn, with the same values.
     """
 
     def __init__(

@@ -22,7 +22,7 @@ NODES = 8
 MARGIN = 10
 # Power of the interpolation's filter that is divided out of the nodes' spectrum; see the class
 ROUGHENING = 1.5
-# Memory from which a set of fields repeats in space, and memory of a set that repeats
+# Memory above which a set of fields repeats in space, and memory of a set that repeats
 MAX_BYTES = 2**29
 REPEATING_BYTES = 2**27
 # Fields and rows of nodes written to the table together; fewer fields if they are large
@@ -89,11 +89,11 @@ class GaussianFields:
 
         Args:
             keys: [F] 128-bit key of each field's random numbers.
-            correlation_m: d_corr, > 0.
+            correlation_m: correlation distance d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
-            stream: distinguishes fields of the same key, 0 to 2^64 - 1.
-            common: what the fields have in common, or None if they are independent.
-            law: correlation over distance.
+            stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
+            common: the part that all fields have in common; None if the fields are independent.
+            law: how the correlation falls with distance, `exponential` or `gaussian`.
 
         Raises:
             ValueError: an argument is out of range.

@@ -27,7 +27,7 @@ class TransmitterActivity:
 
     Args:
         key: 128-bit key of the random numbers.
-        load: probability of sending, 0 to 1.
+        load: probability that a transmitter sends in a slot, 0 to 1.
     """
 
     def __init__(self, key: int, transmitters: int, load: float) -> None:
@@ -68,7 +68,8 @@ class Heard:
     received here; the levels are the powers on that part.
 
     Args:
-        levels: for each transmitter, its linear power over the receiver's noise, or several such powers to draw from.
+        levels: each transmitter's linear received power over the receiver's noise, or several such powers to draw
+            from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -87,7 +88,8 @@ class Heard:
         """Return the interference at each of many receivers, which hear every transmitter at one level.
 
         Args:
-            levels: [receivers, transmitters]; kept without a copy, so do not write to it.
+            levels: [receivers, transmitters] linear received powers over noise; not copied, so do not write to the
+                array.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
@@ -162,7 +164,7 @@ class _Sums:
     Most receivers only read the mean interference.
 
     Args:
-        levels: [receivers, transmitters].
+        levels: [receivers, transmitters] linear received powers over the receiver's noise.
     """
 
     def __init__(self, levels: FloatArray) -> None:
@@ -188,11 +190,11 @@ class Interfered:
     The SNR of such a link does not include interference. The mean-noise shortcut puts the mean of I into the noise
     instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,
     1.41 and 1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places anywhere
-    in a cell with six neighbours at 500 m; more without a cap), and exactly as long as they should at loads of 0 and
-    1. Left out: fast fading of the interference.
+    in a cell with six neighbours at 500 m; more without a cap), and take exactly the right time at loads of 0 and 1.
+    Left out: fast fading of the interference.
 
     Args:
-        heard: interference at the link's receiver; may be replaced when gains are measured again.
+        heard: interference at the link's receiver, which may be replaced when gains are measured again.
     """
 
     static = False

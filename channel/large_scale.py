@@ -84,11 +84,12 @@ class LargeScale:
             min_distance_m: closer places take the path loss of this distance.
             area_radius_m: places lie within this distance of the origin.
             keys: [S] one 128-bit key per site.
-            line_of_sight: everywhere, nowhere, or by the model's probability, with hard or soft changes.
-            shadowing_std_db: deviation in both states, 0 for no shadowing; by default the model's.
-            common: common part of the shadowing towards all sites, or None if sites are independent.
-            los_common: common part of the line of sight to all sites, or None.
-            wraparound: wrap-around of the sites' layout, or None.
+            line_of_sight: where sites are in sight: everywhere, nowhere, or by probability, with hard or soft
+                changes.
+            shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
+            common: common part of the shadowing towards all sites; None if sites are shadowed independently.
+            los_common: common part of the line of sight to all sites; None if sites come into sight independently.
+            wraparound: how the sites' layout repeats, or None if it does not.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
         Raises:
@@ -160,10 +161,10 @@ class LargeScale:
         Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. The line of sight is identical.
 
         Args:
-            positions_m: [n, 2].
+            positions_m: [n, 2] positions in the area, m.
 
         Returns:
-            [n, S] gain in dB, negative; contiguous by site, for comparisons of sites over places.
+            [n, S] gain of each site in dB, negative; contiguous by site, for comparisons of sites over places.
 
         Raises:
             ValueError: a position is beyond the area.
@@ -192,11 +193,11 @@ class LargeScale:
         """Return gain and distance from each position to its site in double precision, for links.
 
         Args:
-            positions_m: [n, 2].
-            sites: [n] indices into sites_m.
+            positions_m: [n, 2] positions in the area, m.
+            sites: [n] index of each position's site in sites_m.
 
         Returns:
-            [n] gain in dB, negative, and [n] actual 2D distance in m (to the nearest copy).
+            [n] gain of each link in dB, negative, and [n] actual 2D distance in m to the site's nearest copy.
 
         Raises:
             ValueError: a position is beyond the area, or there is no such site.

@@ -35,15 +35,15 @@ def hexagonal_sites(rings: int, isd_m: float) -> FloatArray:
     """Place sites on a triangular grid: one in the centre, and full rings around it.
 
     Args:
-        rings: 0, 1, 2 give 1, 7, 19 sites.
+        rings: number of rings around the central site; 0, 1, 2 give 1, 7, 19 sites.
         isd_m: inter-site distance between neighbours, > 0.
 
     Returns:
-        [S, 2] positions in m: the centre first, then ring by ring, each counter-clockwise from the x axis.
-        The first sites do not depend on the number of rings.
+        [S, 2] positions of the sites in m: the centre first, then ring by ring, each counter-clockwise from the x
+        axis. The first sites do not depend on the number of rings.
 
     Raises:
-        ValueError: rings is negative or isd_m not positive.
+        ValueError: rings is negative, or isd_m is not positive.
     """
     _check_isd(isd_m)
     axial = np.zeros((site_count(rings), 2))
@@ -60,8 +60,8 @@ def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatA
     """Return displacements [n, S, 2] from each site to each position, without wrap-around.
 
     Args:
-        positions_m: [n, 2].
-        sites_m: [S, 2].
+        positions_m: [n, 2] positions in m.
+        sites_m: [S, 2] positions of the sites in m.
     """
     return np.asarray(positions_m, dtype=float)[:, None, :] - np.asarray(sites_m, dtype=float)
 
@@ -70,10 +70,9 @@ def displacement_m(positions_m: npt.ArrayLike, sites_m: npt.ArrayLike) -> FloatA
 class Wraparound:
     """A hexagonal layout that repeats in all directions, so that no cell is at the edge.
 
-    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here
-    ((rings + 1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site.
-    A position sees the nearest copy of every site. The world is a torus: every site has the same
-    distances to all others.
+    The cluster of S sites is copied by the translations of a triangular lattice with step isd sqrt(S), here ((rings +
+    1) a + rings b) and its rotations by 60 degrees, for the neighbour directions a, b of a site. A position sees the
+    nearest copy of every site. The world is a torus: every site has the same distances to all others.
 
     Source: Panwar and Sivalingam, 2017, with the usual six copies around the cluster. Here the nearest of
     all copies counts, so positions may lie anywhere.
@@ -100,8 +99,8 @@ class Wraparound:
         """Return displacements [n, S, 2] from the nearest copy of each site to each position.
 
         Args:
-            positions_m: [n, 2], anywhere.
-            sites_m: [S, 2], sites of `hexagonal_sites(rings, isd_m)`, all or some, in any order.
+            positions_m: [n, 2] positions in m, anywhere.
+            sites_m: [S, 2] positions of all or some sites of `hexagonal_sites(rings, isd_m)`, in any order.
         """
         along, across = self.aligned_axes(np.moveaxis(displacement_m(positions_m, sites_m), -1, 0))
         along, across = along - np.rint(along), across - np.rint(across)

@@ -52,12 +52,13 @@ def slots_of_many(
     that they round as a single transfer's sum does. Static links and transfers by renewal are computed one by one.
 
     Args:
-        carrier: the common band.
-        payload_bits, share, snr, first_slot: [n], or one value for all; share of the carrier, snr on that share.
-        fading: [n] links.
+        carrier: the band that all transfers use.
+        payload_bits, share, snr, first_slot: [n] of each transfer, or one value for all: bits to move, share of the
+            carrier, linear mean SNR on that share, first slot.
+        fading: [n] fading of each transfer's link.
 
     Returns:
-        [n] slots.
+        [n] number of slots that each transfer takes.
 
     Raises:
         ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.
@@ -133,7 +134,7 @@ def _drawn(
         # the remaining transfers have all been read up to the same slot count
         rest = (need[left] - got[left]) / mean[left]
         at = first[left] + done[left]
-        if page > 1:  # of each link only the pages that it needs
+        if page > 1:  # only the pages that each link needs
             before, count = (
                 at % page,
                 page * max(1, int(_SURE * min(rest.min(), CHUNK_BLOCKS * BLOCK) / page)),

@@ -16,8 +16,8 @@ def power_of_many(links: Sequence[Fading], first_slots: npt.NDArray[np.int64], c
     Missing pages of links of one kind that fade are drawn together.
 
     Args:
-        first_slots: [links] >= 0.
-        count: slots of each link, > 0.
+        first_slots: [links] first slot to read of each link, >= 0.
+        count: how many slots to read of each link, > 0.
 
     Returns:
         [links, count] power from each link's first slot on.

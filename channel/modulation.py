@@ -53,11 +53,11 @@ def snr_needed_over_parts(
     information around its expectation for one mean SNR.
 
     Args:
-        efficiency: [n] bit/s/Hz, ascending. symbol_bits: [n] m, each above its rate.
-        parts: L, >= 1; with one this is `_snr_needed`.
+        efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of each rate's symbols, above the rate.
+        parts: number L of independent parts, >= 1; with one part the result is that of `_snr_needed`.
 
     Returns:
-        [n] linear.
+        [n] mean SNR that each rate needs, linear.
     """
     rates = np.asarray(efficiency, dtype=float)
     flat = _snr_needed(rates, gap_db)
@@ -97,11 +97,11 @@ class Steps:
     bound where the channel has little scattering.
 
     Args:
-        gap_db: as in `_snr_needed`.
+        gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
         cap: highest rate on one layer, or None for the whole table.
         layers: maximum number of layers at once, >= 1.
-        parts: independent parts of the band, L >= 1; the SNR of a slot is that of their mean power, and each rate
-            needs the mean SNR of `snr_needed_over_parts`.
+        parts: number L >= 1 of independent parts of the band; the SNR of a slot is that of their mean power, and each
+            rate needs the mean SNR of `snr_needed_over_parts`.
         smallest_part: smallest part of the band that may be used alone, reached by halving; above 0, and at most 1.
 
     Raises:
@@ -178,12 +178,12 @@ class Steps:
     def _octants(self) -> tuple[int, int, FloatArray, FloatArray]:
         """Rates by the leading bits of an SNR: its octave, and the eighth of the octave.
 
-        At most one step begins in each, as each step needs at least 1.25 times the SNR of the one before; where steps
-        of several layers lie closer, eighths are halved until this holds.
+        At most one step begins in each eighth, as each step needs at least 1.25 times the SNR of the one before;
+        where steps of several layers lie closer, eighths are halved until this holds.
 
         Returns:
-            the bit below the leading ones; number of the piece before the first step; [pieces] the SNR at which a
-            step begins there, or nan; [2 pieces] the rates below this SNR, and from this SNR up.
+            Position of the bit below the leading ones; number of the piece before the first step; [pieces] the SNR at
+            which a step begins in each piece, or nan; [2 pieces] the rates below this SNR, and from this SNR up.
         """
         bit = _FRACTION_BIT - _FEWEST_BITS
         while not np.diff(octants := self.needs.view(np.int64) >> bit).all():
@@ -215,8 +215,8 @@ def diversity_rate(snr: npt.ArrayLike, taps: int, cap: float | None = None) -> F
     is below 1e-16. For one tap the mean is within 1e-9 of the closed form (`edgefl.channel.share.ergodic_rate`).
 
     Args:
-        snr: linear mean, >= 0, any shape.
-        taps: >= 1.
+        snr: linear mean SNR, >= 0, of any shape.
+        taps: number of independent parts of the band, >= 1.
     """
     from scipy import special
 

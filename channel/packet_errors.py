@@ -22,14 +22,14 @@ class PacketErrors(ABC):
         """Return the probability that packets arrive.
 
         Args:
-            snr: [...] mean on the band of each packet, above 0. static: [...] True for a link that does not fade.
+            snr: [...] mean SNR on each packet's band, above 0. static: [...] whether the packet's link does not fade.
         """
 
     def drawn(self, fading: Fading, snr: float, end_slot: int) -> tuple[float, bool]:
         """Return a packet's probability of arrival, and its loss, a draw that depends on link and end slot alone.
 
         Args:
-            snr: mean on the packet's band; for a static link it includes |h|^2.
+            snr: mean SNR on the packet's band; for a static link the SNR includes |h|^2.
         """
         arrives = float(self.arrives(snr, fading.static))
         return arrives, bool(fading.generator(end_slot, STREAM).random() >= arrives)
@@ -48,7 +48,7 @@ class WaterfallErrors(PacketErrors):
     several states of the fading.
 
     Args:
-        waterfall: m, linear.
+        waterfall: waterfall threshold m, linear.
         taps: L.
     """
 
@@ -78,7 +78,7 @@ class ThresholdErrors(PacketErrors):
     Source: Yang, Liu, Quek and Poor, IEEE Trans. Commun. 68(1), 2020. Ignored: as for `WaterfallErrors`.
 
     Args:
-        threshold: theta, linear.
+        threshold: lowest SNR theta at which packets arrive, linear.
         taps: L.
     """
 

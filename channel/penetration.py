@@ -27,10 +27,10 @@ def wall_loss_db(carrier_hz: float, walls: Walls) -> float:
     power through the wall is the sum over its parts, less 5 dB for incidence that is not perpendicular.
 
     Args:
-        walls: low_loss, 30 % plain glass; high_loss, 70 % coated glass.
+        walls: kind of the walls: low_loss has 30 % plain glass, high_loss 70 % coated glass.
 
     Raises:
-        ValueError: unknown walls.
+        ValueError: the kind of walls is unknown.
 
     Source: 3GPP TR 38.901, Tables 7.4.3-1 and 7.4.3-2.
     """
@@ -49,14 +49,14 @@ def penetration_loss_db(
     """Return the loss of indoor devices on top of the outdoor path loss: PL_tw + PL_in + N(0, sigma_P^2).
 
     Args:
-        wall_db: [devices] from `wall_loss_db`.
-        std_db: [devices] sigma_P, from STD_DB.
+        wall_db: [devices] loss of each device's walls, from `wall_loss_db`.
+        std_db: [devices] standard deviation sigma_P of each device's loss, from STD_DB.
         inside_m: [devices] d_2D-in, the distance inside: the smaller of two uniform numbers between 0 and the depth
             of the building, 25 m in UMi and UMa.
-        normal: [devices] standard normal numbers.
+        normal: [devices] standard normal number of each device.
 
     Returns:
-        [devices] dB; may be below 0 for a very low normal number, which the source does not rule out.
+        [devices] loss in dB; below 0 for a very low normal number, which the source does not rule out.
 
     Source: 3GPP TR 38.901, section 7.4.3.1, eq. (7.4-2). Left out: the distance inside as part of the path loss's own
     distance, the larger shadowing of links into buildings.

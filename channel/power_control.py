@@ -28,7 +28,7 @@ def wanted_power(
 ) -> FloatArray:
     """Return the power that power control requires, over a device's maximum power: P0 2^mu M PL^alpha / Pmax.
 
-    A device radiates this fraction of its maximum power, and all of it where power control requires more.
+    A device radiates this fraction of its maximum power, or its full power if power control requires more.
 
     With alpha 1 every device is received with P0 per 180 kHz, the width of a block of 15 kHz subcarriers, as long as
     its power suffices; with alpha below 1 devices at the edge are received with less, and interfere less with other
@@ -36,15 +36,15 @@ def wanted_power(
     rate needs.
 
     Args:
-        path_loss_db: [devices] with shadowing and walls.
-        blocks: [devices] M, resource blocks of the transmission.
-        max_power_w: [devices] Pmax, or one value for all.
+        path_loss_db: [devices] path loss, with shadowing and walls.
+        blocks: [devices] number M of resource blocks of the transmission.
+        max_power_w: [devices] maximum power Pmax, or one value for all.
         p0_dbm: target received power per 180 kHz at a path loss of 0 dB.
         alpha: share of the path loss in dB that is compensated, 0 to 1.
-        slot_s: 1 ms over 2^mu; its blocks are 2^mu times 180 kHz wide.
+        slot_s: length of a slot, 1 ms / 2^mu; resource blocks are then 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] above 0, and above 1 where the power does not suffice.
+        [devices] required power over maximum power: above 0, and above 1 if a device's power does not suffice.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
     """

@@ -70,12 +70,12 @@ def rate_moments(
     s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
-        snr: [devices] linear, > 0, or one value for all.
+        snr: [devices] linear mean SNR, > 0, or one value for all.
         correlation: [devices] rho between slots, |rho| < 1, or one value for all.
-        carrier: only its weights w, its cap or steps, and its taps L matter.
+        carrier: carrier of the link, of which only weights w, cap or steps, and taps L matter.
 
     Returns:
-        mu in bits/s/Hz and s2 in (bits/s/Hz)^2, each [devices] or a number.
+        Mean mu in bits/s/Hz and variance s2 in (bits/s/Hz)^2, each [devices] or a number.
 
     Raises:
         ValueError: snr is not positive, or |rho| >= 1 (a static rate never averages out).
@@ -107,7 +107,7 @@ def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[f
     """Compute mean and variance of one link's rate as `rate_moments` does, without arrays, in a few microseconds.
 
     Raises:
-        ValueError: as in `rate_moments`.
+        ValueError: snr is not positive, or |rho| >= 1.
     """
     if not 0 < snr < math.inf:
         raise ValueError(f"snr must be positive and finite, got {snr}")

@@ -37,11 +37,11 @@ def slots_renewal(
     which its airtime reaches mean(w) T, at the phase given by first_slot.
 
     Args:
-        carrier: the share of the band.
+        carrier: the link's share of the band.
         snr: linear mean SNR on that share, > 0.
         correlation: rho between slots, |rho| < 1.
         rng: source of one standard normal number.
-        first_slot: index of the first slot; matters only with weights.
+        first_slot: index of the first slot, which matters only with weights.
 
     Returns:
         Number of slots, >= 1; 0 for an empty payload.
@@ -79,12 +79,12 @@ def slots_renewal_many(
     If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
 
     Args:
-        payload_bits, snr, correlation, share, first_slot: [transfers], or one value for all; share of the carrier,
-            snr on that share.
+        payload_bits, snr, correlation, share, first_slot: [transfers] value of each transfer, or one value for all;
+            share is the share of the carrier, snr the mean SNR on that share.
         rng: source of one standard normal number per transfer.
 
     Returns:
-        [transfers] slots.
+        [transfers] number of slots of each transfer.
 
     Raises:
         ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.

@@ -50,7 +50,7 @@ _BLOCKS = {
     }
     | {100: 135},
 }
-# Number of higher steps to try on fewer blocks than all, beyond the step reached on all: with one layer, with several
+# How many steps above the one reached on all blocks are tried on fewer blocks: with one layer, with several layers
 _STEPS_MORE = (2, 3)
 _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a row in the table
 
@@ -114,11 +114,11 @@ def carried(
     A flow that is limited by its power uses fewer blocks than it was given where fewer carry more.
 
     Args:
-        given: [n, s] blocks.
+        given: [n, s] blocks given to each flow in each slot.
         cap: with Shannon's rates, the highest rate on a block in bit/s/Hz, or None for no limit.
 
     Returns:
-        [n, s] bit/s/Hz times blocks; [n, s] blocks in use.
+        [n, s] rate of each flow, in bit/s/Hz times blocks; [n, s] blocks in use.
     """
     if steps is None:
         snr = link.most
@@ -168,12 +168,12 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
 
     Args:
-        most: [n, s] blocks that each flow can use.
-        blocks: number to divide in each slot: one number for all slots, or [s].
-        turn: [s] number of each slot among those that serve this direction.
+        most: [n, s] how many blocks each flow can use in each slot.
+        blocks: how many blocks to divide: one number for all slots, or [s].
+        turn: [s] number of each slot, counting the slots that serve this direction.
 
     Returns:
-        [n, s] blocks, summing to all blocks, or to what the flows can use if that is less.
+        [n, s] blocks of each flow, in sum all blocks, or as many as the flows can use if these are fewer.
     """
     flows, slots = most.shape
     if flows == 1:

@@ -12,11 +12,11 @@ def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayL
     The caller holds the numbers for one communication round, as the journal paper does with eq. (21).
 
     Args:
-        size: number of devices.
-        std_db: [size] standard deviation >= 0, or one value for all; path-loss models give their environment's.
+        size: how many devices to draw for.
+        std_db: [size] standard deviation >= 0, or one value for all, such as that of a path-loss model.
 
     Returns:
-        [size] xi in dB.
+        [size] shadowing xi in dB.
 
     Raises:
         ValueError: a standard deviation is negative.

@@ -34,15 +34,15 @@ def noise_w(
 
     Args:
         noise_psd_w_hz: noise power spectral density N0.
-        bandwidth_hz: [devices] W, share of the band, or one value for all.
-        noise_figure_db: F >= 0, noise that the receiver adds.
-        interference_margin_db: M >= 0, [devices] or one value for all: noise plus interference over noise.
+        bandwidth_hz: [devices] bandwidth W of each share of the band, or one value for all.
+        noise_figure_db: noise figure F of the receiver, >= 0.
+        interference_margin_db: M >= 0, noise plus interference over noise: [devices] or one value for all.
 
     Returns:
-        [devices] W.
+        [devices] noise power, W.
 
     Raises:
-        ValueError: noise or bandwidth is not positive, noise figure or margin is negative.
+        ValueError: noise or bandwidth is not positive, or noise figure or margin is negative.
 
     Source: journal paper, eq. (24), (25), for F = M = 1. Left out: interference that varies in time.
     """
@@ -63,7 +63,7 @@ def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatAr
     """Compute min(log2(1 + snr), cap) in bits/s/Hz; same shape.
 
     Args:
-        snr: linear, >= 0.
+        snr: linear SNR, >= 0.
         cap: efficiency of the highest modulation, > 0, e.g. 7.4 for 256-QAM at code rate 0.93, or None for no limit.
 
     Raises:
@@ -85,10 +85,10 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
 
     Args:
         snr: [devices] linear mean SNR, >= 0.
-        cap: as in `spectral_efficiency`.
+        cap: highest efficiency in bits/s/Hz, > 0, or None for no limit.
 
     Returns:
-        [devices] bits/s/Hz, exact to about 1e-14 relative from vanishing to huge SNR.
+        [devices] mean rate in bits/s/Hz, with a relative error of about 1e-14 from vanishing to huge SNR.
 
     Raises:
         ValueError: an SNR is negative or not a number, or the cap is not positive.
@@ -117,7 +117,7 @@ def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full
     """Compute the SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
 
     Args:
-        share: b, 0 to 1.
+        share: share b of the band, 0 to 1.
         snr: SNR on the whole band with full power; broadcasts with share.
 
     Raises:
@@ -136,11 +136,11 @@ def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
     """Limit shares of a band to each device's largest; other devices get the excess, in proportion to their shares.
 
     Args:
-        share: [devices] 0 to 1, of any sum up to 1.
-        most: [devices] largest share that each may have, above 0.
+        share: [devices] share of each device, 0 to 1, with a sum of at most 1.
+        most: [devices] largest share that each device may have, above 0.
 
     Returns:
-        [devices] shares with the same sum, or a smaller one if all are at their limit.
+        [devices] shares with the same sum as before, or with a smaller sum if all devices are at their limit.
     """
     wanted, limits = np.asarray(share, dtype=float), np.asarray(most, dtype=float)
     given = np.minimum(wanted, limits)

@@ -59,7 +59,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: groups of flows that get parts of the band by weight, and share them by the scheduler; or None.
+            groups: groups of flows that get parts of the band by weight; None without groups.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
@@ -118,13 +118,13 @@ class SharedBand:
         Args:
             id_: name of the flow, unique in the band.
             snr_whole_band: mean SNR with full power over the whole band.
-            fading: fading of its link.
-            most_snr: highest mean SNR on a resource block that power control allows, > 0; unused without blocks.
-            widest: largest part of the band that its radio can use, above 0 to 1; unused without blocks.
-            neighbours: received power of one share of the other transmitters, over noise, >= 0, with power `full`;
-                with `per_resource_block` it is constant and belongs in the snr.
-            background: True for background traffic, for schedulers that distinguish it.
-            expected: announce the flow, so that its fading is drawn together with that of others; `join` adds it.
+            fading: fading of the flow's link.
+            most_snr: highest mean SNR that power control allows on a resource block, > 0, if there are blocks.
+            widest: largest part of the band that the flow's radio can use, above 0 to 1, if there are blocks.
+            neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
+                with `per_resource_block` this power is constant and belongs in the snr.
+            background: whether the flow is background traffic, which some schedulers treat differently.
+            expected: whether to announce the flow only: `join` then adds it, with fading drawn with other flows'.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -171,7 +171,7 @@ class SharedBand:
         """Set a flow's mean SNR from a slot boundary on, and the highest mean SNR on a resource block.
 
         Raises:
-            ValueError: unknown flow, the SNR is not positive, the slot is past, or flows end before the slot.
+            ValueError: the flow is unknown, the SNR is not positive, the slot is past, or flows end before the slot.
         """
         check_snr(snr_whole_band)
         self._advance(slot)
@@ -195,12 +195,12 @@ class SharedBand:
         """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
 
         Args:
-            horizon: look no further than this slot. When flows join often, a horizon a few hundred slots ahead
-                avoids plans that the next flow would void.
+            horizon: last slot to look ahead to; if flows join often, a few hundred slots avoid plans that are soon
+                void.
 
         Returns:
-            Slot and ids in the order in which they joined; the horizon and no ids if no flow ends before the horizon;
-            None if the band is empty or paused.
+            Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if
+            no flow ends before the horizon; None if the band is empty or paused.
 
         Raises:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
@@ -247,7 +247,7 @@ class SharedBand:
         """Return the bits that a flow has moved up to the settled slot.
 
         Raises:
-            ValueError: unknown flow.
+            ValueError: the flow is unknown.
         """
         for flow in self._done:
             if flow.id == id_:
@@ -270,7 +270,7 @@ class SharedBand:
         """Remove a flow at a slot boundary; return its bits so far, or its payload if it was complete.
 
         Raises:
-            ValueError: unknown flow, the slot is past, or flows end before the slot.
+            ValueError: the flow is unknown, the slot is past, or flows end before the slot.
         """
         self._advance(slot)
         bits = self.moved_bits(id_)

@@ -32,7 +32,7 @@ class StateLoss:
         """Convert a model's lines over log10 d3D to lines over ln d3D^2 = 2 ln(10) log10 d3D.
 
         Args:
-            drawn: lines over ln d3D^2 that states share; missing ones are added.
+            drawn: lines over ln d3D^2 that the states share; lines of this state that are missing are added.
         """
         natural = [Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines]
         drawn += [line for line in natural if line not in drawn]
@@ -42,8 +42,8 @@ class StateLoss:
         """Return the loss of places in this state, dB, in the shape of `values` in one layer.
 
         Args:
-            straight: loss along each computed line.
-            values: [layers, ...] of the fields; those of the shadowing are overwritten.
+            straight: loss on each line at each place, dB.
+            values: [layers, ...] values of the fields; the values of the shadowing are overwritten.
         """
         loss: Floats = reduce(np.maximum, [straight[line] for line in self.lines])
         if self.shadowing is None:
@@ -57,8 +57,8 @@ def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
     """Return the soft state of line of sight: 1 with it, 0 without, 1/2 at the change from one to the other.
 
     Args:
-        margin: standard deviations by which a place is on the side of line of sight, G + F(d) of the
-            source with F the normal quantile of P_LoS.
+        margin: by how many standard deviations a place is on the side of line of sight: G + F(d) of the source, with
+            F the normal quantile of P_LoS.
 
     Source: TR 38.901, 7.6.3.3, eq. (7.6-18): 1/2 + arctan(sqrt(20 / wavelength) (G + F(d))) / pi.
     """

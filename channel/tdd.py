@@ -36,7 +36,7 @@ class Pattern:
         special: symbols of a special slot for downlink, guard and uplink, e.g. 10:2:2; they sum to 14.
 
     Raises:
-        ValueError: an unknown letter, symbols that do not sum to 14, or a direction without any symbol.
+        ValueError: a letter is unknown, symbols do not sum to 14, or a direction has no symbol.
 
     Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, mixed slots that differ from one another.
     """
@@ -98,7 +98,7 @@ class Frame:
         """Check the weights and sum them.
 
         Args:
-            weights: [period] each 0 to 1, not all 0.
+            weights: [period] weight of each slot, 0 to 1, not all 0.
 
         Raises:
             ValueError: a weight is out of range, or all are 0.

@@ -50,9 +50,9 @@ class Flow:
         carrier: the link's share of the band.
         snr: linear mean SNR on that share, before fading, > 0.
         fading: fading of the link; a static link is solved in closed form in every fidelity.
-        first_slot: n0, >= 0.
-        direction: separates the random draws of renewal.
-        fidelity: slot, renewal or auto.
+        first_slot: first slot n0 of the transfer, >= 0.
+        direction: direction of the transfer, since renewal draws different numbers in each.
+        fidelity: how slots are counted: slot, renewal or auto.
 
     Raises:
         ValueError: an argument is out of range.
@@ -74,7 +74,8 @@ class Flow:
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
         first slot and direction. `auto` is renewal for transfers that are expected to take at least AUTO_SLOTS slots,
-        AUTO_COHERENCE_TIMES coherence times of the fading, and that number of `exponential_draws`; otherwise slot.
+        AUTO_COHERENCE_TIMES coherence times of the fading, and AUTO_COHERENCE_TIMES `exponential_draws`; for other
+        transfers `auto` is `slot`.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
@@ -94,11 +95,10 @@ class Flow:
         """Return the smallest n with sum of w W min(log2(1 + snr |h|^2), cap) tau over n slots >= Z.
 
         Args:
-            payload_bits: Z, >= 0.
+            payload_bits: number of bits Z to transfer, >= 0.
 
         Returns:
-            Number of slots, including those in which the frame serves the other direction; 0 for an empty
-            payload.
+            Number of slots, including those in which the frame serves the other direction; 0 for an empty payload.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than max_slots.
@@ -232,7 +232,7 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
     above the lowest step of a table: in fifty coherence times there may be two, and their number is far from normal.
 
     Args:
-        mean, long_run_variance: see `rate_moments`.
+        mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.
     """
     return expected_slots * mean * mean / long_run_variance
 

@@ -44,13 +44,13 @@ class Staleness:
     where `divisor` says how weight_k follows from the factor s(tau_k).
 
     Args:
-        law: s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then
-            1 / (slope (tau - after) + 1).
-        divisor: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights: s_k / sum_j p_j s_j,
-            a mean; none: K s_k, a sum.
+        law: form of s(tau): constant 1; polynomial (1 + tau)^-exponent; hinge 1 up to `after`, then 1 / (slope (tau -
+            after) + 1).
+        divisor: how weight_k follows: buffer: weight_k is s_k, which with equal shares divides the sum by K; weights:
+            s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness that counts, None without a cap.
+        cap: largest staleness: staler updates count as this stale; None without a cap.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -85,7 +85,7 @@ class Staleness:
         """Return scale x weight_k of each update, given their shares of data, which sum to 1."""
         factors, by = self.factors(staleness), self.scale
         if self.divisor == "weights":
-            # relative to the largest, so that equal ones weigh exactly 1
+            # relative to the largest factor, so that equal factors weigh exactly 1
             factors = [factor / max(factors) for factor in factors]
             mean = sum(share * factor for share, factor in zip(shares, factors, strict=True))
             by = self.scale if min(factors) == 1.0 else self.scale / mean
@@ -100,8 +100,8 @@ class SessionStart:
 
     Args:
         number: the session's number, from 1.
-        ids: devices present, sorted.
-        longest: maximum number of training rounds in the session, None if rounds do not bound it.
+        ids: ids of the devices present, sorted.
+        longest: maximum number of training rounds in the session; None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -131,9 +131,9 @@ class Now:
 
     Args:
         time_s: simulated time.
-        progress: share of the session that is over, in [0, 1), by its policy; by default the round's number over
-            `SessionStart.longest`.
-        models: number of models made earlier in this phase, if rounds overlap; by default the number of earlier
+        progress: share of the session that is over, in [0, 1), as the session policy reckons it; by default the
+            number of earlier rounds divided by `SessionStart.longest`.
+        models: how many models were made earlier in this phase, if rounds overlap; by default the number of earlier
             rounds.
     """
 
@@ -151,10 +151,10 @@ class Opening:
 
     Args:
         warm_start: name of the warm start; empty without a warm start.
-        weights: saved session -> weight in the model.
+        weights: saved session -> weight of its model in the opening model.
         labels: the labels that the session's devices hold when its training begins.
-        accuracy: before any training, on the test data of these labels; None without a test.
-        loss: mean loss in the same test.
+        accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
+        loss: mean loss of this model in the test that gives `accuracy`.
     """
 
     warm_start: str = ""
@@ -168,8 +168,8 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name -> a value per device, in the order of `ids`, None for an empty table cell. Names are those of
-        `edgefl.engine.records.DeviceScore`.
+    columns: name of a column -> a value per device, in the order of `ids`; None for an empty table cell. Names are
+        those of `edgefl.engine.records.DeviceScore`.
     """
 
     ids: tuple[int, ...]
@@ -200,10 +200,10 @@ class LocalRound:
 
     Args:
         ids: the participants, sorted.
-        iterations: local steps that each device actually does.
-        samples: number of samples that each device processes, which determines compute time and energy.
-        down_bits: bits that each device receives.
-        up_bits: bits that each device sends, without the reports that the engine adds.
+        iterations: how many local steps each device actually does.
+        samples: how many samples each device processes, which determines compute time and energy.
+        down_bits: how many bits each device receives.
+        up_bits: how many bits each device sends, without the reports that the engine adds.
         scalars: further columns of devices.csv, name -> a value per device, None for an empty table cell. Names are
             fixed in a run's first round.
         after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
@@ -211,7 +211,7 @@ class LocalRound:
             columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
             devices with a filled cell, their deviation, and the mean over samples, under `averages(name)`.
-        not_finite: devices with an update that is not finite: the server drops it on arrival.
+        not_finite: devices with an update that is not finite, which the server drops on arrival.
     """
 
     ids: tuple[int, ...]
@@ -237,10 +237,10 @@ class Expected:
     """The work that devices would do in a round of a stage, one entry each, known before they are chosen.
 
     Args:
-        held: training samples that each device holds.
-        samples: number of samples that each device would process.
-        down_bits, up_bits: bits that each device would receive and send, until it first takes part in the session;
-            after that the engine uses the bits of its last participation.
+        held: how many training samples each device holds.
+        samples: how many samples each device would process.
+        down_bits, up_bits: how many bits each device would receive and send in its first round of a session; for
+            later rounds the engine uses the bits of the device's last participation.
     """
 
     ids: tuple[int, ...]
@@ -255,7 +255,7 @@ def averages(name: str) -> tuple[str, str, str]:
     return name, f"{name}_std", f"{name}_by_samples"
 
 
-# what a device must have done in a round before its scalar of a column is known
+# what a device must have done in a round before its value in a column is known
 TRAINING, AGGREGATION, UPLOAD = "training", "aggregation", "upload"
 # the column with the global model's score on the validation samples
 VALIDATION_SCORE = "accuracy_validation"
@@ -270,12 +270,13 @@ class StageFacts:
     """What the server needs to know of a stage.
 
     Args:
-        phase: name of its rounds in the tables; rounds of one phase are numbered through a session.
+        phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
         rounds: number of the stage's rounds; None if the session policy ends the session.
-        evaluates: whether its rounds train the global model, which is then tested.
-        share: without evaluation, the share of the devices present that takes part, in (0, 1]: these devices are
+        evaluates: whether the stage's rounds train the global model, which is then tested.
+        share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
             sampled when the session's first round of this phase begins, and take part in the whole phase while they
-            are present; if all of them have left, devices are sampled again. With evaluation, a selector chooses.
+            are present; if all of them have left, devices are sampled again. If `evaluates` is true, a selector
+            chooses participants.
         opening: in the stage that begins a session's training, the model with which training begins.
     """
 
@@ -331,10 +332,10 @@ class AccountingStage(Stage, Protocol):
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.
 
         Args:
-            ids: a device appears once for each upload that it has begun since the last call.
+            ids: devices that began an upload since the last call, each listed once per upload.
 
         Returns:
-            The columns after `UPLOAD`, a value for each id: the account with this upload and those before it.
+            For each column marked `UPLOAD`, a value per entry of `ids`: the device's account including this upload.
         """
 
 

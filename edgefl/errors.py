@@ -58,7 +58,7 @@ class Divergence(EdgeflError):
 
     Args:
         message: where training diverged, and the remedy.
-        last: tensors by name: the last finite model, and its algorithm's state.
+        last: tensors by name: the last finite model, and the state of its learning algorithm.
     """
 
     def __init__(self, message: str, last: dict[str, Any]) -> None:
@@ -100,8 +100,8 @@ def refused(*place: str) -> Iterator[None]:
 def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:
     """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
 
-    A ValueError from `analysis` becomes an EdgeflError. With a public name the function shows that, and a signature
-    without what its annotations say to the command line.
+    A ValueError from `analysis` becomes an EdgeflError. If a public name is given, the function shows this name, and
+    a signature without annotations for the command line.
     """
 
     @wraps(function)

@@ -74,8 +74,8 @@ class Streams:
     ) -> np.ndarray:
         """Return the output [numbers, words] of the sequences of `(*path, number, *behind)`, 64 bits each.
 
-        The pool that SeedSequence mixes from the seed and the path is the same for all numbers; the words from the
-        number on are mixed into this pool for all numbers at once (Melissa O'Neill's `seed_seq`).
+        SeedSequence first mixes the seed and the path into a pool of words, which is the same for all numbers; here
+        each number and what follows it are mixed into that pool, for all numbers at once (O'Neill's `seed_seq`).
         """
         before = self._sequence(path).pool.tolist()
         told = max(_POOL, _words(self.seed)) + sum(_words(part) for part in (*self._prefix, *path))

@@ -115,7 +115,7 @@ class PathLoss(ChannelComponent, ABC):
         """Raise an error if a distance is outside the model's range, by default a range of horizontal distances.
 
         Raises:
-            ValueError: names the range and the remedy.
+            ValueError: a distance is out of range; the message names the range and the remedy.
         """
         self._check_range("distance_2d_m", distance_2d_m, self.nearest_m, self.farthest_m)
 
@@ -139,8 +139,8 @@ class PathLoss(ChannelComponent, ABC):
 
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
-            line_of_sight: [devices] bool, or one value for all.
-            bs_height_m, ut_height_m: antenna heights; by default the model's own.
+            line_of_sight: [devices] whether each device is in line of sight, or one value for all.
+            bs_height_m, ut_height_m: antenna heights of base stations and devices; by default the model's own.
 
         Returns:
             [devices] path loss in dB.
@@ -184,10 +184,10 @@ def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: di
     """Raise an error if a path-loss model is not valid between two distances of places from sites.
 
     Args:
-        radio: carrier and heights for `PathLoss.path_loss_db`.
+        radio: carrier and antenna heights, as arguments of `PathLoss.path_loss_db`.
 
     Raises:
-        ValueError: the message names the distances, and includes the model's own error.
+        ValueError: the model refuses a distance; the message names the distances, and includes the model's own error.
     """
     if not nearest_m < farthest_m:
         raise ValueError(
@@ -206,7 +206,7 @@ def check_height(name: str, height_m: float, lowest_m: float, highest_m: float, 
     """Raise if an antenna height is outside a model's range.
 
     Raises:
-        ValueError: the message begins with the name, and gives the range and the reason.
+        ValueError: the height is out of range; the message begins with its name, and gives the range and the reason.
     """
     if not lowest_m <= height_m <= highest_m:
         raise ValueError(f"{name} must be between {lowest_m:g} and {highest_m:g} m, got {height_m:g}: {why}")

@@ -28,8 +28,7 @@ def breakpoint_distance_m(
     Raises:
         ValueError: an antenna is not above the environment height.
 
-    Source: 3GPP TR 38.901, Table 7.4.1-1, note 1 (c = 3e8 m/s, h_E = 1 m in UMi, and in UMa up to
-    h_UT = 13 m).
+    Source: 3GPP TR 38.901, Table 7.4.1-1, note 1 (c = 3e8 m/s, h_E = 1 m in UMi, and in UMa up to h_UT = 13 m).
     """
     for name, height_m in (("bs_height_m", bs_height_m), ("ut_height_m", ut_height_m)):
         if not height_m > environment_height_m:

@@ -35,15 +35,15 @@ class Flows:
 
     Args:
         carrier: the band that the flows share, and the rules of its rates.
-        snr: mean SNR on the whole band with full power; of a static link its constant SNR.
-        remaining_bits: > 0.
-        static: True for a link that does not fade, or None if all links fade.
+        snr: mean SNR on the whole band with full power; for a static link, the constant SNR.
+        remaining_bits: bits that each flow has yet to send, > 0.
+        static: whether each flow's link does not fade; None if all links fade.
         slot: absolute index of the slot.
-        efficiency: bits/s/Hz that each flow would have alone in this slot.
-        average: bits/s/Hz that each flow has had so far, with the scheduler's memory; it starts as a fair share, the
-            mean efficiency divided by n.
-        airtime: slots that each flow has had so far; it starts as the airtime of the least served flow.
-        background: True for background traffic, or None if there is none.
+        efficiency: bits/s/Hz that each flow would have in this slot if it were alone in the band.
+        average: average bits/s/Hz that each flow has had so far, with the scheduler's memory; the average starts at a
+            fair share, the mean efficiency divided by n.
+        airtime: slots that each flow has had so far; a new flow starts with the airtime of the least served flow.
+        background: whether each flow is background traffic; None if there is no background traffic.
     """
 
     carrier: Carrier

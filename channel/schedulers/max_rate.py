@@ -14,7 +14,7 @@ from edgefl.channel.units import FloatArray
 class MaxRate(Scheduler):
     """Give the whole band to the flow with the best channel, which moves the most bits but starves far flows.
 
-    Among equally good channels, such as those at the highest rate of a table, the flow that has been served least
+    Among equally good channels, such as those at the highest rate of a table, the flow with the least airtime so far
     comes first.
 
     Source: 5G-LENA, `NrMacSchedulerUeInfoMR` (devices of the same MCS by round robin).

@@ -21,8 +21,7 @@ class Component(Strict):
     """Base of edgefl's components, each with frozen, validated parameters and one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
-    `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator
-    is an argument.
+    `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator is an argument.
     """
 
 
@@ -56,8 +55,8 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
     """Build a component from its parameters.
 
     Raises:
-        ValidationError: names each invalid parameter.
-        ValueError: parameters that contradict each other.
+        ValidationError: parameters are invalid; the error names each one.
+        ValueError: parameters contradict each other.
     """
     checked = parameters_of(cls).model_validate(values)
     return checked if isinstance(checked, Component) else cls(**dict(checked))

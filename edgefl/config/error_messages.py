@@ -78,8 +78,8 @@ def flat(
     """Flatten pydantic's errors, including those nested in the errors of components.
 
     Args:
-        unnamed: the field's default component, if the value that has these errors names none.
-        root: model of the whole document, which tells where a misplaced key belongs; None for errors of a part.
+        unnamed: the field's default component, if the value with these errors names no component.
+        root: model of the whole document, which shows where a misplaced key belongs; None for part of a document.
     """
     faults: list[_Fault] = []
     for error in errors:

@@ -87,7 +87,7 @@ def lines(file: IO[str]) -> Iterator[str]:
     """Yield the lines of an open text file, each at most LONGEST_LINE characters long.
 
     Raises:
-        OSError: a line is longer than that.
+        OSError: a line is longer than LONGEST_LINE.
     """
     number = 0
     while line := file.readline(LONGEST_LINE + 1):
@@ -104,7 +104,7 @@ def parse_xml(parser: expat.XMLParserType, path: Path) -> Iterator[int]:
 
     Raises:
         OSError: the file cannot be read, or names an unknown encoding, or a tag is longer than LONGEST_LINE bytes.
-        EdgeflError: the file is not well-formed; names file and line.
+        EdgeflError: the file is not well-formed; the message names file and line.
     """
     given = 0
     with opened(path) as file:

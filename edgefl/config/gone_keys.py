@@ -36,7 +36,7 @@ GONE = {
     ),
 }
 
-# section -> those of its keys that were outside it, one level up, in earlier versions
+# section -> keys that were one level above this section in earlier versions
 INTO = {
     "learning.cost": "bits_per_parameter booked flops_per_sample payload",
     "learning.evaluation": "metrics scores_every test_every test_samples tested_on validation",

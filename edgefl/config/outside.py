@@ -71,8 +71,8 @@ def load_function(path: str) -> Callable[..., Any]:
     """Import the function named by `module:function`, to be called with arguments from the scenario.
 
     Raises:
-        EdgeflError: code is not allowed to run, not even that of an imported module, such as `os:system`; or there is
-            no such function.
+        EdgeflError: code is not allowed to run, not even code of a module that is already imported, as in
+            `os:system`; or there is no such function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():
@@ -90,7 +90,7 @@ def require_methods(path: str, component: type, base: type) -> None:
     """Check that a component's class has all methods that its kind requires.
 
     Raises:
-        EdgeflError: names the missing methods with their signatures.
+        EdgeflError: methods are missing; the message gives their signatures.
     """
     lacking = sorted(getattr(component, "__abstractmethods__", ()))
     if lacking:

@@ -31,11 +31,11 @@ class Record(NamedTuple):
 def records(path: Path) -> list[Record]:
     """Read the records of a CSV, JSON or YAML file.
 
-    CSV: a line of names, then a record per line; its values are texts. JSON and YAML: a list of objects, or an object
-    of objects.
+    A CSV file has a line of names, then one record per line, with texts as values. A JSON or YAML file holds a list
+    of objects, or an object of objects.
 
     Raises:
-        EdgeflError: names file, line or entry, and remedy.
+        EdgeflError: the file is faulty; the message names the file, the line or entry, and the remedy.
     """
     with foreign_files.reading(path):
         found = list(_of_csv(path) if path.suffix == ".csv" else _of_document(path))
@@ -48,7 +48,7 @@ def read_json(path: Path) -> Any:
     """Read a JSON file strictly: refuse NaN, and objects with the same name twice.
 
     Raises:
-        EdgeflError: names file, line and fault.
+        EdgeflError: the file is faulty; the message names file, line and fault.
     """
     try:
         content = foreign_files.whole(path, MOST_BYTES[".json"])

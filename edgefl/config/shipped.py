@@ -53,10 +53,10 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
     """Copy shipped files to a folder; files that are there already and identical are kept.
 
     Args:
-        folder: FOLDER for all scenarios, studies and traces, or EXAMPLES.
+        folder: name of the folder to copy: FOLDER (all scenarios, studies and traces) or EXAMPLES.
 
     Returns:
-        The copies.
+        Paths of the copies.
 
     Raises:
         EdgeflError: a different file is already there, or a file cannot be written.

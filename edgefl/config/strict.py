@@ -57,10 +57,10 @@ def one_of(model: Model, what: str) -> Model:
     """Return the model if exactly one of its fields is given.
 
     Args:
-        what: the word for a field in the error.
+        what: what the error calls a field, such as `shape`.
 
     Raises:
-        ValueError: no field is given, or several; names these fields.
+        ValueError: no field is given, or several are; the message names the fields.
     """
     given = [name for name in type(model).model_fields if getattr(model, name) is not None]
     if len(given) != 1:

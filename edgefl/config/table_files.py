@@ -20,7 +20,7 @@ def rows(
     """Yield line number and cells of each row of a CSV file; empty rows are skipped.
 
     Args:
-        separator: if None, the comma, semicolon or tab that is most frequent in the first line.
+        separator: character between cells; None for the comma, semicolon or tab most frequent in line 1.
         blanks: whether blanks separate cells if the first line has no comma, semicolon or tab.
 
     Raises:
@@ -46,8 +46,7 @@ def rows(
 class Table:
     """A table with the names of its columns, from the first row, and all other rows with their line numbers.
 
-    Cells are texts, or values in a Parquet table, whose column names count as line 1. CSV: separated by commas,
-    semicolons or tabs.
+    Cells are texts separated by commas, semicolons or tabs, or a Parquet table's values, with column names as line 1.
 
     Args:
         place: the file's key in the scenario.
@@ -70,10 +69,10 @@ class Table:
         """Return the index of the only column that has one of the wanted names.
 
         Args:
-            wanted: names in lower case, or with `exact` as they are in the table.
+            wanted: names of the column, in lower case, or with `exact` as the table writes them.
 
         Raises:
-            EdgeflError: no column or several columns have such a name; lists the table's columns.
+            EdgeflError: no column or several columns have such a name; the message lists the table's columns.
         """
         found = [at for at, name in enumerate(self.names) if (name if exact else name.lower()) in wanted]
         if len(found) != 1:

@@ -56,7 +56,7 @@ def unit_slip(place: Sequence[str], error: Mapping[str, Any]) -> str:
     """Suggest a number in the key's unit for a number that seems to be in another unit; '' if unsure.
 
     Args:
-        place: the key's place. error: pydantic's error.
+        place: place of the key with the number. error: pydantic's error about this key.
     """
     given, context = error["input"], error.get("ctx", {})
     unit = place[-1].rpartition("_")[2] if place else ""

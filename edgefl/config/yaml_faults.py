@@ -29,7 +29,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
     """Return the line of a YAML fault, counted from 1, and a description of the fault.
 
     Args:
-        error: raised by the loader.
+        error: the error that PyYAML's loader raised.
         quote: first and last line of the last scalar read, if it is in quotes.
     """
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:

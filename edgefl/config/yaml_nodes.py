@@ -77,7 +77,7 @@ def read(text: str) -> Node | None:
     """Read YAML text as a tree of values; return None if the text is empty.
 
     Raises:
-        FaultyText: not one YAML document of the kind described above.
+        FaultyText: the text is not a single YAML document of the supported kind.
     """
     odd = Reader.NON_PRINTABLE.search(text)
     if odd:

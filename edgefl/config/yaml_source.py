@@ -93,7 +93,7 @@ class Source:
         """Validate the document against a pydantic model, and return the model's instance.
 
         Raises:
-            EdgeflError: has a line for each wrong key, with file, line and remedy; a long message is cut.
+            EdgeflError: keys are wrong; the message has a line for each, with place and remedy, and is cut if long.
         """
         try:
             return model.model_validate(self.data)

@@ -248,10 +248,10 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     """Check that the classes make up all devices.
 
     Args:
-        devices: number of devices, or None if it is random.
+        devices: how many devices the scenario has, or None if the number is random.
 
     Raises:
-        ValueError: the message names the remedy.
+        ValueError: the classes do not make up all devices; the message names the remedy.
     """
     sizes = {name: (one.share, one.count) for name, one in classes.items()}
     open_ = [name for name, size in sizes.items() if size == (None, None)]

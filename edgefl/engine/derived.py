@@ -33,7 +33,7 @@ class DerivedRows:
     """A cached number per row, recomputed only when the row has a new stamp.
 
     Args:
-        compute: stamps [n], rows [n] -> numbers [n].
+        compute: returns the numbers [n] of rows [n] with stamps [n].
         count: number of rows.
     """
 

@@ -63,7 +63,7 @@ class Outcome(StrEnum):
 class Stall(NamedTuple):
     """Time and energy that an activity spends without a link that carries anything.
 
-    failures: number of link failures.
+    failures: how often the link failed.
     """
 
     time_s: float = 0.0
@@ -147,7 +147,7 @@ def joined(pieces: Sequence[tuple[int, Span]], gaps: Sequence[Span]) -> Span:
 class DeviceTask(NamedTuple):
     """A device's work in a round: bits to receive and to send, iterations and samples of local training.
 
-    patient: the round has a deadline, and a device that has lost its link looks for another until then.
+    patient: whether the round has a deadline, until which a device that has lost its link looks for another.
     clock_hz: clock of the processor, or None for the highest. usable: whether the update is finite. slowness: factor
     on the device's computing time.
     """

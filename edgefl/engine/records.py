@@ -152,7 +152,7 @@ class LedgerRow:
 class Position:
     """A row about a device's position at a time; absent devices have none.
 
-    cell: serving cell, or None. gain_db: large-scale gain of that link, walls included; None without a serving cell,
+    cell: serving cell, or None. gain_db: large-scale gain of this link, walls included; None without a serving cell,
     or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
     sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is the SNR.
@@ -171,8 +171,7 @@ class Position:
 class DeviceScore:
     """A row about a device's scores on its own test data after a round; None without such data, or without a model.
 
-    accuracy, loss: scores of the model that it downloads. accuracy_personal, loss_personal: scores of its personal
-    model.
+    accuracy, loss: scores of the downloaded model. accuracy_personal, loss_personal: scores of the personal model.
     """
 
     session: int
@@ -260,7 +259,7 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
     """Return the columns of DeviceRound for tails [parts] and for all joules of each part.
 
     Args:
-        columns: from `device_columns`.
+        columns: columns of the round's devices, from `device_columns`.
     """
     causes = (columns[name] for name in ("energy_rx_j", "energy_tx_j", "energy_compute_j"))
     energy_j = [rx + tx + compute + tail for rx, tx, compute, tail in zip(*causes, tails_j, strict=True)]

@@ -189,7 +189,7 @@ class RoundSettings(Section):
         None,
         ge=1e-3,
         le=LONGEST_S,
-        description="a round begins at the next multiple of this, or at once if the previous round took "
+        description="a round begins at the next multiple of this time, or at once if the previous round took "
         "longer or was a probe; null: rounds follow one another",
     )
     pause_s: float = Field(0.0, ge=0, le=LONGEST_S, description="shortest pause after a round")
@@ -230,7 +230,7 @@ class RoundSettings(Section):
         1,
         ge=1,
         le=MOST_DEVICES,
-        description="fewer updates than this are not aggregated, and the model stays as it is",
+        description="if fewer updates than this arrive, none is aggregated, and the model stays as it is",
     )
     over_selection: float = Field(
         1.0,

@@ -27,7 +27,7 @@ class Movement(Protocol):
     def positions_m(self, time_s: float) -> np.ndarray:
         """Return [devices, 2] the positions relative to the base station at a time >= 0; calls may be in any order.
 
-        nan for a device that is absent at that time: not yet, or no longer, in the area.
+        The position is nan for a device that is absent at that time, not yet or no longer in the area.
         """
 
     def doppler_speeds_m_s(self) -> np.ndarray:
@@ -125,18 +125,18 @@ class Mobility(Component):
         Args:
             positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
                 places its devices itself, as its documentation says; then only the number of devices counts.
-            cell_radius_m: radius of the cell, or of the whole layout if there are several.
-            min_distance_m: smallest distance of the drop. Devices may come closer.
+            cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
+            min_distance_m: smallest distance of dropped devices from the base station; moving ones may come closer.
             streams: the run's random streams; mobility uses those below "mobility".
 
         Raises:
-            EdgeflError: the parameters do not fit the cell or the number of devices.
+            EdgeflError: the model's parameters do not fit the cell or the number of devices.
         """
 
     def start_all(self) -> RecordedMovement:
         """Start the movement of all devices of the model's file.
 
         Raises:
-            EdgeflError: the parameters do not fit the file.
+            EdgeflError: the model's parameters do not fit its file.
         """
         raise NotImplementedError(f"{type(self).__name__} moves any number of devices")

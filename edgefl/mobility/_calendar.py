@@ -34,7 +34,7 @@ def check(spells: Sequence[PartOfDay], what: str) -> None:
     """Check that a rhythm has exactly one part for every hour.
 
     Raises:
-        ValueError: the message names the fault in the rhythm called `what`.
+        ValueError: the rhythm is faulty; the message names the fault, and calls the rhythm `what`.
     """
     for day in DAYS if any(spell.days for spell in spells) else DAYS[:1]:
         begins = [spells[one].from_hour for one in _of_day(spells, day)]
@@ -47,9 +47,9 @@ class Calendar:
     """The spells of a rhythm over time, repeated every day, or every week if spells belong to days.
 
     Attributes:
-        begins_h: [k] hours since the period began at which another spell begins, each at least 0.
-        which: [k] index of the spell that begins then.
-        period_h: 24 or 168.
+        begins_h: [k] beginnings of spells, in hours (at least 0) since the period began.
+        which: [k] index of the spell that begins at each of these hours.
+        period_h: length of the period in hours, 24 or 168.
     """
 
     def __init__(

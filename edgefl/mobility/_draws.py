@@ -31,9 +31,9 @@ class UniformDraws:
         """Return [count, ids] uniform numbers in (0, 1), ends excluded.
 
         Args:
-            ids: numbers of the devices.
-            first: [ids] index of the first number in the device's sequence, >= 0, or one index for all.
-            count: numbers to read from there on.
+            ids: numbers of the devices to draw for.
+            first: [ids] index of the first number to read in each device's sequence, >= 0, or one index for all.
+            count: how many successive numbers to read.
         """
         places = np.broadcast_to(np.asarray(first, dtype=np.uint64), ids.shape)
         with np.errstate(over="ignore"):  # arithmetic modulo 2^64 is intended

@@ -10,8 +10,8 @@ import numpy as np
 class Trips(NamedTuple):
     """The trips of devices, [devices] each.
 
-    number: number of the current trip, or of the last one while a device stays; 0 before the first one, and always in
-    models without destinations. speed_m_s: current speed, 0 at rest.
+    number: number of the current trip, or of the last trip while a device stays; 0 before the first trip, and always
+    0 in models without destinations. speed_m_s: current speed, 0 at rest.
     """
 
     number: np.ndarray
@@ -71,7 +71,7 @@ class Legs(ABC):
         """Make the next leg of these devices, which are at here_m [2, ids] at the times now_s [ids].
 
         Args:
-            number: [ids] number of legs that each device has walked before.
+            number: [ids] how many legs each device has walked before.
         """
 
     def positions_m(self, time_s: float) -> np.ndarray:

@@ -12,7 +12,7 @@ class Together:
     """The movement of devices with different models.
 
     Args:
-        parts: ids of devices, their movement, and their rows in that movement. Every device is in exactly one part.
+        parts: for each mobility model, ids of devices, their movement, and their rows in it, each device in one part.
     """
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:

@@ -13,7 +13,7 @@ class Ways:
     """The routes of all people between pairs of their places, with all corners in one table.
 
     Attributes:
-        corners_m: [2, corners].
+        corners_m: [2, corners] the corners of all routes, m.
 
     Args:
         spots_m: [places, 2, people] position of each person's places.
@@ -74,8 +74,8 @@ def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> I
     """Yield a note on people that leave home and never come back.
 
     Args:
-        followed: [entries, people] whether a person follows an entry of the plan. goals: [entries] its destination.
-        home: name of the home.
+        followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.
+        home: name of the place that is people's home.
     """
     homewards = np.array([goal == home for goal in goals])
     lost = followed[~homewards].any(axis=0) & ~followed[homewards].any(axis=0)
@@ -100,8 +100,8 @@ def cut_off(
     """Yield a note on each place from which most people have no route along streets to the other places.
 
     Args:
-        spots_m: [places, 2, people]. pairs: two places -> the people who travel between them. names: names of the
-            places.
+        spots_m: [places, 2, people] position of each person's places. pairs: two places -> the people who travel
+            between them. names: names of the places.
     """
     if streets.lost is None:
         return

@@ -280,7 +280,7 @@ class _Leaves:
     """Departures of people: the entries of all days in one row; number 0 is the first entry of the day of time 0.
 
     Attributes:
-        first: start of the row, a day before time 0, or a week if days differ.
+        first: time at which the row starts: a day before time 0, or a week before if days differ.
         followed: [entries, people] whether a person follows an entry.
     """
 

@@ -39,9 +39,9 @@ class Trace(Mobility):
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
-    A time is a number, or an ISO 8601 date (UTC without a zone), which is converted to seconds since 1970. Times
-    of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five times
-    as much.
+    A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
+    Times of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five
+    times as much.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
@@ -204,10 +204,10 @@ class _Recorded:
     """Samples of all devices in one table, and the current segment of each device.
 
     Args:
-        samples: [samples, 3] t, x, y, device after device, with rising times for each.
-        counts: [devices] number of samples of each device, at least one.
-        limits_s: [devices] time between samples beyond which a device is absent.
-        recorded: the devices as their files have them.
+        samples: [samples, 3] t, x, y of each sample, device after device, with rising times for each device.
+        counts: [devices] how many samples each device has, at least one.
+        limits_s: [devices] longest time between two samples for which a device still counts as present.
+        recorded: id, kind and type of each device as the trace's files give them.
     """
 
     moves = True
@@ -295,10 +295,10 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
 
     Args:
         times_s: [samples] times, device after device.
-        counts: [devices] number of samples of each.
-        lost: [devices] number of usual intervals beyond which a gap is an absence. Devices of a file that lists all
-            devices of each time step have their median interval in common; other devices have their own, and at least
-            RECEPTION_S.
+        counts: [devices] how many samples each device has.
+        lost: [devices] how many usual intervals a gap must exceed to count as an absence. Devices of a file that
+            lists all devices of each time step have their median interval in common; other devices have their own,
+            and at least RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

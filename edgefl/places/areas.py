@@ -58,7 +58,7 @@ def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray
 class Places:
     """The map of a scenario's world.
 
-    areas: areas by name. plane: local plane around the place on Earth of [0, 0], or None if it is not given.
+    areas: areas by name. plane: local plane around the place on Earth of [0, 0], or None without such a place.
     streets: all streets, or None. notes: what readers of files leave out or repair, for the run to show.
     """
 
@@ -89,7 +89,7 @@ class Places:
         """Return the local plane, in which a file's longitudes and latitudes become metres.
 
         Args:
-            path, lines: the file that needs the plane, and its places, each [n, 2] longitudes and latitudes.
+            path: the file whose places need the plane. lines: these places, [n, 2] longitudes and latitudes each.
 
         Raises:
             EdgeflError: the scenario does not give the origin's place on Earth; the message proposes a place.
@@ -224,7 +224,7 @@ def places(
     """Return the map of a scenario: the regions of its areas, and its streets.
 
     Raises:
-        EdgeflError: an area or the streets are invalid; names their place in the scenario.
+        EdgeflError: an area or the streets are invalid; the message names the place in the scenario.
     """
     earth = Places({}, LocalPlane(*origin_lon_lat) if origin_lon_lat else None)
     regions: dict[str, _Region] = {}

@@ -73,8 +73,8 @@ def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Sha
 
     Args:
         source: a FeatureCollection, a Feature or a geometry.
-        kinds: kinds of geometries, POLYGONS, LINES or POINTS; others are left out.
-        nothing: remedy for a file without such geometries.
+        kinds: the kinds of geometries to read, POLYGONS, LINES or POINTS; all other geometries are left out.
+        nothing: the remedy that an error names if the file has no geometry of these kinds.
     """
     path, place = source.path, ("geojson", "path")
     with foreign_files.reading(path, *place):
@@ -182,7 +182,7 @@ def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, An
     A name is the value of `id` or of the property `name`; if no feature has the name there, any property counts.
 
     Raises:
-        EdgeflError: no feature matches, or several do; names the properties.
+        EdgeflError: no feature matches, or several do; the message names the file's properties.
     """
     place = ("geojson", "feature")
     values = [dict(_values(one)) for one in features]
@@ -262,7 +262,7 @@ def _pair(corner: Sequence[Any]) -> Pair:
     """Return the first two coordinates of a corner.
 
     Raises:
-        ValueError: one of them is not a finite number.
+        ValueError: one of the coordinates is not a finite number.
     """
     for value in corner[:2]:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -274,7 +274,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     """Return a function that converts the coordinates of a GeoJSON file to longitudes and latitudes.
 
     Args:
-        crs: member of the file; None stands for degrees, as in RFC 7946.
+        crs: the file's member `crs`; None if coordinates are degrees, as in RFC 7946.
 
     Raises:
         EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.

@@ -36,10 +36,10 @@ Row = tuple[str, Mapping[str, Any]]  # where the row is, for errors, and its cel
 class SitesFile(Strict):
     """Sites of a file, in degrees; they need the scenario's origin_lon_lat.
 
-    A table has a row for each cell, a GeoJSON file has a point. Cells at one place, within about a metre, are one
+    In a table each row is a cell, in a GeoJSON file each point. Cells at one place, within about a metre, are one
     mast. If there is a column of azimuths, degrees clockwise from north, each of a mast's azimuths is a sector;
     otherwise a mast is an ordinary site of `layout`. Further cells of a mast or sector, such as those of other
-    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note counts all of these.
+    carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note states how many.
     """
 
     csv: Path | None = Field(
@@ -89,7 +89,7 @@ class _Masts:
     """Masts of a file.
 
     sites_m: [x, y] of each mast. azimuth_deg: bearings of each mast's sectors, counter-clockwise from x; None without
-    a column of azimuths. note: what became of the rows.
+    a column of azimuths. note: how many rows became masts or sectors, were joined, or were left out.
     """
 
     sites_m: list[list[float]]

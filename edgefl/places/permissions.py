@@ -40,7 +40,7 @@ def of_lanes(kind: str, lanes: Sequence[Mapping[str, str]]) -> set[Mode]:
     A lane without permissions is open to all modes, unless the edge's type names only railways or waterways.
 
     Args:
-        kind: type of the edge.
+        kind: SUMO's type of the edge.
         lanes: attributes of the edge's lanes.
     """
     parts = kind.split("|")
@@ -88,8 +88,8 @@ def of_tags(tags: Mapping[str, str], highways_only: bool) -> set[Mode]:
 
     Args:
         tags: tags of the line.
-        highways_only: whether a line needs `highway` to be a street; otherwise a line is a street unless its tags say
-            that it is something else.
+        highways_only: whether only lines with the tag `highway` are streets; otherwise every line is a street unless
+            its tags say that it is something else.
     """
     highway = tags.get("highway")
     if highway is None and (highways_only or any(key in tags for key in OTHERS)):

@@ -20,9 +20,9 @@ class Trapezoids:
     """Disjoint trapezoids with horizontal sides.
 
     Attributes:
-        low_m, high_m: [n] height of the lower and the upper side.
-        left_m, right_m: [2, n] ends of the lower and the upper side.
-        rings_m: outlines and holes, each [corners, 2].
+        low_m, high_m: [n] height of each trapezoid's lower and upper side.
+        left_m, right_m: [2, n] left and right ends of each trapezoid's lower and upper side.
+        rings_m: the polygons' outlines and holes, each [corners, 2].
     """
 
     low_m: np.ndarray
@@ -138,7 +138,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
             which may be repeated.
 
     Raises:
-        ValueError: fewer than three corners, more than MOST_TRAPEZOIDS, no area, or sides that cross.
+        ValueError: a polygon has under three corners, no area or crossing sides, or MOST_TRAPEZOIDS is exceeded.
     """
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for rings in polygons for ring in rings]
     for loop in loops:

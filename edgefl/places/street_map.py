@@ -27,7 +27,7 @@ class StreetMap:
     """Pieces of street between corners, all connected.
 
     Attributes:
-        corners_m: [2, corners] places, m.
+        corners_m: [2, corners] position of each corner, m.
         ends: [2, pieces] the two corners of each straight piece.
         lost: pieces of street that are not connected to this map's pieces, or None if all are connected.
     """
@@ -71,7 +71,7 @@ class StreetMap:
         """Return whether the street nearest to each place [2, n] is a lost piece; the map must have lost pieces.
 
         Returns:
-            [n] bool, and [n] the distance to the nearest street of the map's connected part, m.
+            [n] whether each place is cut off, and [n] its distance in m to the nearest street of the connected part.
         """
         assert self.lost is not None
         apart_m = np.hypot(*(self._enter(places_m).at_m - places_m))
@@ -92,8 +92,8 @@ class StreetMap:
         """Return the shortest routes between places [2, n] and [2, n], each [points, 2] with its corners, in m.
 
         A route goes straight to the nearest point of any street, along streets, and straight to the other place from
-        the street point nearest to that place. There is one search from each corner at which routes begin (Dijkstra,
-        1959), one in memory at a time. The choice between equally short routes depends only on the two places.
+        the street point nearest to that place. One search (Dijkstra, 1959) starts at each corner at which routes
+        begin, one in memory at a time. The choice between equally short routes depends only on the two places.
         """
         start, end = self._enter(from_m), self._enter(to_m)
         along_m = np.abs(start.to_end_m[0] - end.to_end_m[0])

@@ -36,7 +36,7 @@ class _StreetLines:
 
     Args:
         streets: all streets, open or closed.
-        source: key below `streets`, and the map's name in messages.
+        source: key below `streets` that gives the map, and the name of the map in messages.
         notes: list to which a note is appended about what is left out.
     """
 
@@ -50,7 +50,7 @@ class _StreetLines:
         """Return the map of the streets that are open to a mode.
 
         Raises:
-            EdgeflError: no street is open to the mode; names the remedy.
+            EdgeflError: no street is open to the mode; the message names the remedy.
         """
         if mode not in self._maps:
             place = ("streets", self._key) if self._key == "lines_m" else ("streets", self._key, "path")
@@ -124,7 +124,7 @@ class Streets(Strict):
         """Return the streets of the map, reading its file if it has one.
 
         Raises:
-            EdgeflError: a file cannot be read or has no line; names the remedy.
+            EdgeflError: a file cannot be read or contains no line; the message names the remedy.
         """
         if self.geojson is not None:
             name = str(self.geojson.path)

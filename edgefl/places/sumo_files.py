@@ -71,7 +71,7 @@ def _elements(path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Yield name and attributes of each element of a network.
 
     Raises:
-        EdgeflError: the file is not a network, or too large; names the remedy.
+        EdgeflError: the file is not a network, or is too large; the message names the remedy.
     """
     read: list[tuple[str, Mapping[str, str]]] = []
     parser = expat.ParserCreate()
@@ -122,7 +122,7 @@ def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
     """Return the corners of an edge: its shape, with the junctions in place of the shape's ends.
 
     Raises:
-        ValueError: a position is wrong, or a junction is missing; names the edge.
+        ValueError: a position is malformed, or a junction is missing; the message names the edge.
     """
     name = quoted(edge.get("id", ""))
     ends = edge["from"], edge["to"]

@@ -29,18 +29,18 @@ def simulate(
     """Run a scenario.
 
     Args:
-        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
+        scenario: a scenario from `load_scenario`, or an argument of that function: a file's path or a dict.
         out: run directory, created; by default `runs/NAME-seedN` in the current folder, numbered if taken.
-        device: where models are trained: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
-        threads: devices trained at the same time on a CPU, by default one per core; results do not depend on threads.
-            With several threads, a longer run on Linux trains in its own process, unless yours has other threads.
-        snapshot_rounds: rounds between snapshots, from which an interrupted run can resume; None: every 10 minutes.
-        learner: trains instead of PyTorch, see `edgefl.learners.own`: called with an `Assignment` for each
-            federation; the scenario then names a workload.
-        on_round: called with every round as it ends: its joules include radio tails up to that moment, while its row
-            in rounds.csv is written once the tails are over.
-        on_note: called with notes that the user should read at once: on slow settings, on damage in a resumed run,
-            and on what is done about it.
+        device: PyTorch device that trains models: `auto` (CUDA if there is one), `cpu`, `cuda`, `cuda:1`, `mps`.
+        threads: how many devices are trained at the same time on a CPU, by default one per core; results do not
+            depend on this number. With several threads, a longer run on Linux trains in a separate process, unless
+            the calling process has other threads.
+        snapshot_rounds: rounds between snapshots, from which a run can resume; None for a snapshot every 10 minutes.
+        learner: an external learner, which trains instead of PyTorch (see `edgefl.learners.own`); it is called with
+            an `Assignment` for each federation, and the scenario then names a workload.
+        on_round: called with the row of every round as the round ends; the joules include radio tails up to that
+            moment, while rounds.csv gets the row once the tails are over.
+        on_note: called with notes to read at once: on slow settings, and on files that a resumed run finds damaged.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
@@ -49,7 +49,7 @@ def simulate(
     Raises:
         EdgeflError: part of the scenario is unavailable; nothing has been written, or what was written is marked
             `failed`.
-        Interrupted: Ctrl-C or SIGTERM; what was written is marked `interrupted`.
+        Interrupted: Ctrl-C or SIGTERM ended the run; what was written is marked `interrupted`.
     """
     with showing(progress) as shown:
         from edgefl.run.plan import prepare
@@ -88,7 +88,7 @@ def resume(
         snapshot_rounds: as in `simulate`.
         learner: the external learner that the run began with, if any.
         on_round: called with every round, including replayed ones.
-        on_note: called with notes on damage, and on what is done about it.
+        on_note: called with notes on damaged files, and on how the run continues in spite of them.
         progress: as in `simulate`.
 
     Returns:

@@ -40,8 +40,8 @@ def compose(
 
     Args:
         radio: this world's radio.
-        recorder: one for all rows, or `ByFederation` if several federations share the cells.
-        learners: cell (or `Seat`, if several federations share the cells) -> its learner.
+        recorder: recorder of all rows; a `ByFederation` if several federations share the cells.
+        learners: cell (or `Seat`, if several federations share the cells) -> the learner of the cell's server.
         announce: called with the row of each finished round, whose joules include radio tails up to the round's end.
     """
     scenario, own, env = world.scenario, world.sections, radio.env

@@ -24,8 +24,8 @@ class _Handover:
     """Pass one question and one answer at a time between the run's thread and the thread that decides.
 
     Attributes:
-        questions: candidates; at the end the exception that ended the run, or None.
-        answers: decisions, or the request to stop.
+        questions: the candidates of each decision; at the end the exception that ended the run, or None.
+        answers: the decisions, or the request to stop the run.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class _Handover:
         """Wait for the next question; return None once the run is over.
 
         Raises:
-            Exception: the one that ended the run.
+            Exception: the exception that ended the run.
         """
         asked = self.questions.get()
         if isinstance(asked, BaseException):

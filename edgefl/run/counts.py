@@ -36,9 +36,9 @@ class _Slowest:
 class Extremes:
     """The extremes in a run's rows.
 
-    latencies_s: the latency of each round. huge: place and value of the first loss beyond HUGE_LOSS. not_finite:
+    latencies_s: the latency of each round. huge: place and value of the first loss above HUGE_LOSS. not_finite:
     column -> place of the first number that is not finite; rows_of: column -> number of such rows. unusable,
-    unusable_j: updates that were not finite, and their joules.
+    unusable_j: how many updates were not finite, and the joules spent on these.
     """
 
     latencies_s: list[float] = field(default_factory=list)
@@ -160,7 +160,7 @@ OF_GLOBAL_MODEL = ("pilot", "train")  # phases
 class Counts:
     """Totals of a run's rows, over all cells unless a cell is named.
 
-    of: federation, or '' -> totals of that federation.
+    of: federation ('' for a single one) -> the totals of that federation.
     """
 
     events: Counter[str] = field(default_factory=Counter)
@@ -172,7 +172,7 @@ class Counts:
     participants: int = 0
     completed: int = 0
     trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds of its global model
-    longest: int = 0  # most rounds of the global model in a session
+    longest: int = 0  # largest number of rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # per round: devices without a link when it began
     extremes: Extremes = field(default_factory=Extremes)
     timers: int = 0  # rounds whose last upload or download was given up because its link failed

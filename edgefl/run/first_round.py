@@ -41,7 +41,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn.
 
     Returns:
-        Notes.
+        Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
     """
     own, members, network = world.sections, world.members, simulation.network
     empty = [cell for cell in learners if not network.present(cell)] if network.still else []

@@ -52,9 +52,9 @@ class Forecast:
     """What is known of a run before it begins.
 
     Attributes:
-        devices: number of devices. about: further lines of description. notes: allowed but probably unintended
-            settings. payload_bits: bits of a transfer; with several federations, the first one's. memory_bytes: an
-            estimate. All of these are empty if the run was not built.
+        devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
+            probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
+            memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
         probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
     """
 

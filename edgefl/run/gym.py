@@ -48,12 +48,12 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     its end; later tails count in the joules of the next step. An episode is the whole run.
 
     Args:
-        scenario: a file, a name from `edgefl scenarios`, a dict, or a `Scenario`; the environment replaces its
+        scenario: a file, a name from `edgefl scenarios`, a dict, or a `Scenario`; actions replace the scenario's
             selector.
-        controls: columns of an action, from CONTROLS, beginning with `who`.
+        controls: names of an action's columns, from CONTROLS, beginning with `who`.
         accuracy, seconds, joules: weights of the reward.
         reports: whether devices report losses and lengths of updates, in 32 bits each.
-        device: where models are trained, as in `edgefl.simulate`.
+        device: PyTorch device on which models are trained, as in `edgefl.simulate`.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012

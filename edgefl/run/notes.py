@@ -258,7 +258,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
     """Note that a tenth of a cell's devices or more have no link, and that rounds waited until timers expired.
 
     Args:
-        devices: number of all devices.
+        devices: how many devices the run has.
         indoors: whether any device is indoors.
     """
     rounds, out = counts.rounds.total(), counts.uncovered

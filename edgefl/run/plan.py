@@ -31,8 +31,9 @@ from edgefl.scenario.world import World
 class RunPlan:
     """A run, built and checked.
 
-    model: what run.json says of the model, and of where it is trained. training: None if nothing is trained. notes:
-    allowed but probably unintended settings. took_s: wall time of the preparation. threads: as in `simulate`.
+    model: run.json's entries about the model and the PyTorch device that trains it. training: the training of all
+    federations; None if nothing is trained. notes: notes on settings that are allowed but probably unintended.
+    took_s: wall time of the preparation. threads: as in `simulate`.
     """
 
     prepared: Prepared
@@ -105,8 +106,8 @@ def prepare(
 
     Args:
         device, threads: as in `simulate`.
-        load: reads the data set; if None, missing files are downloaded.
-        sizes_only: build learners that only know their sizes, see `edgefl.learners.model_size`.
+        load: function that reads the data set; if None, missing files are downloaded.
+        sizes_only: whether learners only know their models' sizes, see `edgefl.learners.model_size`.
         learner: as in `simulate`.
 
     Raises:

@@ -32,7 +32,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
     """Check what depends on the random placement of the devices, before any data are read.
 
     Args:
-        reports: whether a learner replaces the workload, and may report losses.
+        reports: whether a learner that may report losses replaces the workload.
 
     Returns:
         Notes on settings that are allowed but probably unintended.
@@ -95,7 +95,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
 
     Args:
         simulation: the simulation of a rehearsal, not of the run.
-        learners: not changed.
+        learners: the learners of each federation, which are not changed.
 
     Returns:
         Notes on settings that are allowed but probably unintended.

@@ -25,12 +25,12 @@ class Probe:
     """Measurements of a run's first rounds.
 
     Attributes:
-        rounds: number of rounds run.
+        rounds: how many rounds the probe ran.
         latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
-        cut_short: whether it stopped early for lack of time.
+        cut_short: whether the probe stopped early for lack of time.
     """
 
     rounds: int
@@ -52,8 +52,8 @@ def probe(
     """Carry out the first rounds of a plan in a temporary directory; the plan cannot be carried out again.
 
     Args:
-        most_s: the probe stops this long after its first round ended.
-        clock: measures this time, and wall times.
+        most_s: wall time after the end of the first round at which the probe stops.
+        clock: returns the wall time, s.
     """
     rows: list[Round] = []
     walls_s: list[float] = []
@@ -102,7 +102,7 @@ def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
     With radio tails, each server's last round is left out: no round follows that would cut its tails short.
 
     Args:
-        tables: one per federation. cells: the cells with a server.
+        tables: the table of rounds of each federation. cells: the cells with a server.
     """
     energies_j: list[float] = []
     for table in tables:

@@ -140,7 +140,7 @@ class RunProgress:
     """Progress of a run.
 
     Attributes:
-        rounds: completed so far, in all cells.
+        rounds: how many rounds are completed so far, in all cells.
     """
 
     def __init__(self, scenario: "Scenario") -> None:
@@ -175,7 +175,7 @@ class RunProgress:
         """Describe the run's state for the display.
 
         Args:
-            short: for a line with a bar in 80 columns.
+            short: whether the text must fit next to a bar in 80 columns.
         """
         count, day = self._scenario.sessions.count, self._scenario.day
         session = f"session {row.session}/{count}" if count else f"session {row.session}"

@@ -90,13 +90,13 @@ class _Directory(PathView):
         """Write the report: one HTML file with words, tables, charts and a replay. A notebook shows it.
 
         Args:
-            out: the file; None for report.html in this directory.
+            out: file of the report; None for report.html in this directory.
 
         Returns:
-            The file, a path: `webbrowser.open(results.report().as_uri())`.
+            Path of the report: `webbrowser.open(results.report().as_uri())` opens the report.
 
         Raises:
-            EdgeflError: no run is completed, or the file cannot be written.
+            EdgeflError: no run is completed, or the report cannot be written.
         """
         from edgefl.analysis.html import write_report
 

@@ -54,8 +54,8 @@ def carry_out(
 
     Args:
         out, on_round, on_note: as in `edgefl.simulate`.
-        every: how often a snapshot is taken, from which an interrupted run can resume.
-        member: the study this run is part of.
+        every: how often to take a snapshot, from which an interrupted run can resume.
+        member: the run's place in its study, or None if the run is not part of a study.
         resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
         sharing: the training taken from another run, and the training left for other runs.
 

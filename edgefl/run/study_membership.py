@@ -22,8 +22,8 @@ AS_PREVIOUS = 2
 class StudyMembership:
     """The study that a run belongs to.
 
-    reference: the proposed variant, if any. setting: grid axis -> label. variants: all variants of the study, in the
-    order of its file. run.json records all of these.
+    reference: the proposed variant, if any. setting: axis of the grid -> the run's label on that axis. variants: all
+    variants of the study, in the order of the study's file. run.json records all of these.
     """
 
     study: str
@@ -39,7 +39,7 @@ class TrainingReuse:
 
     lender: run directory whose answers are reused as long as this run's learners would get the same input; None to
     train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after the
-    pilot sessions, also after the two sessions that follow, or before every session.
+    pilot sessions, after these and also after the next two sessions, or before every session.
     """
 
     lender: Path | None = None
@@ -63,7 +63,7 @@ class TrainingReuse:
         Args:
             here: circumstances of the borrowing run.
             training: the borrowing run's training.
-            own: identity of the borrowing learners' input.
+            own: identity of everything that the borrowing run's learners receive.
         """
         if self.lender is None:
             return None

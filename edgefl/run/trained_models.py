@@ -21,9 +21,9 @@ class TrainedModule:
     """A trained model: its module, in evaluation mode on the CPU, its inputs and outputs.
 
     Args:
-        module: takes inputs [n, *input_shape] as `normalised` returns them for raw inputs.
-        inputs: shape, scaling and names of labels.
-        about: cell, session, phase and round that made it.
+        module: PyTorch module for inputs [n, *input_shape] that `normalised` has made from raw inputs.
+        inputs: shape and scaling of the inputs, and names of the labels.
+        about: cell, session, phase and round that made the model.
 
     Example:
         model = edgefl.load_model("runs/first")
@@ -64,8 +64,8 @@ def load_model(
     Args:
         run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
         cell: the model's cell, by default the only cell that has a server.
-        kept: `last`, `best`, or the number of a round of the cell, where `record.models` kept these.
-        device: id of a device, to load the model that serves it: its own or its cluster's; None for the global model.
+        kept: which model to load: `last`, `best`, or a round's number, as far as `record.models` kept these models.
+        device: id of a device, to load its own model or its cluster's model; None for the global model.
         served: number of a model, if the cell serves its devices with several models; None for the global model.
 
     Returns:

@@ -83,7 +83,7 @@ def in_range(world: World) -> Iterator[str]:
     """Yield a note on devices that are out of range of all sites for part of the time.
 
     Raises:
-        EdgeflError: a device never has a site in range; names the layout's key and the remedy.
+        EdgeflError: a device never has a site in range; the message names the layout's key and the remedy.
     """
     gains = world.gains
     if not (world.layout.several and isinstance(gains, SpatialGains) and gains.range_m < math.inf):

@@ -5,9 +5,8 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     positions      t, id, x, y: where each device is, s and m, device after device; a gap means absent
     presence       device, cell, from_s, to_s: spans of time in which a device could take part in a round of this cell
     links          time_s, device, cell, payload_bits, and the seconds and joules of receiving and of sending these
-                   bits in a round that all devices then present in the cell begin together; if the band is
-                   shared dynamically (`shared` 0), for a device that has the whole band; empty if the link carries
-                   nothing
+                   bits in a round that all devices then present in the cell begin together; if the band is shared
+                   dynamically (`shared` 0), for a device that has the whole band; empty if the link carries nothing
     devices        what differs between devices, including seconds and joules per 1e9 FLOPs: training costs
                    these values times iterations x samples per batch x FLOPs per sample
     events         arrivals, departures, handovers, switches
@@ -62,9 +61,9 @@ class Recording:
     Args:
         every_s: seconds between samples of all devices; None for a tick of the network, which is exact.
         links_s: seconds between measurements of all links.
-        payload_bits: sizes of the transfers to time; if empty, the workload's or DEFAULT_BITS.
-        duration_s: length of the recording; None for the scenario's.
-        tables: csv or parquet.
+        payload_bits: sizes of the recorded transfers; if empty, the workload's sizes, or DEFAULT_BITS.
+        duration_s: length of the recording; None for the scenario's duration_s.
+        tables: format of the tables, csv or parquet.
     """
 
     every_s: float | None = None
@@ -81,12 +80,12 @@ def record(
 
     Args:
         scenario: as for `simulate`; its learning is ignored.
-        out: the folder: positions, attachments, links and costs as tables in m, s, J, bits and dB, availability in
-            FedScale's format, and a scenario.yaml that trains on the recorded world.
-        how: duration and intervals, such as `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
+        out: the folder, for positions, attachments, links and costs as tables in m, s, J, bits and dB, availability
+            in FedScale's format, and a scenario.yaml that trains on the recorded world.
+        how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
 
     Returns:
-        The folder.
+        Path of the folder.
 
     Raises:
         EdgeflError: the world cannot be built, has no end, or the folder is not empty.

@@ -23,8 +23,8 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
 
     Args:
         scenario: the scenario.yaml of the run directory.
-        device: where models are trained.
-        code: hashes of external components by module.
+        device: the PyTorch device on which models are trained.
+        code: module of external components -> the hash of its code.
     """
     import torch
 

@@ -12,7 +12,7 @@ class Interrupted(KeyboardInterrupt):
 
     Args:
         signal_: the signal's number.
-        path: the run directory, once it is consistent.
+        path: the run directory, set once its files are consistent.
     """
 
     def __init__(self, signal_: int = signal.SIGINT, path: Path | None = None) -> None:

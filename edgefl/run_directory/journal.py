@@ -43,9 +43,9 @@ class _Recovered:
     """The readable part of a journal that may have been cut off.
 
     Args:
-        entries: entries before the snapshot; empty without a snapshot, so that training starts again.
-        size: bytes of these entries.
-        digest: hash of these bytes.
+        entries: entries before the snapshot; empty if there is no snapshot, so that training starts again.
+        size: number of bytes of the entries.
+        digest: hash of the entries' bytes.
     """
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -58,16 +58,16 @@ class _Recovered:
 class Journal:
     """The journal of a run in progress; use as a context manager.
 
-    If the directory already holds a journal of an unfinished run, its answers are given first.
+    If the directory already holds the journal of an unfinished run, the answers recorded there come first.
 
     Args:
         directory: the run directory.
-        circumstances: from `circumstances`; an unfinished run can only be resumed under the same circumstances.
-        training: content of snapshots.
-        lends: before which sessions to take a snapshot for other runs.
-        ready: whether training has its own state to save; if not, all answers come from another run.
-        taken: the line of another run's journal that gave the last answer, or None.
-        on_note: receives notes on what is damaged, and what is done about it.
+        circumstances: result of `circumstances`; an unfinished run can only be resumed under the same circumstances.
+        training: the training whose state snapshots store.
+        lends: session -> whether to take a snapshot for other runs before the session opens.
+        ready: returns whether this run has trained anything itself; until then all answers come from another run.
+        taken: returns the line of another run's journal that gave the last answer, or None.
+        on_note: called with notes on damaged files and on how the run continues in spite of them.
 
     Raises:
         EdgeflError: the run was started under other circumstances.
@@ -126,7 +126,7 @@ class Journal:
         """Return the recorded answer to the next call.
 
         Raises:
-            EdgeflError: a different call is recorded; the message says how it differs.
+            EdgeflError: the recorded call is a different one; the message says how the two calls differ.
         """
         entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):

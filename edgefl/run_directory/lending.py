@@ -36,10 +36,10 @@ PROBE, TRAIN = "probe", "train"  # phases
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: entries of the lender's journal, up to a possible difference. written: their lines. ends: where each
-    entry ends in the lender's journal, which may have entries that are left out here. snapshots: the lender's, oldest
-    first. training: the borrower's own. on_end: called with the number of reused rounds when the borrower's own
-    learners take over.
+    entries: entries of the lender's journal, up to the first that may not apply to the borrower. written: the line of
+    each entry. ends: number of journal entries up to the end of each entry, including those left out here. snapshots:
+    the lender's snapshots, oldest first. training: the borrower's own training. on_end: called with the number of
+    reused rounds when the borrower's own learners take over.
     """
 
     lender: Path
@@ -137,9 +137,9 @@ def loan(
 
     Args:
         lender: run directory of the other run, which may still be running.
-        circumstances: the borrower's, from `journal.circumstances`.
+        circumstances: circumstances of the borrowing run, from `journal.circumstances`.
         sessions: last session in which both runs can train alike; None for all sessions.
-        opened: as in `_without_probes`, for a borrower that does not probe; None if it probes like the lender.
+        opened: as in `_without_probes` for a borrower without probes; None if the borrower probes like the lender.
     """
     path = lender / FILE
     begun = header(path)
@@ -221,7 +221,7 @@ def _without_probes(
     the session's start: such a device becomes a member of the session, and counts in its tests.
 
     Args:
-        opened: session number, and the lender's opening of its training -> the opening in a run without probes.
+        opened: returns a session's opening in a run without probes, given its number and the lender's opening.
     """
     session: Entry = {}  # entry of the latest session
     probing = False

@@ -1,4 +1,4 @@
-"""Parquet tables: folders of complete files with some hundred thousand rows each."""
+"""Parquet tables: each is a folder of complete files, with some hundred thousand rows per file."""
 
 import dataclasses
 import types
@@ -25,7 +25,7 @@ def require() -> None:
     """Raise if the package that writes Parquet is missing.
 
     Raises:
-        EdgeflError: names the command that installs it.
+        EdgeflError: the package is missing; the message names the command that installs it.
     """
     try:
         import pyarrow.parquet  # noqa: F401
@@ -34,9 +34,9 @@ def require() -> None:
 
 
 class ParquetTable:
-    """A folder of Parquet files for rows of one type; used like `Table`, but rows come as columns.
+    """A folder of Parquet files for rows of one type; used like `Table`, but stored by column.
 
-    Killing a process loses the rows gathered for the next file, and leaves earlier files intact.
+    If the process is killed, the rows gathered for the next file are lost; earlier files stay intact.
     """
 
     def __init__(

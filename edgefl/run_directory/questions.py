@@ -40,7 +40,7 @@ class Place:
 class Resumable(Learner, Protocol):
     """A learner that can continue training where another learner of its kind stopped.
 
-    sees_time: whether its training depends on simulated time, as it does if data drift by the clock.
+    sees_time: whether the learner's training depends on simulated time, as it does if data drift by the clock.
     """
 
     sees_time: bool
@@ -56,7 +56,7 @@ class Answering(ABC):
         cell: as in `Place`.
 
     Attributes:
-        at: the question's point in the run. facts: facts of the current stage.
+        at: the point in the run at which a question is asked. facts: facts of the current stage.
     """
 
     def __init__(self, cell: int | str, flops_per_sample: float, payload_bits: int, sees_time: bool) -> None:
@@ -70,9 +70,9 @@ class Answering(ABC):
         """Answer a question to the learner.
 
         Args:
-            call: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
-            asked: everything that the answer depends on.
-            now: the current time; left out if training does not depend on it.
+            call: the question: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
+            asked: everything else that the answer depends on.
+            now: the current simulated time; omitted if training does not depend on it.
         """
 
     def session(self, start: SessionStart) -> Iterator[Stage]:

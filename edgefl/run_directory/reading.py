@@ -111,10 +111,10 @@ class RoundRows:
         """Yield the rows of rounds.csv written since the last call.
 
         Args:
-            score: name of its accuracy columns.
+            score: name of the accuracy columns in the table.
 
         Raises:
-            EdgeflError: the table cannot be read, or is damaged; names the line.
+            EdgeflError: the table cannot be read, or is damaged; the message names the line.
         """
         with self._opened() as file:
             if file is None:

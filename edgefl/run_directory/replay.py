@@ -12,7 +12,7 @@ from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Ask
 
 
 class JournaledLearner(Answering):
-    """A learner with a journal: answers from it as far as it goes, then trains and records.
+    """A learner that answers from a journal as far as the journal goes, then trains and records answers.
 
     Args:
         learner: this server's learner; not called before the journal's end.

@@ -86,7 +86,7 @@ def free_directory(parent: Path, name: str) -> Path:
 class Described:
     """A scenario as recorded in its run directory.
 
-    text: the whole scenario as YAML. parts: federation -> text of its scenario, if several share the cells.
+    text: the whole scenario as YAML. parts: federation -> its scenario as YAML, if several federations share cells.
     """
 
     name: str
@@ -100,9 +100,9 @@ class _RunTables:
     """The tables of a run directory, as a recorder.
 
     Args:
-        path: the folder.
+        path: the folder of the tables.
         score: name of the accuracy columns.
-        beat: called with each flush.
+        beat: called at each flush, to write a heartbeat.
     """
 
     def __init__(self, path: Path, record: RecordSettings, score: str, beat: Callable[[], None]) -> None:
@@ -134,7 +134,7 @@ class _RunTables:
         """Append rows, given by column, to the table of their type.
 
         Raises:
-            KeyError, TypeError, EdgeflError: as `Table.write_columns` does.
+            KeyError, TypeError, EdgeflError: in the same cases as `Table.write_columns`.
         """
         if row_type is DeviceRound and not self._record.keeps(columns["round"]):
             return
@@ -167,12 +167,12 @@ class RunDirectory:
     about its devices.
 
     Args:
-        path: new or empty, or with `resume` the directory of an unfinished run.
+        path: a new or empty directory, or with `resume` the directory of an unfinished run.
         about: further content of run.json.
-        resume: write the run's tables again, from the first row on.
+        resume: whether to write the tables of an unfinished run again, from the first row on.
 
     Attributes:
-        tables: federation, or '' -> the recorder of its tables.
+        tables: federation ('' for a single one) -> the recorder of the federation's tables.
 
     Raises:
         EdgeflError: the directory is not free, or cannot be resumed.

@@ -64,8 +64,8 @@ class Every:
     """How often to take a snapshot; results do not depend on this interval.
 
     Args:
-        rounds: aggregations in all cells between two snapshots; None to go by time.
-        minutes: minutes between two snapshots, which take at most LARGEST_SHARE of a run's time.
+        rounds: number of aggregations in all cells between two snapshots; None if only `minutes` counts.
+        minutes: minutes between two snapshots; taking snapshots uses at most LARGEST_SHARE of a run's time.
     """
 
     rounds: int | None = None
@@ -80,7 +80,7 @@ class Snapshot:
     """A complete snapshot.
 
     Args:
-        entries: number of the journal's entries before it.
+        entries: number of journal entries before the snapshot.
     """
 
     path: Path
@@ -98,8 +98,8 @@ class Snapshots:
     """The snapshots of one run.
 
     Args:
-        folder: created with the first snapshot.
-        keeps: number of the newest snapshots to keep; None for all.
+        folder: folder of the snapshots, created with the first one.
+        keeps: how many of the newest snapshots to keep; None to keep all.
     """
 
     def __init__(self, folder: Path, every: Every = DEFAULT, keeps: int | None = KEPT) -> None:
@@ -113,7 +113,7 @@ class Snapshots:
         """Whether a snapshot is due.
 
         Args:
-            aggregations: since the run's first round.
+            aggregations: number of aggregations since the run's first round.
         """
         if self._every.rounds is not None:
             return aggregations % self._every.rounds == 0
@@ -161,7 +161,7 @@ class Snapshots:
         """Return the newest complete snapshot of a journal, and notes on unusable later ones.
 
         Args:
-            digests: number of entries -> checksum of that many first entries of the journal.
+            digests: number n of entries -> checksum of the journal's first n entries.
         """
         notes = []
         for path in reversed(self._all()):

@@ -49,7 +49,7 @@ class RunStatus:
         """Take over an unfinished run.
 
         Args:
-            about: replaces entries of run.json.
+            about: new values for entries of run.json.
 
         Raises:
             EdgeflError: the run is complete, or its process is still alive.

@@ -66,7 +66,7 @@ class Table:
         """Append rows given by column: a list or array [rows], or one value for all rows.
 
         Args:
-            columns: must not be changed any more, since a few rows are formatted together with later ones.
+            columns: the rows by column, not to be changed afterwards: a few rows are formatted with later ones.
 
         Raises:
             KeyError: the type has no such column.
@@ -268,7 +268,7 @@ class _Gathered:
         """Gather a block of rows; return False if the caller must write it separately, for its size or kind.
 
         Args:
-            block: name -> array [rows], which must not be changed any more, or one value for all rows.
+            block: name -> array [rows], which the caller must not change afterwards, or one value for all rows.
         """
         if rows > _SMALL or self._rows >= _MOST:
             return False
@@ -287,8 +287,8 @@ class _Gathered:
     def give(self) -> tuple[dict[str, Any], int]:
         """Return the gathered rows as one block, with their number, and clear them.
 
-        The joined rows have the same text as the single blocks: single values become a list, and decimals of a list
-        are rounded as those of a single value.
+        The joined rows have the same text as the single blocks: a single value becomes a list, and floats in it are
+        rounded alike.
         """
         blocks, rows, self._blocks, self._rows = self._blocks, self._rows, [], 0
         if not rows:

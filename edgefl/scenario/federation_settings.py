@@ -97,7 +97,7 @@ def size_of(
     """Return the number of a federation's devices out of `count`; None if the number is not known yet.
 
     Args:
-        one: the federation, one of `federations`; None for a single one, which has all devices.
+        one: one of `federations`; None for a single federation, which has all devices.
     """
     if one is None or federations is None or count is None:
         return count
@@ -117,7 +117,7 @@ def check_members(
     """Check that each device belongs to exactly one federation, and that federations' names differ.
 
     Args:
-        classes: classes of devices. rounds: the scenario's section `rounds`.
+        classes: the scenario's classes of devices. rounds: the scenario's section `rounds`.
     """
     first = next(iter(federations))
     for name in federations:

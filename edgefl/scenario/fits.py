@@ -32,7 +32,7 @@ def check(sections: Sections, only: Collection[str] = ()) -> None:
     """Refuse parts of a scenario that clash; report the first clash in the table.
 
     Args:
-        only: codes of the rows to check; if empty, all.
+        only: codes of the table's rows to check; if empty, all rows are checked.
     """
     asked = _asked(sections)
     for row in ROWS:

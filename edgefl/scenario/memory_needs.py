@@ -92,7 +92,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
     """Return the memory needs of the models and mini-batches in a federation's round.
 
     Args:
-        numbers: parameters and statistics of a model.
+        numbers: how many parameters and statistics a model has.
     """
     sections, learning = world.sections, world.sections.learning
     if learning is None:

@@ -25,7 +25,7 @@ class Numbers:
         """Check that rounds with the required participants and updates are possible with this number of devices.
 
         Args:
-            devices: number of devices.
+            devices: how many devices the scenario has.
         """
         where = "devices.count" if self.devices.count else "the devices dropped by devices.density_per_km2:"
         populations = self.devices.populations

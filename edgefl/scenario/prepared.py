@@ -38,8 +38,8 @@ class Identity:
         scenario: dotted key -> value, all keys that can change results; a file counts by its content, which `data`
             covers, and not by its path.
         data: name of a file or data set -> its checksum.
-        results_version: as `RESULTS_VERSION`.
-        code: module of external components -> its code, see `edgefl.config.own_code`.
+        results_version: version of results, as in `RESULTS_VERSION`.
+        code: module of external components -> hash of the module's code, see `edgefl.config.own_code`.
     """
 
     scenario: Mapping[str, Any]
@@ -74,10 +74,10 @@ class Identity:
 class LearningIdentity:
     """The hashes of everything that determines the answers of learners, besides the questions asked of them.
 
-    whole: hash of all settings. pilot: hash without the warm start, which only acts after the pilot sessions.
-    pilot_sessions: number of pilot sessions. plain: name of a warm start that trains two further sessions exactly as
-    `previous` does; empty for others. leads: whether a run with a `plain` warm start may continue from this run's
-    state after these two sessions.
+    whole: hash of all settings. pilot: hash of all settings except the warm start, which only acts after the pilot
+    sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two further
+    sessions exactly as `previous` does, otherwise empty. leads: whether a run with a `plain` warm start may continue
+    from this run's state after these two sessions.
     """
 
     whole: str
@@ -120,7 +120,7 @@ class Prepared:
     """A scenario with its text, its data's checksums and its identity, each computed on first use.
 
     Args:
-        load: reads the data sets.
+        load: function that reads the data sets.
         learner: an external learner, its factory, or None.
     """
 
@@ -191,7 +191,7 @@ class Prepared:
             world: the scenario's world.
 
         Returns:
-            None if nothing is trained, or training cannot be shared.
+            Identity of the training; None if nothing is trained, or training cannot be shared.
         """
         own = world.federations.get("")  # of a federation on its own
         if own is None or own.learning is None or own.rounds.overlap:

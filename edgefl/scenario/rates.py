@@ -29,7 +29,8 @@ def share(learning: LearningSettings, round_: int, longest: int | None, *, of_ru
     """Return a round's learning rate as a share of `learning.local.lr`; in unlimited sessions, that of round 1.
 
     Args:
-        round_: number in its session. longest: maximum rounds of a session. of_run: number in the run, from 1.
+        round_: number of the round in its session, from 1. longest: maximum number of rounds in a session. of_run:
+            number of the round in the run, from 1.
     """
     progress = (round_ - 1) / longest if longest else 0.0
     power, floor = learning.local.lr_power, learning.local.lr_floor

@@ -67,7 +67,7 @@ class Scenario(Shown):
     `_m`, `_s`, `_hz`, `_dbm`, `_bits`. `edgefl describe radio` explains a section's keys, with range and default.
 
     Raises:
-        EdgeflError: from `load_scenario` and `with_`: names place and remedy of each fault.
+        EdgeflError: `load_scenario` or `with_` found faults; the message names place and remedy of each.
     """
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="letters, digits, . _ -")
@@ -120,10 +120,10 @@ class Scenario(Shown):
 
         Args:
             changes: dotted key -> value: `scenario.with_({"learning.local.lr": 0.1})`.
-            keys: the same, with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
+            keys: changes with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
 
         Raises:
-            EdgeflError: names key and remedy of each fault.
+            EdgeflError: the values are faulty; the message names key and remedy of each fault.
         """
         source = self.source
         for key, value in {**(changes or {}), **{k.replace("__", "."): v for k, v in keys.items()}}.items():
@@ -232,13 +232,13 @@ def load(
     Args:
         scenario: the file, or the dict; in a dict a component may also be an object.
         overrides: `dotted.key=value` strings, applied in order.
-        seed: replaces the scenario's seed.
+        seed: seed of the run; None for the scenario's own seed.
 
     Returns:
         The scenario: frozen, checked, with all defaults; a key's name ends with its unit.
 
     Raises:
-        EdgeflError: names file, line, key and remedy of each fault.
+        EdgeflError: the scenario is faulty; the message names file, line, key and remedy of each fault.
     """
     if not isinstance(scenario, str | Path | Mapping):
         raise EdgeflError(

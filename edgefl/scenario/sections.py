@@ -18,8 +18,8 @@ Broken = Iterator[tuple[Place, str, str]]
 class Sections:
     """The sections that must fit together for a federation: its own, and those that all federations share.
 
-    energy_excess: whether rounds are compared with their minimum joules. others: sections of the world, and those of
-    each kind of devices, by place.
+    energy_excess: whether rounds are compared with their minimum joules. others: sections of the world and of each
+    class of devices, by place.
     """
 
     own: OwnSections

@@ -45,8 +45,8 @@ class World:
 
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
-        federations: the sections of each federation by name; a single one's name is empty.
-        sections: those of this world's federation. only: this federation's devices; None if these are all.
+        federations: name of each federation (empty for a single one) -> the federation's sections.
+        sections: sections of this world's federation. only: ids of the federation's devices; None for all devices.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:

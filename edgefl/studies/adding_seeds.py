@@ -25,11 +25,11 @@ def ask(
     """Run further seeds of a study for as long as its question needs them.
 
     Args:
-        first: the study with all its own seeds and variants, already run.
+        first: the plan of the study with all seeds and variants of its file, whose runs are complete.
         directory: the study's directory.
-        carry_out: executes the remaining runs of a plan.
-        look: maps the directory and the seeds of each setting to the number of seeds that each setting needs, which
-            is the present number for a setting that needs no more.
+        carry_out: function that executes the remaining runs of a plan.
+        look: returns how many seeds each setting needs, given the directory and the seeds of each setting; if a
+            setting needs no more seeds, this is the number it has.
     """
     own = list(dict.fromkeys(run.scenario.seed for run in first.runs))
     seeds: dict[Setting, list[int]] = {run.setting: list(own) for run in first.runs}

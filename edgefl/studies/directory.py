@@ -25,11 +25,11 @@ def place(
     """Return a study's directory, new or continued, and run.json of each run in it; write nothing.
 
     Args:
-        name: name of the study. prepared: path -> the scenario of each run.
-        out: by default `runs/NAME`, numbered if `runs/NAME` holds something else.
+        name: name of the study. prepared: each run's path -> the run's scenario.
+        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` holds something else.
 
     Raises:
-        EdgeflError: the directory holds something else; the message names what differs.
+        EdgeflError: the directory holds something other than this study; the message names what differs.
     """
     if out is not None:
         path = without_tilde(Path(out))
@@ -48,7 +48,7 @@ def make(path: Path, *, go_on: bool) -> None:
     """Make a study's directory unless another process has just made it.
 
     Raises:
-        EdgeflError: the directory holds something else, or cannot be written.
+        EdgeflError: the directory holds something other than this study, or cannot be written.
     """
     if not (go_on and _holds_a_study(path)):
         try:
@@ -66,10 +66,10 @@ def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[
     """Refuse a directory that holds a different run under the name of one of this study's runs.
 
     Returns:
-        Contents of run.json by each run's path.
+        Path of each run -> the contents of the run's run.json.
 
     Raises:
-        EdgeflError: names the run, and the keys that differ.
+        EdgeflError: a run differs; the message names the run and the keys that differ.
     """
     for run_file in directory.glob("**/seed-*/run.json"):
         if " " in (old := run_file.parent.relative_to(directory).as_posix()):

@@ -96,7 +96,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     """Yield lines on what a study is about to do; two rounds of some cases run in a scratch directory.
 
     Raises:
-        EdgeflError: the directory holds something else; or, after the last line, names the runs that would fail.
+        EdgeflError: the directory holds something other than this study; or, after the last line, runs would fail.
     """
     load = Loaded(download=True)
     directory = Path(out) if out is not None else Path("runs", plan.name)

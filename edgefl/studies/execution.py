@@ -33,20 +33,20 @@ TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
-    A study with a question gets further seeds until it is answered, or its budget is spent. For a shard, or a plan
-    made for some seeds, only the runs of the shard or plan are done, and the question is not asked.
+    A study with a question gets further seeds until it is answered, or its budget is spent. If only a shard is run,
+    or the plan covers only some seeds, no seeds are added and the question stays open.
 
     Args:
         out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,
             numbered if that name is taken.
 
     Returns:
-        The study directory, with the answer to its question.
+        The study directory, with the answer to the study's question.
 
     Raises:
         IncompleteStudy: runs have failed.
-        EdgeflError: the directory holds something else; the message names what differs.
-        Interrupted: Ctrl-C or SIGTERM; runs under way are marked `interrupted`.
+        EdgeflError: the directory holds something other than this study; the message names what differs.
+        Interrupted: Ctrl-C or SIGTERM ended the study; runs under way are marked `interrupted`.
     """
     load = Loaded(download=True)
     with interruptible():

@@ -38,7 +38,7 @@ class OnRay:
     Attributes:
         address: `auto` for the cluster of this machine; `local` for one started here for the study; host:port, or
             ray://host:port.
-        gpus: share of a GPU for each run, 0 for no GPU.
+        gpus: share of a GPU that each run uses; 0 if runs use no GPU.
     """
 
     address: str = "auto"

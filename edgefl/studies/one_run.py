@@ -65,9 +65,9 @@ def work(task: RunTask, report: Callable[[Round | str], None]) -> None:
 
 
 def leave_a_trace(task: RunTask, failure: Failure) -> None:
-    """Make the directory of a run that failed before making one, so that a comparison can name the run.
+    """Make the directory of a run that failed before it had one, so that a comparison can name the run.
 
-    Make no directory if the study's folder has been moved: the folder would be recreated with nothing else in it.
+    No directory is made if the study's folder has been moved: it would be recreated with nothing else in it.
     """
     prepared, about = Prepared(task.run.scenario, _LOADED), {"notes": [], **asdict(task.run.member)}
     if not (task.path / status.FILE).exists() and (task.directory / FILE).exists():

@@ -16,8 +16,8 @@ class Failed:
     """A failed run of a study.
 
     Attributes:
-        trace: its traceback, unless it is a user's error, or that of an earlier run.
-        earlier: whether it failed before this call.
+        trace: traceback of the failure; empty for a user's error, and for a run that failed before this call.
+        earlier: whether the run failed before this call.
     """
 
     label: str
@@ -34,9 +34,9 @@ class IncompleteStudy(EdgeflError):
     """An error raised when some runs of a study failed.
 
     Args:
-        message: how many, and which.
+        message: how many runs failed, and which.
         path: the study directory.
-        failures: in the order of their occurrence.
+        failures: the failed runs, in the order in which they failed.
     """
 
     def __init__(self, message: str, path: Path, failures: Sequence[Failed]) -> None:
@@ -51,22 +51,22 @@ class StudyOptions:
 
     Attributes:
         device: as in `simulate`.
-        jobs: processes at once; None for one per core (a single one on a GPU), or for as many as the cluster allows.
+        jobs: processes to run at once; None for one per core (one on a GPU), or for as many as a cluster allows.
         executor: where to execute runs: in processes on this machine, in this process, or by a function that receives
             the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
-        begins: called with the runs before the first one starts; with a question, also whenever seeds are added.
+        begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
         progress: called with a run's label and each finished round, and with None when the run is complete.
-        failed: called with each failed run, at once.
+        failed: called with each failed run as soon as the run has failed.
         noted: called with notes for the user, such as on runs that other processes are executing.
-        elsewhere: called with the labels of the runs that other processes still execute when this one is done; with
-            a question, also whenever seeds are added.
-        wait: whether to wait for these runs, and to execute them if those processes end.
-        fail_fast: stop the study at the first failed run.
-        retry: repeat runs that failed before.
+        elsewhere: called with the labels of the runs that other processes still execute when this process is done,
+            and again whenever a study's question adds seeds.
+        wait: whether to wait for runs that other processes execute, and to take over those whose process dies.
+        fail_fast: whether to stop the study at the first failed run.
+        retry: whether to repeat runs that failed in an earlier call.
         go_on: whether the directory may already contain part of the study.
-        shard: (i, n): only the i-th of n parts, from 1.
+        shard: (i, n) to run only the i-th of n parts, counted from 1; None for the whole study.
         share: whether runs share training if their learners have the same settings and calls; results are the same.
-        every: how often a run takes a snapshot.
+        every: how often each run takes a snapshot.
     """
 
     device: str = "auto"

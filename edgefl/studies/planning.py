@@ -48,9 +48,8 @@ class Run:
 class StudyPlan:
     """A study's runs, validated, in folders relative to the study's own.
 
-    question: what the study should find out; `edgefl.studies.run` adds seeds for it. None if there is no question, or
-        if only given seeds are planned.
-    base: the scenario, replacing the file named in the study.
+    question: what the study should find out, for which `edgefl.studies.run` adds seeds; None if the study asks
+    nothing, or if only given seeds are planned. base: the scenario, replacing the file named in the study.
     """
 
     file: Path
@@ -78,11 +77,11 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
 
     Args:
         path: study file.
-        seeds: seeds to plan, without duplicates, instead of the study's; the question is then not answered.
+        seeds: seeds to plan, without duplicates, instead of the study's own; the study's question then stays open.
         base: the scenario, replacing the file named in the study.
 
     Raises:
-        EdgeflError: names file, line and remedy.
+        EdgeflError: the study is faulty; the message names file, line and remedy.
     """
     source = Source(Path(path))
     if "devices" in source.data and not {"scenario", "variants", "grid"} & set(source.data):
@@ -111,10 +110,10 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
     """Return the scenario of a variant in a setting, with the base scenario's seed.
 
     Args:
-        source: file of the study. unchanged: file of the base scenario.
+        source: file of the study. unchanged: the base scenario before any override.
 
     Raises:
-        EdgeflError: names the variant and the setting first.
+        EdgeflError: the scenario is invalid; the message begins with the variant and the setting.
     """
     varied = copy.deepcopy(unchanged)
     try:

@@ -5,8 +5,8 @@ file N + 1, which only one process can. The owner updates the file's time every 
 newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
 so these claims count as expired.
 
-Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: a claim of another
-machine is taken over once it has not changed for longer than its owner's interval between two beats.
+Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: another machine's claim
+is taken over once its file has not changed for longer than the owner's interval between beats.
 """
 
 import json
@@ -43,7 +43,7 @@ def held(directory: Path, run: Path) -> bool | None:
         run: directory of the run, relative to the study's directory.
 
     Returns:
-        None if no process has claimed the run.
+        Whether the claim's process is alive; None if no process has claimed the run.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)
@@ -83,8 +83,8 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
         owner: the process, as `this_process` on its machine describes it; claims of other processes stay.
 
     Returns:
-        Seconds after which the process is certainly dead: a process that is cut off from us but not from the files
-        finds its claim gone at its next beat, and ends.
+        Seconds after which the process is certainly dead: a process that is cut off from this machine but not from
+        the files finds its claim gone at its next beat, and ends.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)

@@ -27,12 +27,13 @@ class RunScheduler:
     Args:
         directory: the study's directory.
         runs: the runs that this process may do.
-        reuse: path -> training that a run takes and leaves, for all runs of the study.
-        states: path -> state of a run now.
+        reuse: path of each run of the study -> the training that the run takes and leaves.
+        states: path of each run -> the run's current state.
 
     Attributes:
-        cores: number of cores for a run that begins alone because all others wait for its training. to_do: waiting
-            runs. completed: runs that were complete before this process began. new: runs not yet begun.
+        cores: number of cores for a run that begins alone because all others wait for its training. to_do: runs
+            waiting to be started. completed: runs that were complete before this process began. new: runs not yet
+            begun.
     """
 
     def __init__(
@@ -187,7 +188,7 @@ class RunScheduler:
         """Raise if runs of the study have failed, now or in an earlier call.
 
         Raises:
-            IncompleteStudy: names the failed runs.
+            IncompleteStudy: runs have failed; the message names them.
         """
         earlier = [
             Failed(run.label, path, f"failed before ({path / status.FILE} says why)", earlier=True)

@@ -31,8 +31,8 @@ def state_of(directory: Path, run: Path, about: dict[str, Any] | None = None) ->
 
     Args:
         directory: the study's directory.
-        run: the run's directory, relative to it.
-        about: contents of its run.json, read if None.
+        run: the run's directory, relative to the study's.
+        about: contents of the run's run.json; if None, the file is read.
     """
     if about is None:
         about = about_run(directory / run)
@@ -45,7 +45,7 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
     """Return the state of a run from its run.json and its claim.
 
     Args:
-        about: contents of its run.json.
+        about: contents of the run's run.json.
         claimed: whether the process that claimed the run is alive; None if the run is not claimed.
     """
     recorded = about.get("status")

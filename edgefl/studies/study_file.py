@@ -20,7 +20,7 @@ LONGEST_LABEL = 100  # a file system allows 255 bytes, for several labels and a 
 ZIP = "zip"
 
 
-# as measured by `edgefl.analysis.reports.question`; the accuracies are better when higher, all others when lower
+# quantities that `edgefl.analysis.reports.question` measures: higher is better for accuracies, lower for all others
 Metric = Literal[
     "accuracy_end",
     "accuracy_first",
@@ -57,7 +57,7 @@ class QuestionSettings(Section):
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="limit on seeds per setting: the study's own, then the numbers after the largest of them",
+        description="maximum of seeds per setting: the study's own, then the numbers after the largest of them",
     )
     error: float = Field(
         0.05,

@@ -20,8 +20,8 @@ class ReusePlan:
     """The training that a run takes from another run, and leaves for others.
 
     lender: the run that trains for this run; None if this run trains by itself. whole: whether the lender does all of
-    the training; otherwise the lender trains up to the end of session `until`, and has left `snapshots` snapshots by
-    then. lends: when this run leaves snapshots. family: the runs that take training from one another.
+    the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots` snapshots
+    by then. lends: when this run writes snapshots for others. family: the runs that take training from one another.
     """
 
     lender: Path | None = None
@@ -44,12 +44,12 @@ def plan_reuse(
     """Return for each run, by its path, the training that it takes and leaves.
 
     Among runs with equal learners, a completed run, or else the first, trains for all. If these training runs differ
-    only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions for
-    those whose warm start trains these as `previous` does.
+    only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions if
+    the other run's warm start trains these sessions as `previous` does.
 
     Args:
         prepared: the scenarios of the runs, by path.
-        states: states of the runs, by path; completed ones need not run.
+        states: states of the runs, by path; completed runs need not run again.
     """
     completed = {path for path, state in (states or {}).items() if state is State.COMPLETED}
     plans = {path: ReusePlan(family=[path]) for path in prepared}

@@ -30,7 +30,7 @@ def check(
 
     Args:
         device: as in `simulate`.
-        load: reads the data; None requires the data on this machine and downloads nothing.
+        load: function that reads the data; if None, the data must be on this machine, and nothing is downloaded.
         overrides: `dotted.key=value` strings for a scenario; a study takes none.
 
     Returns:
@@ -60,7 +60,7 @@ def check_builds(
     """Build and check several runs, such as those of a study.
 
     Args:
-        scenarios: label and scenario of each; an error begins with the label.
+        scenarios: label and scenario of each run; an error begins with the run's label.
         device, load: as in `check`.
     """
     load = load or Loaded(download=False)
@@ -85,7 +85,7 @@ def summary(checks: Sequence[Forecast]) -> list[str]:
     """Describe the runs of a file in a few lines; facts common to all runs appear once."""
     counts = Counter(line for each in checks for line in each.lines())
     held_bytes = max(each.memory_bytes for each in checks)
-    # memory has no more digits than are certain
+    # memory is shown with no more digits than are certain
     memory = f"memory: about {float(f'{held_bytes:.2g}') / 1e9:g} GB for a run"
     most = [] if math.isnan(held_bytes) else [memory]
     if len(checks) == 1:
@@ -129,8 +129,7 @@ def look(
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
     Args:
-        plan: whether to yield estimates of the runs' costs too; each case is then built and tried in a process of its
-            own.
+        plan: whether to estimate the runs' costs too; each case is then built and tried in a separate process.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
     ok = f"{one.name if isinstance(one, Scenario) else one}: ok"

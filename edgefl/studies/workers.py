@@ -41,7 +41,7 @@ Work = Callable[[T, Callable[[Any], None]], None]
 class Failure:
     """The reason why a task failed.
 
-    trace: its traceback unless it is a user's error; otherwise empty.
+    trace: traceback of the failure; empty if the failure is a user's error.
     """
 
     error: str
@@ -101,13 +101,13 @@ def side_by_side(
     """Work on all tasks in order, at most `count` at a time.
 
     A task whose process dies fails, and the others continue. An error raised by `reported` or `ended`, or a signal
-    that interrupts this process, ends running tasks as SIGTERM would; waiting ones are not started.
+    that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
 
     Args:
         work: a module-level function, since another process calls it.
         reported: called with a task and each of its reports.
         ended: called once with each task, and with its failure or None.
-        modules: imported by the work; loaded once for all workers if the system supports it.
+        modules: names of modules that the work imports; loaded once for all workers if the system supports it.
     """
     if _FORKS is not None:
         _FORKS.set_forkserver_preload(list(modules))
@@ -216,7 +216,7 @@ def _listen(pipe: Connection, tasks: "queue.SimpleQueue[Any]") -> None:
             break
     main = threading.main_thread().ident
     if main is not None and hasattr(signal, "pthread_kill"):
-        # to the main thread: a signal delivered to another thread would not wake it, and only it handles signals
+        # sent to the main thread, which alone handles signals and would not be woken by a signal to another thread
         signal.pthread_kill(main, signal.SIGTERM)
     else:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -77,10 +77,10 @@ def lead_of(
     sleep. Before that, while the radio is not involved, the device stays in the state left by its last transfer.
 
     Args:
-        rules: None if access takes no time.
-        bits: a transfer without bits has no lead.
+        rules: settings of access; None if access takes no time.
+        bits: bits of the transfer; without bits there is no wait.
         since_s: time since the end of the device's last transfer; inf without a connection.
-        connection: timers of the device.
+        connection: timers of the device's connection.
         rate_bit_s: mean rate of the link; None for a broadcast, which waits for no acknowledgements.
 
     Source: 38.321, 5.4.4 (scheduling request), 5.7 (DRX); 38.331, 5.3.3 (setup). Left out: paging, collisions of
@@ -106,9 +106,9 @@ def lead_of(
 def slow_start_s(bits: float, rate_bit_s: float, round_trip_s: float) -> float:
     """Return the time for which TCP's slow start leaves a link of this rate idle.
 
-    The sender waits for an acknowledgement after each window, from ten segments (RFC 6928) on, each twice as large as
-    the last one (RFC 5681), until sending a window takes as long as the round trip, or nothing is left to send. Each
-    transfer goes through slow start again, as after a pause of some hundred milliseconds (RFC 5681, 4.1).
+    The sender waits for an acknowledgement after each window. The first window has ten segments (RFC 6928), and each
+    next one twice as many (RFC 5681), until sending a window takes as long as the round trip, or nothing is left to
+    send. Each transfer goes through slow start again, as after a pause of some hundred milliseconds (RFC 5681, 4.1).
     """
     window_bits, stalled_s = float(FIRST_WINDOW_BITS), 0.0
     while bits > window_bits < rate_bit_s * round_trip_s:

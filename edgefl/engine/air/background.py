@@ -35,7 +35,7 @@ class BackgroundTraffic:
 
     Args:
         cells: cells with background traffic.
-        users_snr: returns the SNR of a cell's users; the settings give their number.
+        users_snr: returns the SNR of a cell's users; the settings give the number of users.
     """
 
     air: AirInterface

@@ -16,7 +16,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: the band that may use these slots only while this band has no flows; None if there is no such band.
+        yields: another band that may use these slots only while this band has no flows; None without such a band.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class BandInUse:
         """Start sending a payload at the slot boundary `slot`, the current time.
 
         Returns:
-            An event that succeeds with the boundary at which the payload has arrived.
+            An event that succeeds when the payload has arrived; its value is this slot boundary.
         """
         self.catch_up(slot)
         end = self.env.event()
@@ -69,10 +69,11 @@ class BandInUse:
         """Return when flows end that have the band to themselves, as if each began and ended on the clock.
 
         Args:
-            begins: the clock's time, the slot, and the arguments of `SharedBand.add`, in order of the events.
+            begins: for each flow the clock's time and the slot at which it begins, and its arguments of
+                `SharedBand.add`, in order of the events.
 
         Returns:
-            device -> the boundary at which its payload has arrived, and the clock's time then; in order of the ends.
+            Device -> the slot boundary at which its payload has arrived, and the clock's time then, in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         now_s = self.env.now

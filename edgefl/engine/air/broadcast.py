@@ -28,7 +28,7 @@ class Broadcast:
     devices take twice as long (90 devices, cell of 250 m).
 
     Args:
-        received_bits: device -> bits received at the end.
+        received_bits: device -> bits that the device has received when the broadcast ends.
         fading, snr: fading and SNR of each device.
         share: share of the band for each device that downloads missing bits.
     """
@@ -56,9 +56,9 @@ class Broadcast:
         """Plan the broadcast of a round.
 
         Args:
-            payload_bits: [devices], for each device 0 or one common value.
-            quantile: 0 for the rate of the worst device.
-            lowest_snr: devices with a mean SNR below this receive nothing and do not slow the broadcast down.
+            payload_bits: [devices] bits that each device needs: 0, or one value common to all.
+            quantile: quantile of the devices' rates at which to send; 0 for the rate of the worst device.
+            lowest_snr: mean SNR below which a device receives nothing, and does not slow the broadcast down.
         """
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:

@@ -68,7 +68,7 @@ class Budget:
         """Return [devices] the mean SNR in each direction, with full power over the whole band.
 
         Args:
-            neighbours: number of shares that every other site sends at once, each with full power: one number, or
+            neighbours: how many shares every other site sends at once, each with full power: one number, or
                 [devices]. With interference by slot, this SNR does not include interference.
         """
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
@@ -113,7 +113,7 @@ class Budget:
         The fraction follows from the path loss at the round's start and stays fixed, as the share of the band does.
 
         Args:
-            share: [devices] share of the band.
+            share: [devices] each device's share of the band.
         """
         return self._controlled(self.measured_loss_db(state), share, np.asarray(state.ids, dtype=np.intp))
 
@@ -177,8 +177,8 @@ class Budget:
         whole band, or, with rule `full`, concentrated on the share.
 
         Args:
-            power_db: [devices, cells] gains; a device belongs to the cell with its largest gain.
-            loss_db: [devices] path loss to that cell, as measured.
+            power_db: [devices, cells] gains in dB; a device belongs to the cell with the largest gain.
+            loss_db: [devices] measured path loss to the device's own cell.
             share: share of the band, above 0.
         """
         here = np.flatnonzero(np.isfinite(power_db).any(axis=1))

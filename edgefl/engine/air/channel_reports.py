@@ -30,7 +30,7 @@ class ChannelReports:
 
     Args:
         links: the round's links, by ascending ids, with their SNR at the round's start and fixed uplink power.
-        neighbours: number of shares that every other site sends at once.
+        neighbours: how many shares every other site sends at once.
         interfered: the links' fading, whose interference is updated too; None if interference is part of the SNR.
     """
 
@@ -87,8 +87,8 @@ class ChannelReports:
         From now on these links count as measured. Absent devices are left out and keep their last SNR.
 
         Args:
-            positions_m: [all devices, 2] now, nan if absent.
-            alone: measure only the link in this row.
+            positions_m: [all devices, 2] current positions, nan for absent devices.
+            alone: row of the only link to measure; None for all links that are due.
         """
         if alone is None:
             rows = np.searchsorted(self.ids, sorted(self._active))
@@ -128,13 +128,13 @@ class GainReader:
 
     Args:
         gains: large-scale gains of the links.
-        heard: large-scale state -> each device's interference from the other sites.
+        heard: returns each device's interference from the other sites, given the large-scale state.
         shared: whether transfers share a band dynamically.
 
     Attributes:
         under_way: the rounds with a transfer under way, in order of the start of their first transfer.
-        positions_m: returns [devices, 2] of all devices now, nan if absent; None if no device moves.
-        survey: afresh -> survey of all cells by all devices, from now or the last tick; None without measurements.
+        positions_m: returns the current positions [devices, 2], nan for absent devices; None if no device moves.
+        survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without measurements.
     """
 
     env: simpy.Environment
@@ -180,7 +180,7 @@ class GainReader:
         """Return the SNR of links in these rows of rounds, and each device's interference from the other sites.
 
         Args:
-            at: a survey, or positions [all devices, 2].
+            at: a survey, or the positions [all devices, 2] at which to measure.
         """
         counts = [len(some) for some in rows]
         ids = np.concatenate([one.ids[some] for one, some in zip(rounds, rows, strict=True)])

@@ -27,7 +27,8 @@ class Coverage:
     round lasts until their timers expire.
 
     Args:
-        at_sites: (positions of all devices, cell) -> mean interference over noise at the cell's site.
+        at_sites: returns the mean interference over noise at a cell's site, given all devices' positions and the
+            cell.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Coverage:
         """Return [n] whether devices with ids [n] have a link to a cell's site, read-only.
 
         Args:
-            positions_m: [devices, 2] of all devices now, nan if absent.
+            positions_m: [devices, 2] current positions of all devices, nan for absent devices.
         """
         return self._among[cell](cell, ids, positions_m)
 

@@ -24,7 +24,7 @@ class Efficiency:
     Args:
         bandwidth_hz: bandwidth of the whole band.
         on_share: direction -> fraction of time in which the frame serves this direction.
-        dynamic: whether shares change within a round.
+        dynamic: whether shares of the band change within a round.
     """
 
     def __init__(self, bandwidth_hz: float, on_share: Mapping[Direction, float], dynamic: bool) -> None:

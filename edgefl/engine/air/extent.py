@@ -129,7 +129,7 @@ class Extent:
         """Raise an error if the path-loss model is not valid for the heights, the carrier or a distance.
 
         Raises:
-            EdgeflError: names the key and the remedy.
+            EdgeflError: a value is outside the model's range; the message names the key and the remedy.
         """
         heights = {"bs_height_m": self.bs_height_m, "ut_height_m": self.ut_height_m}
         try:

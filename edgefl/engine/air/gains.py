@@ -53,9 +53,9 @@ class LargeScaleGains:
     """Path loss and shadowing as a negative gain in dB; if it does not depend on the place, only `of_round` works.
 
     Attributes:
-        clamped: number of links shorter than the minimum distance; they have the path loss of that distance.
-        beyond: number of links that took the gain at the world's border, or at the end of the path loss's range.
-            These links' devices left less than a tick ago and still count as present, or left with work under way.
+        clamped: how many links were shorter than the minimum distance, and got the path loss of that distance.
+        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. These
+            links' devices left less than a tick ago and still count as present, or left with work under way.
     """
 
     clamped = 0
@@ -84,10 +84,10 @@ class SpatialGains(LargeScaleGains):
     """Gains to the cells of any number of sites, with line of sight and shadowing as functions of the place.
 
     Args:
-        large_scales: gains of the sites, one object per device height.
-        of: [devices] index into `large_scales`.
+        large_scales: the sites' gains as functions of the place, one object per device height.
+        of: [devices] index of each device's height in `large_scales`.
         interference: whether gains to other cells are needed.
-        sectors: panels of the sites, each a cell, one per device height; None if every site is a single,
+        sectors: panels of the sites, each panel a cell, one object per device height; None if every site is a single,
             omnidirectional cell.
         antenna_gain_dbi: antenna gain of sites without sectors.
         sight: whether the share of a link's power in line of sight is needed.
@@ -262,7 +262,7 @@ def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.nd
     """Yield each kind that occurs in `of`, with the rows of that kind, or all rows if there is only one kind.
 
     Args:
-        of: [n] each row's index into `kinds`.
+        of: [n] index of each row's kind in `kinds`.
     """
     if len(kinds) == 1:
         yield kinds[0], slice(None)

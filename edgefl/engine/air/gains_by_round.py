@@ -25,8 +25,8 @@ class PerRoundGains(LargeScaleGains):
     """Gains to one site at the origin: path loss of the place, shadowing drawn for each round. J, (21).
 
     Args:
-        extents: one per device height.
-        of: [devices] index into `extents`.
+        extents: distances and heights of the world, one object per device height.
+        of: [devices] index of each device's height in `extents`.
     """
 
     def __init__(self, extents: Sequence[Extent], of: np.ndarray, streams: Streams) -> None:

@@ -54,9 +54,10 @@ class Indoors:
     towards all sites, so it does not affect their ranking.
 
     Args:
-        share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of their walls.
+        share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of the walls'
+            loss.
         depth_m: depth of buildings.
-        coats: decides which buildings have coated glass instead; None if no building has coated glass.
+        coats: decides which buildings have coated glass, with its higher loss; None if no building has coated glass.
     """
 
     def __init__(
@@ -126,8 +127,8 @@ class IndoorsByTrip:
     N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
-        buildings: buildings of the devices; used with trip numbers instead of square numbers.
-        vehicle_above_m_s: [devices], inf if the device is never in a car.
+        buildings: walls of the devices' buildings, which here depend on trip numbers instead of square numbers.
+        vehicle_above_m_s: [devices] speed above which each device is in a car; inf for a device that is never in one.
         trips: returns the current trips of all devices.
     """
 

@@ -16,12 +16,11 @@ DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 class Links:
     """The links of n devices, [n] each, with the values held for a round.
 
-    snr: mean, with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
+    snr: mean SNR with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a
-    device can use.
-    neighbours: power of each share that other sites send, relative to the downlink's noise; not contained in snr.
-    control: power that power control allows on the whole band, as a multiple of the device's power; inf without power
-    control. On M of N resource blocks power control allows M / N of it.
+    device can use. neighbours: power of each share that other sites send, relative to the downlink's noise; not
+    contained in snr. control: power that power control allows on the whole band, as a multiple of the device's power;
+    inf without power control. On M of N resource blocks power control allows M / N of it.
     """
 
     devices: Sequence[int]
@@ -54,8 +53,8 @@ class Links:
 class Transfers:
     """Transfers of n links that run to their ends, [n] each.
 
-    clock_s: SimPy's time at the ends. power: as in `Transfer`, or None if the links' values apply. rank: order of the
-    ends in a shared band.
+    clock_s: SimPy's time at the ends. power: mean fraction of its power that each device radiated, or None if the
+    links' values apply. rank: order of the ends in a shared band.
     """
 
     start_s: FloatArray

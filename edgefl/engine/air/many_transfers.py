@@ -21,7 +21,7 @@ def time_transfers(
     """Time transfers on fixed shares that nothing cuts off.
 
     Args:
-        payload_bits: [links].
+        payload_bits: [links] bits of each transfer.
         from_s: [links] earliest start of each transfer.
     """
     first_slots, start_s, begun_s = _begins_of(air, from_s)
@@ -41,9 +41,9 @@ def time_in_band(
     """Time transfers that have a cell's dynamically shared band for themselves.
 
     Args:
-        flows: [links] arguments of `SharedBand.add`. from_s: [links] earliest start of each.
-        led: [links] the clock's times of the events that led to from_s, the last one first: those that begin at one
-            time do so in this order.
+        flows: [links] each transfer's arguments of `SharedBand.add`. from_s: [links] each transfer's earliest start.
+        led: [links] the clock's times of the events that led to from_s, the last event first; transfers that begin at
+            the same time do so in the order of these times.
     """
     band, slot_s = air.band(cell, direction), np.float64(air.slot_s)
     first_slots, start_s, begun_s = _begins_of(air, from_s)

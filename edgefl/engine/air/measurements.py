@@ -10,8 +10,8 @@ import numpy as np
 class Survey:
     """Received power of all cells at all devices at one time; surveys are compared by identity.
 
-    positions_m: [devices, 2], nan if absent. power_db: [devices, cells]; rows of absent devices are meaningless.
-    Both are read-only.
+    positions_m: [devices, 2] positions, nan for absent devices. power_db: [devices, cells] received power; rows of
+    absent devices are meaningless. Both arrays are read-only.
     """
 
     positions_m: np.ndarray
@@ -23,11 +23,10 @@ class Measurements:
 
     Args:
         cells: number of cells.
-        power_db_of: positions [n, 2], ids [n] of devices -> [n, cells] power in dB; None for a single cell.
+        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n]; None for a single cell.
 
     Attributes:
-        changes: times, devices [n] and cells [n] of changes of cell that are known beforehand; empty if measurements
-            decide.
+        changes: changes of cell known beforehand: times, devices [n] and new cells [n]; empty if measurements decide.
     """
 
     def __init__(

@@ -122,7 +122,7 @@ def with_preset(
     A key given as null is kept. Values are filled in the preset's order: some depend on earlier ones.
 
     Args:
-        beside: keys of the enclosing sections.
+        beside: keys of the sections that enclose this one.
     """
     filled = dict(given)
     for key, value in values.items():

@@ -109,9 +109,9 @@ class SharedBandTransfer:
     """A transfer in a dynamically shared band; it is not scheduled while out of sync.
 
     Args:
-        neighbours: interference over noise per share that the other sites send.
-        until: slot -> an event at its start.
-        on_block: SNR on the whole band -> that SNR with full power, and the highest SNR on a resource block.
+        neighbours: interference over noise for each share that the other sites send.
+        until: returns an event at the start of a slot.
+        on_block: converts the SNR on the whole band to that with full power, and the highest on a resource block.
         widest: largest part of the band that the device's radio can use.
     """
 
@@ -179,8 +179,8 @@ class MonitoredTransfer:
 
     Args:
         snr: returns the link's mean SNR now, on the whole band with full power.
-        known_snr: returns the mean SNR as `snr` does, or None if it has not been measured yet at this time.
-        sync_snr: SNR on the whole band -> its mean over fading on the link's share.
+        known_snr: returns the mean SNR as `snr` does, or None if the link has not been measured yet at this time.
+        sync_snr: converts the SNR on the whole band to the mean SNR over fading on the link's share.
         lowest_snr: SNR below which the link is out of sync.
     """
 

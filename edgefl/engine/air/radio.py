@@ -49,15 +49,15 @@ class Radio:
     shares as this cell's round has downlinks, or as its dynamically shared band has at that time.
 
     Args:
-        device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and the widest
-            part of the band that each uses, or one value for all.
+        device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
+            usable part of the band of each device, or one value for all.
         speeds_m_s: [devices] speeds that set the Doppler shift.
         reading_s: time between two measurements of a gain, if the settings ask for them.
         groups: device groups that divide a dynamic band by weight; if None, the scheduler shares the whole band.
 
     Attributes:
         fading: (device, cell) -> fading of the link between the device and the cell's site.
-        packet_errors: loss of uploads, or None if all arrive.
+        packet_errors: the loss of uploads, or None if all uploads arrive.
         gains: large-scale gains of the links. budget: link budget that gives the SNR.
     """
 
@@ -112,8 +112,9 @@ class Radio:
         """Follow moving devices, with measurements during transfers if the settings ask for them.
 
         Args:
-            positions_m: returns current positions [devices, 2], nan if absent.
-            survey: afresh -> all devices' survey of all cells, from now or the last tick; None without measurements.
+            positions_m: returns the current positions [devices, 2], nan for absent devices.
+            survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without
+                measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey
 
@@ -121,7 +122,7 @@ class Radio:
         """Return [ids] whether links to a cell's site are static, and the fading power of their next slot, mean 1.
 
         Args:
-            all_: whether to return the power of fading links too; otherwise the power of fading links is 1.
+            all_: whether to return the power of links that fade, too; if not, their power is given as 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
@@ -156,8 +157,8 @@ class Radio:
         """Open a round of participants that share the cell's band.
 
         Args:
-            payload_bits: direction -> bits of each participant.
-            lead_slots: slots before a broadcast, until all its receivers listen.
+            payload_bits: direction -> bits that each participant transfers.
+            lead_slots: how many slots pass before a broadcast until all receivers listen.
             decided: direction -> shares of the band set by a decider; the scheduler sets the remaining shares.
             power: fraction of its power that each device radiates; by default set by power control, or full power
                 without power control.
@@ -217,8 +218,8 @@ class Radio:
         """Return a round of unicast links.
 
         Args:
-            sent: number of shares that every other site sends at once.
-            snr: with full power over the whole band.
+            sent: number of shares that every other site sends at once. snr: mean SNR of each link with full power
+                over the whole band.
             power: fraction of its power that each device radiates; if None, power control sets it.
         """
         if power is None:

@@ -19,7 +19,7 @@ class RadioLinkMonitoring:
     Source: 3GPP TS 38.331, 5.3.10; TS 38.133, 8.1. Left out: N310, N311, Qin above Qout.
 
     Args:
-        interval_s: time between two measurements of a gain, or None to measure once.
+        interval_s: time between two measurements of a gain, or None if gains are measured only once.
     """
 
     def __init__(self, settings: RadioSettings, interval_s: float | None) -> None:

@@ -39,13 +39,13 @@ class RadioRound:
     Any number of rounds may be open at the same time, even in one cell.
 
     Attributes:
-        cell: the cell of the server that opened it.
-        reports: measured SNR of the links, or None if it is constant during the round.
+        cell: the cell of the server that opened the round.
+        reports: measured SNR of the links, or None if the SNR is constant during the round.
         interfered: the links' fading with slot-by-slot interference, or None if interference is part of the SNR.
         broadcast: the downlink's broadcast, or None for unicast.
-        packet_errors: loss of uploads, or None if all arrive.
-        elsewhere: (failed link, cell) -> the round of its device's link to that cell's site as it is now, or None if
-            the device is absent. `elsewhere` itself is None if failed links are not re-established.
+        packet_errors: the loss of uploads, or None if all uploads arrive.
+        elsewhere: returns a round with the current link of a failed link's device to another cell's site, or None if
+            the device is absent; `elsewhere` is None if failed links are not re-established.
     """
 
     air: AirInterface
@@ -124,7 +124,7 @@ class RadioRound:
 
         Args:
             billed_slots: `sent_slots` at the last bill of a round of the cell.
-            billed: sent time billed so far, to which these downlinks are added; for overlapping rounds, whose
+            billed: sending time billed so far, to which these downlinks are added; only for overlapping rounds, whose
                 downlinks do not begin together.
         """
         settings = self.air.settings
@@ -244,8 +244,8 @@ class Link:
         """Return whether the link, as it was at the round's opening, carries bits in a direction.
 
         Args:
-            share: share of the band; by default the link's.
-            alone: leave out slot-by-slot interference.
+            share: share of the band; by default the link's own share.
+            alone: whether to leave out slot-by-slot interference.
         """
         air, share = self.round.air, self.share(direction) if share is None else share
         # a link with no bits may have no share
@@ -265,7 +265,7 @@ class Link:
         """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
 
         Args:
-            radio_on: called at the start of the first slot; for an uplink only if there are bits to send.
+            radio_on: called at the start of the first slot, for an uplink only if there are bits to send.
         """
         air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
         first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0

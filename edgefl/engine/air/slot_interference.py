@@ -44,7 +44,7 @@ class SlotInterference:
         band as large as these links', since all cells divide their bands alike.
 
         Args:
-            uplink_share: [links] share of the band; 1 if shares change within a round.
+            uplink_share: [links] each link's share of the band; 1 if shares change within a round.
         """
 
         @cache

@@ -54,7 +54,7 @@ class Background(Component):
         """Raise an error if the settings do not fit these cells, which have background traffic.
 
         Raises:
-            EdgeflError: names the remedy.
+            EdgeflError: the settings do not fit; the message names the remedy.
         """
 
     @property

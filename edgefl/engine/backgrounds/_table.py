@@ -33,7 +33,7 @@ def steps_of(path: Path) -> dict[int | None, LoadSteps]:
     """Read a table into steps by cell; the key None has the steps of cells without rows of their own.
 
     Raises:
-        EdgeflError: names file, line and remedy.
+        EdgeflError: the table is faulty; the message names file, line and remedy.
     """
     steps_of: dict[int | None, LoadSteps] = {}
     table = table_files.Table(path, *PLACE)

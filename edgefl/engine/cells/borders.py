@@ -18,11 +18,11 @@ class Borders:
 
     Args:
         cells_m: [cells, 2] a point of each cell, such as its site.
-        wraparound: wrap-around of the cells' layout, or None if the world has an edge.
+        wraparound: how the cells' layout repeats, or None if the world has an edge.
         every_s: time between two samples of the positions.
 
     Attributes:
-        crossed: borders crossed, by all devices together.
+        crossed: how many borders all devices together have crossed.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class Borders:
         """Count the devices that have crossed a border since the last sample, if that sample is old enough.
 
         Args:
-            positions_m: [devices, 2]; nan for an absent device.
-            served: [devices] whether a device could hand over; otherwise its next sample counts as its first.
+            positions_m: [devices, 2] current positions; nan for an absent device.
+            served: [devices] whether each device could hand over; if not, its next sample counts as its first.
         """
         if time_s < self._next_s:
             return

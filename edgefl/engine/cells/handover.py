@@ -48,7 +48,7 @@ class Layer3Filter:
 
         Args:
             power_db: [devices, cells] measured power in dB.
-            measuring: [devices] whether a device measures; otherwise its rows, in input and output, are meaningless.
+            measuring: [devices] whether each device measures; rows of all other devices are meaningless.
 
         Returns:
             [devices, cells] filtered power in dB, valid until the next call.
@@ -112,7 +112,7 @@ class EventA3:
             serving: [devices] serving cell, -1 for devices without one (they are not measured).
 
         Returns:
-            Decisions before the next measurement, in order of time.
+            Decisions that take effect before the next measurement, in order of time.
         """
         self._power_db = power_db
         served = serving >= 0

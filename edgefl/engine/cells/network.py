@@ -42,12 +42,13 @@ class Network:
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
-        reached: positions [n, 2] -> [n] whether any site is in range; elsewhere a device is absent, too. Optional.
+        reached: returns [n] whether any site is in range of positions [n, 2], since a device out of range is absent,
+            too; None if sites have no limited range.
         measurements: the devices' measurements of the cells.
-        power: listener -> switches and batteries of the devices.
+        power: returns the devices' switches and batteries, given the listener for their changes.
         tick_s: time between two checks of the devices.
-        borders: counts borders that devices cross while a cell serves them; optional.
-        coverage: decides which devices have a link; None if all have.
+        borders: counts the borders that devices cross while a cell serves them; None for no count.
+        coverage: decides which devices have a link; None if all devices have one.
     """
 
     def __init__(

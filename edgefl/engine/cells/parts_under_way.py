@@ -11,8 +11,8 @@ from edgefl.engine.parts import Cause
 class PartsUnderWay:
     """The devices that take part in a round now.
 
-    failed_s: device with a failed link -> the time at which the link failed, and since when its cell had served it.
-    guests: devices with a serving cell other than the one in whose round they take part.
+    failed_s: device with a failed link -> the time at which the link failed, and the time from which the cell had
+    served the device. guests: devices with a serving cell other than the one in whose round they take part.
     """
 
     processes: dict[int, simpy.Process] = field(default_factory=dict)

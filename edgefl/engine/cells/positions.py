@@ -33,8 +33,8 @@ def recorded_positions(
     """Write a row per present device at each of the times `times_s`.
 
     Args:
-        times_s: ascending, each at least 0.
-        readings: returns gains of the links to the serving cells; None if gains depend on rounds or are not needed.
+        times_s: times of the records, ascending, each at least 0.
+        readings: returns the gains of links to the serving cells; None if gains depend on rounds or are not needed.
     """
     for time_s in times_s:
         if time_s > env.now:

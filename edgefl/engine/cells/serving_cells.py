@@ -9,7 +9,7 @@ class ServingCells:
     """The serving cells of all devices.
 
     Attributes:
-        cell: [devices] serving cell, or NOWHERE.
+        cell: [devices] serving cell of each device, or NOWHERE.
         since_s: [devices] time from which the cell serves the device; after a handover, the interruption's end.
     """
 

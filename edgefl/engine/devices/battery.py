@@ -24,7 +24,7 @@ class Battery:
     periods, after which whole periods are one step.
 
     Args:
-        capacity_j: level when full; the battery starts full.
+        capacity_j: level of a full battery; the battery starts full.
         recharge_w: power into the battery at all times; a full battery takes in no more than is drawn.
         return_share: share of the capacity at which a device with an empty battery returns.
     """
@@ -57,8 +57,8 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: times in which the device draws this power, or None if always.
-            beside_w: power that the device draws at all times in addition.
+            on: times in which the device draws this power, or None if the device draws it at all times.
+            beside_w: further power, which the device draws at all times.
         """
         self._taken_in_j, level_j = self.charge(time_s)
         self._level_j = max(0.0, level_j)
@@ -106,7 +106,8 @@ class Battery:
         `-gain` in each.
 
         Returns:
-            Level, energy that was not taken in, and the time at which the level reaches 0 (inf if later).
+            Level, energy that the full battery did not take in, and the time at which the level reaches 0 (inf if
+            later).
         """
         level_j, lost_j = self._level_j, 0.0
         slot, into_s = on.place(self._since_s)

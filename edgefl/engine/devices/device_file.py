@@ -47,8 +47,8 @@ class DeviceRows:
     """The values of a table of phones.
 
     Attributes:
-        values: key -> [rows] its values, nan where a cell is empty; LATENCY and SCORE besides keys of devices.
-        notes: columns of the table that are not used.
+        values: key -> [rows] the key's values, nan where a cell is empty; LATENCY and SCORE count as keys.
+        notes: notes on columns of the table that are not used.
     """
 
     file: DeviceFile
@@ -61,7 +61,7 @@ class DeviceRows:
         """Read and check a table of phones.
 
         Raises:
-            EdgeflError: names file, row, column and remedy.
+            EdgeflError: the table is faulty; the message names file, row, column and remedy.
         """
         if file.path.suffix not in READABLE:
             raise EdgeflError(

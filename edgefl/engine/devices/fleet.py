@@ -25,11 +25,11 @@ class Fleet:
     """Devices and their classes; without classes, all devices belong to a single unnamed class.
 
     Attributes:
-        kinds: properties of the devices of each class, or of each row of its file.
-        of: [devices] the kind of each, an index of `kinds`.
-        names: class of each kind; empty without classes.
+        kinds: properties of the devices of each class, or of each row of a class's file.
+        of: [devices] each device's kind, an index into `kinds`.
+        names: name of each kind's class; empty without classes.
         extras: keys of each kind's class that `devices` does not have.
-        notes: columns of files that are not used.
+        notes: notes on columns of files that are not used.
     """
 
     kinds: tuple[DeviceSettings, ...]
@@ -64,7 +64,7 @@ class Fleet:
         """Return the fleet with a separate kind for each row of a class's file that some device has.
 
         Raises:
-            EdgeflError: names the file, and its row or the remedy.
+            EdgeflError: the file does not fit; the message names the file, and the row or the remedy.
         """
         if all(kind.file is None for kind in self.kinds):
             return self
@@ -171,7 +171,7 @@ class Fleet:
         """Return the factor on each device's computing time in a round.
 
         Args:
-            key: identifies the round.
+            key: key that identifies the round.
         """
         spreads = [self.device(id_).compute_jitter for id_ in ids]
         return [
@@ -224,7 +224,7 @@ def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *,
     """Return each device's row [ids] in a table of phones: drawn at random, or in the order of ids.
 
     Args:
-        devices: number of all devices.
+        devices: how many devices the run has.
     """
     if not by_id:
         # numbers are drawn one by one, so that adding devices does not change earlier devices' rows

@@ -37,7 +37,7 @@ class Ledger:
         """Add a round's energy to the ledger, from the columns of its devices; a device may occur twice.
 
         Args:
-            taken: whether a part's update was aggregated.
+            taken: whether each part's update was aggregated.
             tails_s: durations of the tails of a part's downlink and uplink.
             listened_s: time in which the radio listened before a part's downlink and before its uplink.
             now_s: time until which a tail reduces a device's idle time.
@@ -81,8 +81,8 @@ class Ledger:
         A device is idle while it is switched on without any activity, and its radio has no tail.
 
         Args:
-            idle_power_w: [devices], or one value for all.
-            charges: charge of each device's battery, None on mains; empty if all are on mains.
+            idle_power_w: [devices] power of each idle device, or one value for all.
+            charges: charge of each device's battery, None for a device on mains; empty if all devices are on mains.
         """
         idle_j = idle_power_w * np.maximum(0.0, on_time_s - self._busy_s)
         energy_j = self._receive_j + self._transmit_j + self._compute_j + self._tail_j

@@ -31,10 +31,10 @@ class Power:
     Args:
         devices: number of devices.
         listener: called when a device is switched, runs empty or is recharged, and when it starts or stops running.
-        switches: per device, ascending times of switching on and off, beginning with on; empty if all are on.
-        batteries: per device, None on mains; empty if all are on mains.
+        switches: each device's ascending times of switching on and off, beginning with on; empty if all are on.
+        batteries: battery of each device, None for a device on mains; empty if all devices are on mains.
         idle_power_w: [devices] power of an idle device that is switched on, or one value for all.
-        draws: power draws of each device's radio; empty if none has a tail.
+        draws: power draws of each device's radio; empty if no radio has a tail.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Power:
         """Set the power that a device draws from now on besides its radio's tail; 0 while it is not running.
 
         Args:
-            power_w: None for an idle device, which draws its idle power once the tail is over.
+            power_w: the power; None for an idle device, which draws its idle power once the tail is over.
         """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
@@ -128,7 +128,7 @@ class Power:
         An empty battery pays no more than it had. Left out: the times within a transfer at which bits draw energy.
 
         Args:
-            tail: whether a tail follows.
+            tail: whether a tail follows the transfer.
         """
         if not self._in_use[device]:
             return 0.0  # the transfer was cut off before its first slot

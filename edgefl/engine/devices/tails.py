@@ -21,7 +21,7 @@ class Tails:
     A tail is identified by its device and by the end of the transfer that started it.
 
     Args:
-        tails: tail of each device.
+        tails: power and duration of each device's tail.
     """
 
     def __init__(self, tails: Sequence[Tail]) -> None:

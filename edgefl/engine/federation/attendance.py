@@ -26,7 +26,7 @@ class Attendance:
 
     Args:
         federation: the federation of the cell's server.
-        members: session number -> the devices that may take part, or None if all present devices may.
+        members: returns the devices that may take part in a session, or None if all present devices may.
 
     Attributes:
         session: number of the current session.
@@ -56,8 +56,8 @@ class Attendance:
     def count_links(self) -> None:
         """Count the devices that only lack a link to be present at the start of a round, which is now.
 
-        These are devices out of coverage, if the scenario has coverage, and devices that are connecting, including
-        those waited for, if links can fail.
+        These are devices out of coverage, if the scenario has coverage, and devices that are connecting, if links can
+        fail, including devices for which the round waits.
         """
         network = self._simulation.network
         without, columns = network.out_of_coverage(self._cell), dict[str, int]()

@@ -12,8 +12,8 @@ class ByFederation:
     """Pass each row to the recorder of its device's federation.
 
     Args:
-        own: federation -> its recorder, which its servers use.
-        of: [devices] the federation of each, an index of `own`.
+        own: federation -> the recorder that the federation's servers use.
+        of: [devices] each device's federation, an index into `own`.
     """
 
     def __init__(self, own: Mapping[str, Recorder], of: np.ndarray) -> None:

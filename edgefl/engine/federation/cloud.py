@@ -29,7 +29,7 @@ class CloudSettings(Section):
     every: int = Field(
         ge=1,
         le=1_000_000,
-        description="rounds of a cell between two exchanges with the cloud, counted across sessions; kappa_2",
+        description="how many rounds a cell runs between two exchanges with the cloud, across sessions; kappa_2",
     )
     waits_for: Literal["cells", "nobody"] = Field(
         "cells",
@@ -58,8 +58,8 @@ class CloudStage(Stage, Protocol):
         """Continue with the weighted mean of the last models that these cells sent with positive weight.
 
         Args:
-            cells: sorted; at least one.
-            aggregated: whether the last round made a model; if so, that model and the mean count as one version.
+            cells: the cells' numbers, sorted; at least one.
+            aggregated: whether the cell's last round made a model; if so, it and the mean count as one version.
         """
 
 
@@ -97,7 +97,7 @@ class Cloud:
     """The cloud of a run, over the cells with a federation.
 
     Attributes:
-        version: number of models made so far.
+        version: how many models the cloud has made so far.
     """
 
     def __init__(

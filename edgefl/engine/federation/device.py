@@ -23,7 +23,7 @@ class Processors:
     """Time and energy of local training on the devices.
 
     Args:
-        flops_per_sample: N_p phi, forward and backward.
+        flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
     """
 
     def __init__(self, fleet: Fleet, flops_per_sample: float) -> None:
@@ -56,7 +56,7 @@ class Device:
     """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
 
     Attributes:
-        draws: power draws of its radio.
+        draws: power draws of the device's radio.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Device:
         """Turn the radio off; return the joules of the transfer.
 
         Args:
-            power_w: power while the radio is on. booked_j: joules in addition.
+            power_w: power while the radio is on. booked_j: joules to add to the energy of that power.
         """
         booked_j = self._network.power.radio_off(self.id, transfer.end_s, booked_j, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s
@@ -204,7 +204,7 @@ class Devices(Sequence[Device]):
     Most of a million devices never take part; leaving these out saves 500 bytes per device, and seconds of time.
 
     Args:
-        make: (id, power draws of its radio) -> device.
+        make: returns a new device, given its id and the power draws of its radio.
     """
 
     def __init__(self, fleet: Fleet, make: Callable[[int, Draws], Device]) -> None:

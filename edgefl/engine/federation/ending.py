@@ -30,7 +30,7 @@ class StopSettings(Section):
         None,
         ge=1,
         le=1_000_000,
-        description="tests without a new best score of the session after which the run ends; null: no limit",
+        description="how many tests without a new best score of the session end the run; null: no limit",
     )
 
     @model_validator(mode="after")
@@ -61,7 +61,7 @@ class Ending:
     """A session policy, applied to the current session of a cell, and the scores that end the whole run in that cell.
 
     Attributes:
-        seen: devices at the start of each session so far.
+        seen: ids of the devices present at the start of each session so far.
         stopped: how the scores ended the run; None while the run goes on.
     """
 

@@ -27,7 +27,7 @@ class Federations:
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
         stopped: federations that were given up.
-        working: labels of the federations that work.
+        working: labels of the federations that currently work.
         on_rest: called whenever a federation stops working.
     """
 

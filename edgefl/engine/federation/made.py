@@ -36,10 +36,10 @@ class Exchanged(Protocol):
 class Made:
     """A finished round, or where rounds overlap, everything that ended between two models.
 
-    key: session, phase and number. facts: facts about its stage. turn: rounds of the global model begun so far.
-    version: of the model after the round. jobs: at least one. local: work of each device, in the order of jobs.
-    working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest start of a job that is
-    not among `jobs`; now if there is none. exchanged: None without an exchange.
+    key: session, phase and number. facts: facts about the stage. turn: rounds of the global model begun so far.
+    version: number of the model after the round. jobs: the ended jobs, at least one. local: work of each device, in
+    the order of jobs. working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest
+    start of a job that is not among `jobs`; now if there is none. exchanged: None without an exchange.
     """
 
     key: RoundKey

@@ -11,11 +11,11 @@ from edgefl.contract import VALIDATION_SCORE, Evaluation
 class OpenSession:
     """The session under way in a cell.
 
-    number: counted from 1. until_s: time from which its policy begins no further round of training. members: devices
-    present at its start. rounds, dispatches: counts so far, by phase. sampled: phase without evaluation -> the
-    devices drawn for it. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each
-    round of the global model, if the policy asks for it. validated: scores on the validation samples. scores: score
-    of each test, on the validation samples if there are any, otherwise on the test samples.
+    number: counted from 1. until_s: time from which no further round of training begins. members: devices present at
+    its start. rounds, dispatches: counts so far, by phase. sampled: phase without evaluation -> the devices drawn for
+    that phase. unchanged: rounds that left the global model unchanged. losses: mean reported loss of each round of
+    the global model, if the policy asks for it. validated: scores on the validation samples. scores: score of each
+    test, on the validation samples if there are any, otherwise on the test samples.
     """
 
     number: int

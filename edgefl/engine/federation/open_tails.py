@@ -40,7 +40,7 @@ class OpenTails:
         """Add a round that is over; return its tails so far.
 
         Args:
-            write: called once, when the tails of all parts are over and the rows of earlier rounds are written.
+            write: function to call once the tails of all parts are over and the rows of earlier rounds are written.
         """
         waiting = _Waiting(parts, write)
         for position, part in enumerate(parts):

@@ -114,7 +114,7 @@ def _moved(
     """Time transfers and the access before each, as `Device` would one by one.
 
     Args:
-        earlier: the same devices' downlinks in this round, and their bits.
+        earlier: the downlinks of the same devices in this round, and the downlinks' bits.
     """
     air, tails = some.air, simulation.network.power.tails
     led: list[tuple[float, ...]] = [(row,) for row in range(len(bits))]

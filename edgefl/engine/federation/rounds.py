@@ -67,9 +67,9 @@ class Rounds:
         """Select the devices to dispatch now.
 
         Args:
-            turn: number of earlier rounds of this global model.
-            room: number of updates wanted; `over_selection` may dispatch more devices.
-            stage: returns the devices' expected work.
+            turn: how many rounds of this global model came earlier.
+            room: how many updates are wanted; `over_selection` may dispatch more devices.
+            stage: returns the work expected of devices.
         """
         state, wanted = self._large_scale(key, idle), min(room, len(idle))
         number = with_surplus(room, self.rules.over_selection, len(idle))
@@ -144,8 +144,8 @@ class Rounds:
         """Return all parts of a predictable round and its end.
 
         Returns:
-            None if devices may leave, if there is a deadline or a surplus, if the radio is not predictable, or if a
-            dynamic band may have other users.
+            The parts and the end, or None if devices may leave, if there is a deadline or a surplus, if the radio is
+            not predictable, or if a dynamic band may have other users.
         """
         still = self.simulation.network.still and self.rules.deadline_s is None
         if not (still and selection.wanted == len(selection.ids) and opened.predictable):

@@ -25,8 +25,8 @@ class Server:
     """The server of one federation in its cell.
 
     Args:
-        observers: return further columns of each round.
-        exchange: as in `ServerContext`.
+        observers: functions that return further columns of each round.
+        exchange: called after each round of the global model; None if models stay in the cell.
         stop: scores that end the run in this cell; None if no score does.
     """
 

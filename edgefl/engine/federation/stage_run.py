@@ -25,7 +25,7 @@ from edgefl.engine.records import EventName
 from edgefl.engine.servers import ServerPolicy, ServerState
 from edgefl.engine.servers.synchronous import Synchronous
 
-# jobs per present device that may end without an update before a model is made of the updates that have arrived
+# how many jobs per present device may end without an update before a model is made of the arrived updates
 LOST_PER_PLACE = 10
 
 

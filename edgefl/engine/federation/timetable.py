@@ -16,8 +16,8 @@ class Timetable:
 
     A round begins when the previous one has ended and the pause after it is over. With `every_s` it begins at the
     first multiple of `every_s` after the previous round's start, or at once if that round and its pause took longer.
-    The probes and the check before a session's training take no place on the grid: the session's first round of
-    training follows at once.
+    Probes and the check before a session's training do not wait for the grid: the first round of training follows at
+    once.
 
     Attributes:
         next_s: no round begins before this time.

@@ -25,8 +25,8 @@ from edgefl.engine.parts import Cause, Part
 class Dispatch:
     """Devices dispatched at the same time.
 
-    number: counted in its phase of the session. version: version of the model that they started from. local,
-    large_scale: work and links of these devices, in this order. opened: the devices' round on the radio.
+    number: number of the dispatch in its phase of the session. version: version of the model from which the devices
+    started. local, large_scale: work and links of the devices, in this order. opened: the round on the radio.
     """
 
     number: int
@@ -63,8 +63,8 @@ class Job(NamedTuple):
 class JobDone(NamedTuple):
     """A finished job; a named tuple, since each device has one in each round.
 
-    taken: whether its update went into the model that this job is recorded under. staleness: number of models made
-    from its start until its update was aggregated or dropped as too stale; None if neither happened.
+    taken: whether the job's update went into the model with which the job is booked. staleness: how many models were
+    made from the job's start until its update was aggregated or dropped as too stale; None if neither happened.
     """
 
     dispatch: Dispatch
@@ -83,7 +83,7 @@ class WorkUnderWay:
     """Work of a cell's devices that is under way or not booked yet.
 
     Attributes:
-        working: process -> its job.
+        working: process of a device -> the device's job.
         arrived: updates that wait for the server, in order of arrival.
         ended: jobs to book with the next model: lost, too stale, or taken into it.
     """
@@ -216,7 +216,7 @@ def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> Loc
     """Return a round's local work, with the columns that its stage fills once it knows which uploads began.
 
     Args:
-        local: in the order of parts; a device may occur several times where rounds overlap.
+        local: local work in the order of parts; a device may occur several times where rounds overlap.
     """
     names = [name for name, what in local.after.items() if what == UPLOAD]
     if not names:

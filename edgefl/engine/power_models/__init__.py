@@ -41,13 +41,13 @@ class Draws:
     """Power draws of a radio; `idle_power_w` while it is not in use, and the processor's power, are not included.
 
     Attributes:
-        receive_w: while its receiver is on.
-        send_w: while its transmitter is on, without its amplifier.
-        amplifier_w: while it radiates full power; proportional to the radiated power.
-        receive_j_bit, send_j_bit: energy of each bit, in addition.
-        wait_w: during a transfer, in the slots of a TDD frame that serve the other direction.
-        tail: after a transfer until the next one: duration, s, and power, W, of each step.
-        connection: timers of its connection.
+        receive_w: power while the receiver is on.
+        send_w: power while the transmitter is on, without the amplifier.
+        amplifier_w: power of the amplifier at full radiated power; proportional to the radiated power.
+        receive_j_bit, send_j_bit: energy of each bit received or sent, in addition to these powers.
+        wait_w: power during a transfer in the slots of a TDD frame that serve the other direction.
+        tail: duration, s, and power, W, of each step after a transfer, until the next transfer.
+        connection: timers of the radio's connection.
     """
 
     receive_w: float

@@ -35,31 +35,34 @@ class Candidates:
     unicast even if they are broadcast.
 
     Args:
-        ids: sorted, at least one.
-        gains_db: large-scale gain in the coming round.
-        turn: rounds that this cell's server has run before.
+        ids: ids of the devices, sorted, at least one.
+        gains_db: large-scale gain of each device's link in the coming round.
+        turn: how many rounds this cell's server has run before.
         deadline_s: deadline of the round (`rounds.deadline_s`); inf without one.
-        held: training samples of each device. samples: samples that it processes in a round.
-        cycles: processor cycles for samples. clock_hz: highest clock. capacitance: xi; joules are xi cycles clock^2.
-        down_bits, up_bits: bits received and sent in its last round, or those that the learner expects.
+        held: how many training samples each device holds. samples: how many samples each device processes in a round.
+        cycles: processor cycles for a round's samples. clock_hz: highest clock of the processor. capacitance: xi;
+            computing takes xi cycles clock^2 joules.
+        down_bits, up_bits: bits received and sent in each device's last round, or those that the learner expects.
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
-        static: True for a link that does not fade.
-        radiated: share of its power that it radiates on an equal share of the band, by power control.
-        lowest_snr: SNR on its share below which an uplink carries nothing.
-        receive_w: power drawn while it receives. amplifier_w: amplifier's power at full transmit power. send_w: other
-            power drawn while it sends. All three are averaged over a TDD frame.
+        static: whether each device's link does not fade.
+        radiated: share of its power that each device radiates on an equal share of the band, by power control.
+        lowest_snr: SNR on an uplink's share of the band below which the uplink carries nothing.
+        receive_w: power that a device draws while it receives. amplifier_w: power of the amplifier at full transmit
+            power. send_w: other power that a device draws while it sends. All three are averaged over a TDD frame.
         down_s, compute_s, up_s: seconds of each stage. down_j, compute_j, up_j: joules of each stage. tail_j: joules
             of the radio after the two transfers, to the end of the second tail; empty if no radio has a tail. The
             access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
             bit.
         charge_j: charge of the device's battery; inf on mains.
-        packet_errors: loss of uploads, `arrives(snr, static)` by the SNR on their shares; None without losses.
-        loss, norm: last reports; nan without a report, or if none is requested (`Decider.asks_loss`, `asks_norm`).
-        duration_s, joules: of its last part of a round, without tails, which end later; nan if it had none.
-        age: rounds since its last part, 1 for the previous round; inf if it had none.
-        taken, completed: number of its parts, and of those with an update that arrived.
-        fading: power of the next slot over its mean; only with `sees_fading`.
+        packet_errors: loss of uploads: `arrives(snr, static)`, with the SNR on the uploads' shares; None without
+            losses.
+        loss, norm: each device's last reports; nan without one, or if `asks_loss` and `asks_norm` are false.
+        duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
+            nan for a device without earlier parts.
+        age: how many rounds ago each device last took part, 1 for the previous round; inf if it never did.
+        taken, completed: how many rounds each device has taken part in, and in how many of these its update arrived.
+        fading: fading power of each link's next slot over its mean; only with `sees_fading`.
     """
 
     ids: Sequence[int]
@@ -142,12 +145,12 @@ class Decision:
     """Participants of a round, and optionally their resources; [ids] each, in the order of ids.
 
     Args:
-        ids: the participants, sorted, at least one.
-        down_shares, up_shares: shares of the band, above 0, that sum to at most 1; by default the scheduler's.
+        ids: ids of the participants, sorted, at least one.
+        down_shares, up_shares: shares of the band, above 0, with a sum of at most 1; by default the scheduler's.
         power: fraction of its maximum power that each participant radiates in the uplink, in (0, 1]; by default set
             by power control, or full power without power control.
-        clock_hz: processor clock, above 0 and up to its highest; by default the highest.
-        memory: passed to the decider's next decision.
+        clock_hz: clock of each processor, above 0; at most, and by default, the processor's highest clock.
+        memory: what the decider gets back at its next decision.
     """
 
     ids: Sequence[int]
@@ -161,7 +164,7 @@ class Decision:
 class Selector(Component):
     """Base of all selectors."""
 
-    # whether it can select single devices while others are at work
+    # whether the selector can select single devices while others are at work
     fills_places: ClassVar[bool] = False
     # whether each participant adds a number of 32 bits to its upload: the received model's loss on its first
     # mini-batch; the norm of its update
@@ -197,7 +200,7 @@ class Decider(Selector):
 
     # whether candidates include the fading of the next slot
     sees_fading: ClassVar[bool] = False
-    # what it sets besides the participants: any of shares, power, clock
+    # what the decider sets besides the participants: any of shares, power, clock
     sets: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
@@ -207,8 +210,8 @@ class Decider(Selector):
         """Return the participants of a round, and optionally their resources.
 
         Args:
-            number: largest number of participants; if the decision names fewer, the round waits for that many.
-            memory: memory of the last decision; empty at first.
+            number: maximum number of participants; if the decision names fewer, the round waits for all of these.
+            memory: memory that the last decision returned; empty at first.
         """
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:

@@ -32,9 +32,9 @@ class Uploads:
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
-        amplifier_w: P, drawn at the maximum power; 0 if the draw does not depend on the radiated power.
-        send_w: drawn while sending, in addition.
-        cycles: c. clock_hz: maximum f. capacitance: xi; computing takes xi c f^2 joules.
+        amplifier_w: P, the amplifier's draw at the maximum power; 0 if it does not depend on the radiated power.
+        send_w: other power that a device draws while it sends.
+        cycles: c processor cycles. clock_hz: maximum clock f. capacitance: xi; computing takes xi c f^2 joules.
     """
 
     bits_hz: FloatArray
@@ -141,7 +141,7 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
         begun_s: [n] time at which each device can begin to compute.
 
     Returns:
-        The end, and the allocation.
+        The time at which the last upload ends, and the allocation.
     """
     ready_s = begun_s + of.shortest_s
     # each device needs this time with the whole band
@@ -185,8 +185,8 @@ def least_energy(
     steps find times and price together. If `end_s` cannot be met, the result is that of `least_time`.
 
     Args:
-        soonest: result of `least_time` for the same devices.
-        near: optimum with slightly different links, to start from.
+        soonest: allocation from `least_time` for the same devices.
+        near: optimum for slightly different links, from which the search starts.
     """
     soonest_s, fastest = soonest
     if end_s <= soonest_s * (1 + 1e-9):
@@ -266,7 +266,7 @@ def _sending_times(
     """Find logarithms of the best sending times at a price of the band: Newton's steps, or halving at the bounds.
 
     Args:
-        begin: [n] logarithms to start from.
+        begin: [n] logarithms of the times from which the search starts.
         close: the search ends once all steps are shorter than this.
 
     Returns:
@@ -298,8 +298,8 @@ class _Priced:
     `by_t` and `by_price` are derivatives with respect to the logarithms of the time and of the price.
 
     Attributes:
-        share: share of the band, the best at that price.
-        gain: logarithm of the watts that more time saves over the watts that it costs; it falls with time.
+        share: best share of the band at that price.
+        gain: logarithm of the watts that more time saves over the watts that more time costs; falls with time.
     """
 
     share: FloatArray
@@ -313,10 +313,9 @@ class _Priced:
 def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
     """Compute the best shares for sending times t at a price of the band, J per share.
 
-    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves
-    b price / t watts. If that needs more than the maximum power, or the amplifier draws nothing,
-    b log2(1 + g / b) = z / t, and more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs
-    `circuits_w`.
+    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves b price /
+    t watts. If that needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t, and
+    more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0

@@ -22,7 +22,7 @@ def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -
     1, and L the round in which the device last took part; quantile and extremes are of positive utilities.
 
     Args:
-        utility: [n] U. last_round: [n] L, at least 1. clip: quantile of the utilities.
+        utility: [n] utilities U. last_round: [n] last rounds L, at least 1. clip: quantile that clips utilities.
     """
     positive = utility[utility > 0]
     if not len(positive):

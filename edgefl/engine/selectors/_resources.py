@@ -26,7 +26,7 @@ def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 
 
     Args:
         per_hz: [n] the power per Hz at which the rates agree; 1 is a device's maximum power on the whole band.
-        part: part of the band that the participants have; in the result, it counts as the whole band.
+        part: part of the band that the participants have, which counts as the whole band in the result.
     """
     carrier = chosen.uplink
     assert carrier is not None

@@ -18,9 +18,9 @@ __all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 class ServerState:
     """State of a cell, as its server policy sees it.
 
-    places: devices that may work at the same time. working: devices at work. arrived: updates that wait for the
-    server. since_s: time of the last model, or of the start of training. now_s: simulated time. lost: jobs that have
-    ended without an update since the last model.
+    places: how many devices may work at the same time. working: how many devices are at work. arrived: how many
+    updates wait for the server. since_s: time of the last model, or of the start of training. now_s: simulated time.
+    lost: how many jobs have ended without an update since the last model.
     """
 
     places: int
@@ -64,7 +64,7 @@ class ServerPolicy(Component):
         With tiers, `room` and `ready` are called for each tier.
 
         Args:
-            seconds: seconds per sample of each device's processor.
+            seconds: seconds that each device's processor takes per sample.
         """
         return ()
 
@@ -85,7 +85,7 @@ class ServerPolicy(Component):
         """Return the time at which `ready` is called even without an event; inf for never.
 
         Args:
-            since_s: as in `ServerState`.
+            since_s: time of the last model, or of the start of training.
         """
         return math.inf
 
@@ -97,8 +97,8 @@ class WeighingServer(ServerPolicy):
         None,
         ge=1,
         le=1_000_000,
-        description="devices that work at the same time, drawn at random from the idle ones; null: rounds.selector"
-        " decides how many, and which",
+        description="how many devices work at the same time, drawn at random from the idle ones; null: "
+        "rounds.selector decides how many, and which",
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",

@@ -31,7 +31,7 @@ class SessionState:
 class SessionPolicy(Component):
     """Base of all session policies; called after each round."""
 
-    # whether it uses scores on validation samples, which need learning.evaluation.validation
+    # whether the policy uses scores on validation samples, which need learning.evaluation.validation
     asks_validation: ClassVar[bool] = False
 
     count: int | None = Field(

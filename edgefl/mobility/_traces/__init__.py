@@ -28,7 +28,7 @@ def read(path: Path, wanted: Wanted) -> Samples:
     """Read the samples of a file, of all files below a folder, or of the files that match a pattern.
 
     Raises:
-        EdgeflError: a file or a line of a file cannot be read; names file, line and remedy.
+        EdgeflError: a file or a line of it cannot be read; the message names file, line and remedy.
     """
     samples = Samples(wanted)
     files = scenario_files.files_of(path)

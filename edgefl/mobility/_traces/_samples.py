@@ -12,8 +12,9 @@ from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
 MOST_M = 1e8  # more than twice around the Earth
-# usual intervals between samples beyond which a gap is an absence. Listed: a time step lists all devices that are
-# present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints: no losses
+# how many usual intervals between samples a gap must exceed to be an absence. Listed: a time step lists all devices
+# that are present. Logged: even if every second sample is lost, ten in a row are lost once in 2^10 times. Waypoints:
+# no losses
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 
 
@@ -21,9 +22,9 @@ LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 class Wanted:
     """The part of a trace to read, and how to read it.
 
-    keep: number of ids, from the first on, whose samples are kept; None: all ids. degrees: whether x and y are
-    longitude and latitude; None: as the file says. origin: longitude and latitude of [0, 0], if known. kinds:
-    elements of SUMO's files that are devices. columns: names or numbers of a table's columns. skip: skip bad rows.
+    keep: how many ids, the first to appear, keep their samples; None for all. degrees: whether x and y are longitude
+    and latitude; None if the file says so. origin: longitude and latitude of [0, 0], if known. kinds: elements of
+    SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether to skip bad rows.
     """
 
     keep: int | None = None
@@ -54,7 +55,7 @@ class Samples:
         self.degrees = wanted.degrees
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
-        self.lost: list[float] = []  # per device: consecutive samples that may be missing
+        self.lost: list[float] = []  # how many consecutive samples of each device may be missing
         self.skipped = 0  # rows
         self.first_skipped = ""
         self.nameless = False  # whether a table has no ids
@@ -71,7 +72,7 @@ class Samples:
         """Set whether this file's coordinates are degrees, as its format says.
 
         Raises:
-            EdgeflError: earlier files are in the other unit.
+            EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
         """
         if self.rows and degrees != bool(self.degrees):
             raise EdgeflError(
@@ -143,7 +144,7 @@ class Samples:
         """Return the finite number in a cell.
 
         Raises:
-            BadRow: names the line and the remedy.
+            BadRow: the cell holds no finite number; the message names the line and the remedy.
         """
         try:
             value = float(text)

@@ -27,8 +27,8 @@ MOST_S = 1e11
 class Steps:
     """Measured rates of one device; each rate holds until the next time.
 
-    times_s: [rows] rising. bit_s: direction -> [rows]. moved: direction -> [rows] bits from the first time on.
-    cells: [rows] number of the device's cell.
+    times_s: [rows] rising times at which rates begin. bit_s: direction -> [rows] rates. moved: direction -> [rows]
+    bits carried between the first time and each row's. cells: [rows] number of the device's cell.
     """
 
     times_s: FloatArray
@@ -90,7 +90,7 @@ class MeasuredRates:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
-            EdgeflError: names the key and the number.
+            EdgeflError: the numbers differ; the message names the key and the number in the table.
         """
         for place, named, has, there in (
             (("devices", "count"), "devices", devices, len(self.devices)),
@@ -109,7 +109,7 @@ def read(settings: MeasuredSettings, path: Path) -> MeasuredRates:
     """Read the table of measured rates at a path.
 
     Raises:
-        EdgeflError: names file, line and remedy.
+        EdgeflError: the table is faulty; the message names file, line and remedy.
     """
     stamp = foreign_files.stamp(path, *PLACE)
     return _read(path, tuple(settings.columns.items()), settings.begin_s, stamp)

@@ -99,12 +99,12 @@ class Choice:
 
         Args:
             state: state of all candidates' links.
-            turn: number of earlier rounds of this global model.
-            wanted: number of updates that the round asks for. number: largest number of participants.
-            stage: returns the expected work of devices, once per session and device.
+            turn: how many rounds of this global model came earlier.
+            wanted: how many updates the round asks for. number: maximum number of participants.
+            stage: returns the work expected of devices; called once per session and device.
 
         Raises:
-            EdgeflError: the answer is not a valid decision.
+            EdgeflError: the selector's answer is not a valid decision.
         """
         decider = self._selector
         if not isinstance(decider, Decider):

@@ -29,10 +29,10 @@ class Outlook:
     """Describe a cell's devices as candidates.
 
     Args:
-        deadline_s: deadline of a round, or None.
+        deadline_s: deadline of a round, or None if rounds have no deadline.
 
     Attributes:
-        devices: number of devices in the run.
+        devices: how many devices the run has.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Outlook:
 
         Args:
             state: state of the candidates' links. past: history of the candidates.
-            wanted: number of participants, on equal shares.
+            wanted: how many participants share the band equally.
             fades: whether to include the fading of the next slot.
         """
         radio, ids = self._simulation.radio, np.asarray(state.ids, dtype=np.intp)
