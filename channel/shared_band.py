@@ -195,8 +195,7 @@ class SharedBand:
         """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
 
         Args:
-            horizon: last slot to look ahead to; if flows join often, a few hundred slots avoid plans that are soon
-                void.
+            horizon: last slot to look ahead to; if flows join often, a distant one makes plans that are soon void.
 
         Returns:
             Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if

@@ -101,7 +101,9 @@ def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -
     for table in ("ledger.csv", "devices.csv"):
         (left / table).write_text((ended / table).read_text().splitlines()[0] + "\n")
     events = pd.read_csv(left / "events.csv")
-    pd.concat([events, events.assign(event="session_end", time_s=10.0)]).to_csv(left / "events.csv", index=False)
+    pd.concat([events, events.assign(event="session_end", time_s=10.0)]).to_csv(
+        left / "events.csv", index=False
+    )
     (left / "scenario.yaml").write_text((ended / "scenario.yaml").read_text())
     report = report_costs(ended.parent, partial=True)
     assert report.numbers["costs.csv"]["energy_j"].tolist() == [25, 5]
