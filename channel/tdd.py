@@ -223,6 +223,10 @@ class OnTime:
         whole = self.frame.airtime(self.first_slot, slot - self.first_slot) * self.slot_s
         return whole + rest_s * self.frame.weights[slot % self.frame.period]
 
+    def airtime_s(self, start_s: float, end_s: float) -> float:
+        """Return the on-time from the first slot's start until a time, s; `start_s` is that start by the clock."""
+        return end_s - start_s if self.frame.plain else self.until_s(end_s)
+
 
 # A clock that sums waits is off by a few roundings; differences up to this many count as 0.
 _ROUNDINGS = 16

@@ -23,11 +23,10 @@ from edgefl.engine.air.channel_reports import ChannelReports, GainReader, Snr
 from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
-from edgefl.engine.air.link import Link
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
-from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.air.slot_interference import SlotInterference
 from edgefl.errors import refused

@@ -1,24 +1,34 @@
 """A round on the radio, as a value: its links, their transfers, the broadcast, and the server's energy."""
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, cast
 
 import numpy as np
+import simpy
 
+from edgefl.channel.fading import Fading
 from edgefl.channel.many_links import static_power
 from edgefl.channel.packet_errors import PacketErrors
 from edgefl.channel.tdd import Direction, OnTime
-from edgefl.channel.units import FloatArray, dbm_to_watt
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
-from edgefl.engine.air.link import Link, airtime_s
-from edgefl.engine.air.links import DIRECTIONS, Links, Transfers
+from edgefl.engine.air.links import DIRECTIONS, Links, Transfer, Transfers
 from edgefl.engine.air.many_transfers import time_in_band, time_transfers
-from edgefl.engine.air.sent_time import SentTime, in_turn
+from edgefl.engine.air.progressive import (
+    FixedShareTransfer,
+    HeldShareTransfer,
+    MonitoredTransfer,
+    ProgressiveTransfer,
+    SharedBandTransfer,
+)
 from edgefl.engine.air.slot_interference import InterferedLinks
-from edgefl.engine.parts import Span, total
+from edgefl.engine.parts import Cause, Span, total
 
 
 @dataclass(frozen=True)
@@ -103,47 +113,213 @@ class RadioRound:
             return band.sent_slots
         return band.sent_slots_of(self.air.groups.of(self.links.devices[0]))
 
-    def server_energy_j(
-        self, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
-    ) -> float:
-        """Return the joules that the cell's server spent on the round's downlinks, which began together and are over.
 
-        In a dynamic band, the round is billed for the used slots that no round has been billed for yet, including
-        those of devices that came from another cell after a failure, and of background traffic.
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A device's link in a round, one row of the round's links."""
+
+    round: RadioRound
+    row: int
+
+    @property
+    def device(self) -> int:
+        """The device's id."""
+        return self.round.links.devices[self.row]
+
+    @property
+    def cell(self) -> int:
+        """The cell that the link connects to."""
+        return self.round.links.cells[self.row]
+
+    @property
+    def uplink_power(self) -> float:
+        """Fraction of its power that the device radiates; already part of the uplink's SNR."""
+        return float(self.round.links.uplink_power[self.row])
+
+    @property
+    def neighbours(self) -> float:
+        """Downlink interference over noise per share that the other sites send; not part of the SNR."""
+        return float(self.round.links.neighbours[self.row])
+
+    def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
+        """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
+
+        `snr` is the current mean on the whole band, with the link's power; when path loss changes, the controlled
+        power changes by alpha times as many dB.
+        """
+        if direction == "downlink":
+            return snr, math.inf
+        control, opening = float(self.round.links.control[self.row]), self.snr(direction)
+        change = (snr / opening) ** -self.round.air.settings.budget.uplink_alpha if snr != opening else 1.0
+        full = snr / self.uplink_power
+        return full, full * control * change
+
+    def flow(self, direction: Direction, payload_bits: int) -> dict[str, Any]:
+        """Return the link's flow in a shared band as it was at the round's opening: arguments of `SharedBand.add`."""
+        snr, most_snr = self.on_block(direction, self.snr(direction))
+        return {
+            "id_": self.device,
+            "payload_bits": payload_bits,
+            "snr_whole_band": snr,
+            "most_snr": most_snr,
+            "widest": self.share(direction),
+            "fading": self.power(direction),
+            "neighbours": self.neighbours if direction == "downlink" else 0.0,
+        }
+
+    def by_blocks(self, direction: Direction) -> bool:
+        """Return whether the device's sending slots and power depend on the resource blocks that it gets."""
+        return direction == "uplink" and self.round.air.carriers[direction].blocks is not None
+
+    def share(self, direction: Direction) -> float:
+        """Return the link's share of the band; in a dynamically shared band, the largest share that it can use."""
+        return float(self.round.links.share[direction][self.row])
+
+    def snr(self, direction: Direction) -> float:
+        """Return the mean SNR at the round's opening, with full power over the whole band."""
+        return float(self.round.links.snr[direction][self.row])
+
+    def snr_now(self, direction: Direction) -> float:
+        """Return the mean SNR now, with full power over the whole band."""
+        reports = self.round.reports
+        return self.snr(direction) if reports is None else reports.snr(self.device, direction)
+
+    def known_snr(self, direction: Direction) -> float | None:
+        """Return the link's mean SNR as `snr_now` does, or None if it has not been measured yet at this time."""
+        reports = self.round.reports
+        return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
+
+    def power(self, direction: Direction) -> Fading:
+        """Return the link's fading, with any slot-by-slot interference: the factor on the SNR in each slot."""
+        interfered = self.round.interfered
+        return self.round.links.fading[self.row] if interfered is None else interfered(direction)[self.row]
+
+    def carries(self, direction: Direction, share: float | None = None, *, alone: bool = False) -> bool:
+        """Return whether the link, as it was at the round's opening, carries bits in a direction.
 
         Args:
-            billed_slots: `sent_slots` at the last bill of a round of the cell.
-            billed: sending time billed so far, to which these downlinks are added; only for overlapping rounds, whose
-                downlinks do not begin together.
+            share: share of the band; by default the link's own share.
+            alone: whether to leave out slot-by-slot interference.
         """
-        settings = self.air.settings
-        airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
-        if self.broadcast is not None:
-            # the broadcast lasts while any device listens, and then each missing part is sent
-            to_all_s = min(self.broadcast.airtime_s, max(airtimes_s))
-            airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
-        if self.air.groups is not None:  # several servers send; each is billed for its part of the power
-            sent_s = (self.sent_slots - billed_slots) * settings.slot_s
-        elif settings.budget.power_over_share == "per_resource_block":
-            sent_s = max(airtimes_s)
-            if billed is not None or (not to_all_s and any(span.pieces for span in downlinks)):
-                sent_s = self._served_s(downlinks, billed)
-        elif self.air.dynamic:
-            sent_s = (self.sent_slots - billed_slots) * settings.slot_s
+        air, share = self.round.air, self.share(direction) if share is None else share
+        # a link with no bits may have no share
+        if air.monitoring.t310 is None or not (air.dynamic or share):
+            return True
+        fading = self.round.links.fading[self.row] if alone else self.power(direction)
+        lowest_snr = air.monitoring.lowest_snr[direction]
+        return _mean_snr(air, direction, share, fading, self.snr(direction)) >= lowest_snr
+
+    def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
+        """Return the mean SNR over fading on a share of the band, from the mean SNR on the whole band."""
+        return _mean_snr(self.round.air, direction, share, self.power(direction), snr)
+
+    def transfer(
+        self, direction: Direction, payload_bits: int, radio_on: Callable[[OnTime], None] = lambda on: None
+    ) -> Generator[simpy.Event, None, Transfer]:
+        """Move payload_bits from the next slot on; an interrupt with a Cause cuts the transfer off.
+
+        Args:
+            radio_on: called at the start of the first slot, for an uplink only if there are bits to send.
+        """
+        air, env, slot_s = self.round.air, self.round.air.env, self.round.air.slot_s
+        first_slot, share, got_bits = air.next_slot(env.now), self.share(direction), 0
+        on = OnTime(air.carriers[direction].frame, slot_s, first_slot)
+        start_s = first_slot * slot_s
+        broadcast = self.round.broadcast if direction == "downlink" and payload_bits else None
+        moving, monitored = self._begun(direction, share, payload_bits, first_slot)
+        if monitored is not None and broadcast is None:
+            monitored.expect(first_slot)
+        try:
+            yield air.until(first_slot)
+        except simpy.Interrupt as interrupt:
+            if monitored is not None:
+                monitored.give_up()
+            return Transfer(env.now, env.now, 0, 0.0, interrupt.cause)
+        if payload_bits or direction == "downlink":  # even an empty downlink ends a tail
+            radio_on(on)
+        if broadcast is not None:
+            try:
+                yield air.until(broadcast.end_slot)
+            except simpy.Interrupt as interrupt:
+                end_s = max(env.now, start_s)
+                bits = int(min(payload_bits, broadcast.bits_until(self.device, on.place(end_s)[0])))
+                return Transfer(start_s, end_s, bits, on.airtime_s(start_s, end_s), interrupt.cause)
+            first_slot, share = broadcast.end_slot, broadcast.share
+            got_bits = payload_bits - broadcast.missing_bits(self.device, payload_bits)
+            payload_bits -= got_bits
+            moving, monitored = self._begun(direction, share, payload_bits, first_slot)
+        cut: Cause | None = None
+        try:
+            if monitored is None:
+                end_slot = cast(int, (yield from moving.go(first_slot, self.snr(direction), None)))
+            else:
+                with self._measured():
+                    end_slot, cut = yield from monitored.run(first_slot)
+        except simpy.Interrupt as interrupt:
+            # only whole slots moved bits; power was drawn until the end
+            end_s = max(env.now, start_s)
+            end_slot, cut = on.place(end_s)[0], interrupt.cause
         else:
-            sent_s = total(airtimes_s)
-        return dbm_to_watt(settings.budget.server_power_dbm) * (to_all_s + sent_s)
+            end_s = end_slot * slot_s
+        stalls_s = [] if monitored is None else monitored.stalls_s(end_s)
+        bits = got_bits + (payload_bits if cut is None else moving.bits(end_slot))
+        stalled_s = total(until_s - since_s for since_s, until_s in stalls_s)
+        if self.by_blocks(direction) and isinstance(moving, SharedBandTransfer):
+            on_slots, power = moving.sent()
+            return Transfer(start_s, end_s, bits, on_slots * slot_s, cut, stalled_s, power=power)
+        stalled_air_s = total(on.airtime_s(start_s, b) - on.airtime_s(start_s, a) for a, b in stalls_s)
+        return Transfer(start_s, end_s, bits, on.airtime_s(start_s, end_s), cut, stalled_s, stalled_air_s)
 
-    def _served_s(self, downlinks: Sequence[Span], billed: SentTime | None) -> float:
-        """Return how long sites sent these downlinks, s, including downlinks resumed in another cell after a failure.
+    def _begun(
+        self, direction: Direction, share: float, payload_bits: int, first_slot: int
+    ) -> tuple[ProgressiveTransfer, MonitoredTransfer | None]:
+        """Return a new transfer and its monitor; the monitor is None if the link needs no monitoring."""
+        air, fading = self.round.air, self.power(direction)
+        holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
+        moving: ProgressiveTransfer
+        if air.dynamic and payload_bits:
+            neighbours = self.neighbours if direction == "downlink" else 0.0
+            band = air.band(self.cell, direction)
+            on_block = partial(self.on_block, direction)
+            moving = SharedBandTransfer(
+                band,
+                self.device,
+                fading,
+                payload_bits,
+                neighbours,
+                air.until,
+                on_block,
+                self.share(direction),
+            )
+        elif holds:
+            snr = self.snr(direction)
+            moving = HeldShareTransfer(air, direction, share, snr, fading, payload_bits, first_slot)
+        else:
+            moving = FixedShareTransfer(air, direction, share, fading, payload_bits, first_slot)
+        if holds:
+            return moving, None
+        now = (
+            partial(self.snr_now, direction),
+            partial(self.known_snr, direction),
+            # called at each measurement of each transfer, so constants are bound once
+            partial(_mean_snr, air, direction, share, fading),
+        )
+        return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
 
-        Where rounds overlap, time that is already billed is left out.
-        """
-        pieces = [piece for span in downlinks for piece in (span.pieces or ((self.cell, span),))]
-        frame, sent_s = self.air.carriers["downlink"].frame, 0.0
-        for site in {at for at, _ in pieces}:
-            sent = [(span.start_s, span.end_s) for at, span in pieces if at == site]
-            for start_s, end_s in in_turn(sent) if billed is None else billed.take(site, sent):
-                on = OnTime(frame, self.air.slot_s, self.air.next_slot(start_s))
-                sent_s += airtime_s(on, start_s, end_s)
-        return sent_s
+    def _measured(self) -> AbstractContextManager[None]:
+        """Return a context in which the link is measured, if the round has reports."""
+        reports = self.round.reports
+        return nullcontext() if reports is None else reports.under_way(self.device)
+
+    def received(self, upload: Span) -> Span:
+        """Return an upload as the server receives it: as sent, or lost at its end to packet errors."""
+        if (errors := self.round.packet_errors) is None or upload.cut is not None or not upload.bits:
+            return upload
+        snr = self.sync_snr("uplink", self.share("uplink"), self.snr_now("uplink"))
+        end = self.round.air.next_slot(upload.end_s)
+        arrives, lost = errors.drawn(self.round.links.fading[self.row], snr, end)
+        return upload._replace(arrives=arrives, cut=Cause.LOST if lost else None)
+
+
+def _mean_snr(air: AirInterface, direction: Direction, share: float, fading: Fading, snr: float) -> float:
+    return float(air.carriers[direction].share_snr(1.0 if air.dynamic else share, snr)) * fading.mean_power

@@ -1,8 +1,13 @@
-"""Times in which sites have sent while rounds overlap, so that no moment is charged twice."""
+"""What a server spends on sending: its joules in a round, with no moment charged twice while rounds overlap."""
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+from edgefl.channel.tdd import OnTime
+from edgefl.channel.units import dbm_to_watt
+from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.parts import Span, total
 
 Interval = tuple[float, float]
 
@@ -57,3 +62,50 @@ def in_turn(intervals: Iterable[Interval]) -> Iterator[Interval]:
         if end_s > start_s:
             yield start_s, end_s
             until_s = end_s
+
+
+def server_energy_j(
+    opened: RadioRound, downlinks: Sequence[Span], billed_slots: float = 0.0, billed: SentTime | None = None
+) -> float:
+    """Return the joules that the cell's server spent on the round's downlinks, which began together and are over.
+
+    In a dynamic band, the round is billed for the used slots that no round has been billed for yet, including
+    those of devices that came from another cell after a failure, and of background traffic.
+
+    Args:
+        billed_slots: the round's `sent_slots` at the last bill of a round of the cell.
+        billed: sending time billed so far, to which these downlinks are added; only for overlapping rounds, whose
+            downlinks do not begin together.
+    """
+    settings = opened.air.settings
+    airtimes_s, to_all_s = [span.airtime_s for span in downlinks], 0.0
+    if opened.broadcast is not None:
+        # the broadcast lasts while any device listens, and then each missing part is sent
+        to_all_s = min(opened.broadcast.airtime_s, max(airtimes_s))
+        airtimes_s = [max(0.0, airtime_s - to_all_s) for airtime_s in airtimes_s]
+    if opened.air.groups is not None:  # several servers send; each is billed for its part of the power
+        sent_s = (opened.sent_slots - billed_slots) * settings.slot_s
+    elif settings.budget.power_over_share == "per_resource_block":
+        sent_s = max(airtimes_s)
+        if billed is not None or (not to_all_s and any(span.pieces for span in downlinks)):
+            sent_s = _served_s(opened, downlinks, billed)
+    elif opened.air.dynamic:
+        sent_s = (opened.sent_slots - billed_slots) * settings.slot_s
+    else:
+        sent_s = total(airtimes_s)
+    return dbm_to_watt(settings.budget.server_power_dbm) * (to_all_s + sent_s)
+
+
+def _served_s(opened: RadioRound, downlinks: Sequence[Span], billed: SentTime | None) -> float:
+    """Return how long sites sent these downlinks, s, including downlinks resumed in another cell after a failure.
+
+    Where rounds overlap, time that is already billed is left out.
+    """
+    pieces = [piece for span in downlinks for piece in (span.pieces or ((opened.cell, span),))]
+    frame, sent_s = opened.air.carriers["downlink"].frame, 0.0
+    for site in {at for at, _ in pieces}:
+        sent = [(span.start_s, span.end_s) for at, span in pieces if at == site]
+        for start_s, end_s in in_turn(sent) if billed is None else billed.take(site, sent):
+            on = OnTime(frame, opened.air.slot_s, opened.air.next_slot(start_s))
+            sent_s += on.airtime_s(start_s, end_s)
+    return sent_s

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from edgefl.contract import Opening
-from edgefl.engine.air.sent_time import SentTime
+from edgefl.engine.air.sent_time import SentTime, server_energy_j
 from edgefl.engine.federation.made import Made, Observer
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.federation.open_tails import PartTails
@@ -136,7 +136,7 @@ class Books:
         """Return the joules of the base station in a round, plus the server's if it aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
         billed = self._billed if done.overlaps else None
-        sent_j = done.opened.server_energy_j(downlinks, self._billed_slots, billed)
+        sent_j = server_energy_j(done.opened, downlinks, self._billed_slots, billed)
         self._billed_slots = done.opened.sent_slots
         self._billed.forget(done.unbooked_s)
         return sent_j + (rules.server_power_w * rules.server_s if done.aggregated else 0.0)

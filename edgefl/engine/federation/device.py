@@ -10,8 +10,8 @@ from edgefl.channel.energy import compute_energy_j, compute_time_s, transfer_ene
 from edgefl.channel.tdd import Direction, OnTime
 from edgefl.engine.air.access import Lead, lead_of
 from edgefl.engine.air.air import AirInterface
-from edgefl.engine.air.link import Link
 from edgefl.engine.air.links import Transfer
+from edgefl.engine.air.radio_round import Link
 from edgefl.engine.cells.network import Network
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.reestablishment import Search

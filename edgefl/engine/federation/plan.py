@@ -15,9 +15,8 @@ from edgefl.channel.energy import transfer_energy_j
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.access import lead_of
-from edgefl.engine.air.link import Link
 from edgefl.engine.air.links import Transfers
-from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import NO_ACCESS, Access, Activity, DeviceTask, Outcome, Part, Span

@@ -7,7 +7,7 @@ import simpy
 
 from edgefl.channel.tdd import Direction
 from edgefl.engine.air.air import AirInterface
-from edgefl.engine.air.link import Link
+from edgefl.engine.air.radio_round import Link
 from edgefl.engine.cells.network import Network
 from edgefl.engine.parts import Cause, Span, Stall
 

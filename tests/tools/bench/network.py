@@ -12,8 +12,8 @@ import numpy as np
 import simpy
 
 from edgefl.engine.air.gains import LargeScaleState, SpatialGains
-from edgefl.engine.air.link import Link
 from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.radio_round import Link
 from edgefl.engine.cells.handover import SAMPLE_S
 from edgefl.engine.records import Nowhere
 from edgefl.rng import Streams

@@ -15,13 +15,12 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
-from edgefl.engine.air.link import Link
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
 from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.progressive import ProgressiveTransfer
 from edgefl.engine.air.radio import Radio
-from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.air.radio_round import Link, RadioRound
 
 
 class _Steady:

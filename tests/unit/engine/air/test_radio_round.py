@@ -11,6 +11,7 @@ from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.air.radio_settings import RadioSettings
+from edgefl.engine.air.sent_time import server_energy_j
 from edgefl.engine.parts import Cause, Span
 from edgefl.rng import Streams
 
@@ -44,7 +45,7 @@ def test_two_rounds_of_one_cell_are_open_at_once_and_each_pays_for_its_own_broad
         assert opened.broadcast is not None
         lasts_s = opened.broadcast.airtime_s
         heard = Span(0.0, lasts_s, 0.0, airtime_s=lasts_s)
-        assert opened.server_energy_j([heard, heard]) == pytest.approx(SERVER_W * lasts_s)
+        assert server_energy_j(opened, [heard, heard]) == pytest.approx(SERVER_W * lasts_s)
 
 
 def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first() -> None:
@@ -56,10 +57,10 @@ def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first(
     ]
     radio.env.run(until=radio.env.all_of(processes))
     spans = [process.value.span(0.0) for process in processes]
-    sent_j = [rounds[1].server_energy_j(spans[2:], 0.0)]
-    sent_j.append(rounds[0].server_energy_j(spans[:2], billed_slots=rounds[1].sent_slots))
+    sent_j = [server_energy_j(rounds[1], spans[2:], 0.0)]
+    sent_j.append(server_energy_j(rounds[0], spans[:2], billed_slots=rounds[1].sent_slots))
     assert sum(sent_j) == pytest.approx(SERVER_W * radio.air.band(0, "downlink").sent_slots * SLOT_S)
-    assert rounds[1].server_energy_j(spans[2:], 0.0) == sent_j[0], "asking does not change the answer"
+    assert server_energy_j(rounds[1], spans[2:], 0.0) == sent_j[0], "asking does not change the answer"
 
 
 def test_a_transfer_that_is_cut_off_keeps_the_bits_of_its_whole_slots() -> None:
