@@ -135,7 +135,9 @@ class LayoutSettings(Section):
             if self.cells > MOST_CELLS:
                 raise ValueError(f"azimuth_deg: name at most {MOST_CELLS} cells, got {self.cells}")
         if self.antenna_gain_dbi and self.bearings_deg:
-            raise ValueError("antenna_gain_dbi is for sites without sectors; a panel has 8 dBi: leave it out")
+            raise ValueError(
+                "antenna_gain_dbi is for sites without sectors; a panel has 8 dBi: leave this key out"
+            )
         return self
 
     @model_validator(mode="after")
