@@ -135,9 +135,7 @@ class LayoutSettings(Section):
             if self.cells > MOST_CELLS:
                 raise ValueError(f"azimuth_deg: name at most {MOST_CELLS} cells, got {self.cells}")
         if self.antenna_gain_dbi and self.bearings_deg:
-            raise ValueError(
-                "antenna_gain_dbi is for sites without sectors; a panel has 8 dBi: leave this key out"
-            )
+            raise ValueError("leave antenna_gain_dbi out: it is for sites without sectors; a panel has 8 dBi")
         return self
 
     @model_validator(mode="after")

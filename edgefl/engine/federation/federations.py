@@ -9,7 +9,7 @@ import simpy
 class Stop(NamedTuple):
     """A federation that stopped during a session: its cell has had no device since `since_s`.
 
-    cell: number, or another label that distinguishes its server from others in the cell.
+    cell: number of the cell, or another label that distinguishes the server from others in the cell.
     """
 
     cell: int | str
