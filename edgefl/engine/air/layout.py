@@ -71,7 +71,7 @@ class LayoutSettings(Section):
     )
     azimuth_deg: Degrees | tuple[Annotated[tuple[Degrees, ...], Field(min_length=1)], ...] = Field(
         30.0,
-        description="bearing of each site's first panel, counter-clockwise from x; the others are 120 degrees apart."
+        description="bearing of each site's first panel, counter-clockwise from x; all panels are 120 degrees apart."
         " Or, without sectors, the bearings of each site's panels: [[30, 150, 270], [0, 180], ...]",
     )
     downtilt_deg: float = Field(

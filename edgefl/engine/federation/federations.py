@@ -22,7 +22,7 @@ class Federations:
 
     A federation without a device waits for one as long as any other federation is active: an empty cell stops only
     its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
-    in time, its federation works again, and the others go on waiting.
+    in time, its federation works again, and all others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
