@@ -165,7 +165,7 @@ def _drawn(
 
 
 def _short_page(links: Sequence[Fading]) -> int:
-    """Return the slots of a page of these links' fading, or 1 if they differ or a page is long."""
+    """Return the slots of a page of these links' fading, or 1 if links differ or pages are long."""
     sizes = {link.slots if isinstance(link, PagedFading) and not link.static else 1 for link in links}
     size = sizes.pop() if len(sizes) == 1 else 1
     return size if size < BLOCK else 1

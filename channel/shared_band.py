@@ -47,9 +47,8 @@ class SharedBand:
     bit, no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
-    in use here, each of them uses K shares, and snr falls by a factor of 1 + K neighbours. A transmitter that
-    is heard slot by slot (`Interfered`) puts its full power on one share, as large as one of the K: its interference
-    on that share is K times what it would be with the power spread over the whole band.
+    in use here, each of them uses K shares, and snr falls by a factor of 1 + K neighbours. A transmitter heard slot
+    by slot (`Interfered`) puts its full power on one of K shares, where it interferes K times as much.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """

@@ -91,11 +91,10 @@ NO_ACCESS = Access()
 class Span(NamedTuple):
     """One activity of a device, from its start to its end or cut-off.
 
-    bits: bits moved by a transfer. share_done: share of the work done, in [0, 1]. cut: why it ended early, or None.
-    airtime_s: time for which a transfer's radio was on. stall: the part without a link. pieces: cell and span of each
-    link of a transfer that continued after a failure. access: time and energy before a transfer's start; that energy
-    is part of energy_j.
-    arrives: probability that an upload that has ended arrived without errors.
+    bits: bits moved by a transfer. share_done: share of the work done, in [0, 1]. cut: why the activity ended early,
+    or None. airtime_s: time for which a transfer's radio was on. stall: the part without a link. pieces: cell and
+    span of each link of a transfer that continued after a failure. access: time and energy before a transfer's start;
+    that energy is part of energy_j. arrives: probability that an upload that has ended arrived without errors.
     """
 
     start_s: float

@@ -130,9 +130,9 @@ class EventName(StrEnum):
 class LedgerRow:
     """A row about one device: its joules over the run, by activity.
 
-    energy_j: caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on updates that
-    were not aggregated. total_j: including idle_j, the energy while it is switched on without activity or tail. With
-    a battery, capacity_j + recharged_j - left_j is total_j; on mains these are None.
+    energy_j: joules caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on
+    updates that were not aggregated. total_j: including idle_j, the energy of a device that is on without activity or
+    tail. With a battery, capacity_j + recharged_j - left_j is total_j; on mains these are None.
     """
 
     device: int

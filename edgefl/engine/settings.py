@@ -273,6 +273,6 @@ def _refuse_ignored(where: str, power: Any, given: list[str]) -> None:
     name, ignored = registry.name_of("power_models", power), [key for key in given if key in power.ignores]
     if ignored:
         raise ValueError(
-            f"power: {name} has its own circuits and ignores {where}{ignored[0]}: leave it out, or set"
-            " power: journal"
+            f"power: {name} has its own circuits and ignores {where}{ignored[0]}: leave this key out, or "
+            "set power: journal"
         )

@@ -36,7 +36,7 @@ OTHERS = {"TopoJSON": "Topology", "JSON of ArcGIS": "esriGeometry"}
 class _Shape:
     """A polygon, as its rings, or a line or point, as a single ring, with its feature's number and properties.
 
-    rings: each [(longitude, latitude), ...].
+    rings: the corners of each ring, [(longitude, latitude), ...].
     """
 
     rings: list[list[Pair]]

@@ -65,7 +65,7 @@ class SitesFile(Strict):
         for key in ("lon", "lat"):
             if self.geojson is not None and getattr(self, key) is not None:
                 raise ValueError(
-                    f"{key} is a column of a table, and GeoJSON points have coordinates: leave it out"
+                    f"{key} is a column of a table, and GeoJSON points have coordinates: leave {key} out"
                 )
         return self
 

@@ -37,7 +37,7 @@ class _StreetLines:
     Args:
         streets: all streets, open or closed.
         source: key below `streets` that gives the map, and the name of the map in messages.
-        notes: list to which a note is appended about what is left out.
+        notes: list that receives a note on streets that are left out.
     """
 
     def __init__(self, streets: Sequence[_Street], source: tuple[str, str], notes: list[str]) -> None:

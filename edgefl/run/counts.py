@@ -37,8 +37,8 @@ class Extremes:
     """The extremes in a run's rows.
 
     latencies_s: the latency of each round. huge: place and value of the first loss above HUGE_LOSS. not_finite:
-    column -> place of the first number that is not finite; rows_of: column -> number of such rows. unusable,
-    unusable_j: how many updates were not finite, and the joules spent on these.
+    column -> place of the first number that is not finite; rows_of: column -> number of rows with such a number.
+    unusable, unusable_j: how many updates were not finite, and the joules spent on these.
     """
 
     latencies_s: list[float] = field(default_factory=list)

@@ -128,9 +128,9 @@ class Results(_Directory):
     """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
 
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
-    `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is time of this machine. docs/run-directory.md
-    explains each column. Tables are read on first use; an EdgeflError or a ValueError names what a directory
-    lacks. A notebook shows the run's answer in words, a table and a figure.
+    `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
+    docs/run-directory.md explains each column. Tables are read on first use; an EdgeflError or a ValueError names
+    what a directory lacks. A notebook shows the run's answer in words, a table and a figure.
 
     Example:
         results = edgefl.simulate(scenario)

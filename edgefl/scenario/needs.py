@@ -73,7 +73,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
     for name, one in classes.items():
         if one.samples is not None and not any(own is None or name in own for own in trained):
             raise EdgeflError(
-                "is a share of training samples, but this run trains nothing on these devices: leave it out",
+                "is a share of training samples, but this run trains nothing on these devices: leave this key out",
                 ("devices", "classes", name, "samples"),
             )
 

@@ -100,7 +100,7 @@ def side_by_side(
 ) -> None:
     """Work on all tasks in order, at most `count` at a time.
 
-    A task whose process dies fails, and the others continue. An error raised by `reported` or `ended`, or a signal
+    A task whose process dies fails, and other tasks continue. An error raised by `reported` or `ended`, or a signal
     that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
 
     Args:

@@ -71,7 +71,7 @@ class LayoutSettings(Section):
     )
     azimuth_deg: Degrees | tuple[Annotated[tuple[Degrees, ...], Field(min_length=1)], ...] = Field(
         30.0,
-        description="bearing of each site's first panel, counter-clockwise from x; the others are 120 degrees apart."
+        description="bearing of each site's first panel, counter-clockwise from x; all panels are 120 degrees apart."
         " Or, without sectors, the bearings of each site's panels: [[30, 150, 270], [0, 180], ...]",
     )
     downtilt_deg: float = Field(
@@ -135,7 +135,7 @@ class LayoutSettings(Section):
             if self.cells > MOST_CELLS:
                 raise ValueError(f"azimuth_deg: name at most {MOST_CELLS} cells, got {self.cells}")
         if self.antenna_gain_dbi and self.bearings_deg:
-            raise ValueError("antenna_gain_dbi is for sites without sectors; a panel has 8 dBi: leave it out")
+            raise ValueError("leave antenna_gain_dbi out: it is for sites without sectors; a panel has 8 dBi")
         return self
 
     @model_validator(mode="after")

@@ -155,7 +155,7 @@ def _check_speeds(file: DeviceFile, used: Mapping[str, Any]) -> None:
         raise EdgeflError(
             f"latency_flops: {file.path} has times of an inference; give the FLOPs, such as 0.6e+9 (forward only)"
             if LATENCY in used
-            else f"latency_flops: {file.path} has no column latency_ms; leave it out, or name the column in columns"
+            else f"latency_flops: {file.path} has no column latency_ms; name it in columns, or leave the key out"
         )
 
 

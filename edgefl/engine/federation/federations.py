@@ -9,7 +9,7 @@ import simpy
 class Stop(NamedTuple):
     """A federation that stopped during a session: its cell has had no device since `since_s`.
 
-    cell: number, or another label that distinguishes its server from others in the cell.
+    cell: number of the cell, or another label that distinguishes the server from others in the cell.
     """
 
     cell: int | str
@@ -22,7 +22,7 @@ class Federations:
 
     A federation without a device waits for one as long as any other federation is active: an empty cell stops only
     its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
-    in time, its federation works again, and the others go on waiting.
+    in time, its federation works again, and all others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.

@@ -39,7 +39,7 @@ class Made:
     key: session, phase and number. facts: facts about the stage. turn: rounds of the global model begun so far.
     version: number of the model after the round. jobs: the ended jobs, at least one. local: work of each device, in
     the order of jobs. working: devices still at work. overlaps: whether rounds may overlap. unbooked_s: earliest
-    start of a job that is not among `jobs`; now if there is none. exchanged: None without an exchange.
+    start of a job that is not among `jobs`; now if there is none. exchanged: exchange of models, or None.
     """
 
     key: RoundKey

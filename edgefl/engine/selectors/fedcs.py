@@ -15,9 +15,9 @@ class FedCs(Decider):
 
     Nishio and Yonetani, ICC 2019, algorithm 3: downloads all together, then uploads one after the other, each on the
     whole band, while waiting devices still compute. A round with a set of devices in this order ends at Theta, which
-    each member extends by its upload and by the part of its computing that the others do not cover. Here the server
-    knows a link's mean rate; devices then share the band as the scheduler decides, which takes about as long as
-    sending one after the other. At least the fastest device takes part.
+    each member extends by its upload and by the part of its computing that other uploads do not cover. Here the
+    server knows a link's mean rate; devices then share the band as the scheduler decides, which takes about as long
+    as sending one after the other. At least the fastest device takes part.
     """
 
     deadline_s: float | None = Field(

@@ -60,7 +60,7 @@ class Hungarian(CountedDecider):
         rows, places = linear_sum_assignment(most[:, kind], maximize=True)
         given = kind[places]
         some = most[rows, given] > 0
-        if not some.any():  # the fastest device takes part anyway
+        if not some.any():  # the fastest device always takes part
             some[end_s[rows, given, 0].argmin()] = True
         rows, places, given = rows[some], places[some], given[some]
         return Decision(of.ids_at(rows), up_shares=blocks[places], power=powers[best[rows, given]])

@@ -8,8 +8,8 @@ HEAD = 1 << 16  # bytes
 class Head:
     """The beginning of a file.
 
-    raw: its first bytes, unpacked. lines: its first lines that are not empty or comments. root: the root element of
-    XML, '' if it is not XML.
+    raw: the file's first bytes, unpacked. lines: first lines that are not empty or comments. root: the root element
+    of an XML file, '' for any other file.
     """
 
     def __init__(self, raw: bytes) -> None:
