@@ -20,8 +20,8 @@ class Moon(FedAvg):
     the received and the device's previous local model, the term is
     -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), where s is the cosine similarity to z. The
     representation is the layer before the head, or the logits for logistic regression. The received and the
-    previous model run in evaluation mode. The previous model follows its device through sessions and cells; a
-    device without one takes the received model, for which the term has no gradient.
+    previous model run in evaluation mode. The previous model follows its device through sessions and cells; a device
+    without a previous model takes the received model, for which the term has no gradient.
 
     mu = 0 is FedAvg.
     """

@@ -61,7 +61,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     """Refuse a module, given in evaluation mode, if its outputs do not fit the task's targets.
 
     Raises:
-        EdgeflError: names the remedy.
+        EdgeflError: the outputs do not fit; the error names the remedy.
     """
     found = list(tried(module, torch.zeros(1, *input_shape)).shape)
     if task.per_position and found[:-1] != [1, *input_shape]:

@@ -57,7 +57,7 @@ class _LstmLayers(Recurrent):
 
     With `every`, they return the output after each step, [batch, length, hidden].
 
-    PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).
+    They use PyTorch's fused LSTM without nn.LSTM's second, redundant bias (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
     gate as in Keras. The state before the first step is 0.
     """

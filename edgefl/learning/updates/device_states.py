@@ -30,10 +30,10 @@ class DeviceStates:
     """The vectors that devices keep, by name: rows stored on the GPU or the CPU, depending on their size.
 
     A name's rows are allocated when the first device keeps one; on a CPU they take memory only as they are written.
-    A row belongs to the data that its device holds: once these change, the device has no row.
+    A row belongs to the data that its device holds: once the data change, the device has no row.
 
     Args:
-        population: N, the number of all devices, numbered from 0.
+        population: the number N of all devices, which are numbered from 0.
         torch_device: torch device of the rows that are returned.
     """
 
