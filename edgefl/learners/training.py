@@ -19,8 +19,8 @@ Learners = Mapping[str, Mapping[int, Any]]
 class Training:
     """The trained parts of a run, and the torch device. A run that trains nothing has no journal: a rerun is as fast.
 
-    further: circumstances of training that not all runs have. cells: learners that train with PyTorch, by federation
-    and cell. score: name of the score that judges models. needs: memory that is needed in any case. precisions:
+    further: facts for run.json that only some runs have. cells: learners that train with PyTorch, by federation and
+    cell. score: name of the score that judges models. needs: memory that training needs in any case. precisions:
     precisions of the gradients. processor: name of the processor.
     """
 
