@@ -20,13 +20,13 @@ class Reading:
     """A way to read dip and recovery from accuracies. F fixes only the interval; other defaults are the simplest.
 
     Attributes:
-        by: averaging of accuracies: each device counts equally, or each test sample.
-        window: rounds whose mean accuracy counts for the dip; 1 for each round by itself.
+        by: how accuracies are averaged: each device counts equally, or each test sample does.
+        window: how many rounds a mean accuracy covers in the search for the dip; 1 for each round by itself.
         first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
             round 1. If last is None, the interval ends when the concept changes again.
-        recovery: level: `smooth` rounds average at least the lower of the levels before and at the end, minus
-            `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
-        smooth, margin: parameters of this rule; margin is a share of accuracy.
+        recovery: level: over `smooth` rounds the mean is at least the lower of the levels before and at the end,
+            minus `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
+        smooth, margin: parameters of the recovery rule: a number of rounds, and a difference of accuracies 0..1.
     """
 
     by: Weights = "devices"
@@ -173,9 +173,9 @@ def drift_figures(
     nothing, such as F's Oracle, needs 0 rounds in F and here.)
 
     Args:
-        rounds: from `numbered`.
-        of_participants: from `participants`, with the same reading.
-        reading: how accuracies are read.
+        rounds: training rounds, as `numbered` returns them.
+        of_participants: what `participants` returns with the same reading.
+        reading: how dip and recovery are read from accuracies.
 
     Returns:
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,

@@ -67,7 +67,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     """Read a table of all runs, with the columns variant and seed in front, in the order of `info`.
 
     Raises:
-        ValueError: names the file that cannot be read, and the remedy.
+        ValueError: a file cannot be read; the error names the file and the remedy.
     """
     # the same for runs read together
     score = info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
@@ -85,7 +85,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep only ended sessions of incomplete runs, with rows for all their rounds.
 
-    Rows of rounds are written in order, some seconds after the rounds' ends: only the last rows can be missing.
+    Rows of rounds are written in order, some seconds after a round ends, so only the last rows can be missing.
     """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
