@@ -22,7 +22,7 @@ SHARES = {**CAUSED, "idle_j": "idle"}
 SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j")
 
 # A phone's battery: 5,000 mAh at 3.88 V, 19.4 Wh. Such a battery is the largest that phones on the US market have in
-# one cell (49 CFR 173.185 allows 20 Wh), and the usual one; others there have 17.9 to 19.7 Wh. Source:
+# one cell (49 CFR 173.185 allows 20 Wh), and the usual one; other batteries there have 17.9 to 19.7 Wh. Source:
 # https://usreader.com/why-samsung-s-galaxy-phones-maintain-a-5-000mah-battery-limit
 NOMINAL_V = 3.88
 BATTERY_MAH = 5000.0

@@ -21,7 +21,7 @@ NO_INTERVAL = "one seed, so no interval"
 ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` in which seeds differ
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
-LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
+LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
 
 @dataclass(frozen=True)

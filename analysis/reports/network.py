@@ -99,7 +99,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
     handovers = events[events["event"] == HANDOVER]
     back = handovers[handovers["detail"] == "ping_pong"]
     gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
-    # [edges] device-seconds out of service before each
+    # [edges] device-seconds out of service before each edge
     missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
     course = pd.DataFrame(

@@ -13,7 +13,7 @@ from pandas.api.types import is_numeric_dtype
 BY_ITSELF = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 EXACT = {} if BY_ITSELF else {"float_precision": "round_trip"}
 
-# columns that metrics and figures need; others are kept unchanged
+# columns that metrics and figures need; other columns are kept unchanged
 REQUIRED_COLUMNS = {
     "rounds": [
         *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
@@ -78,7 +78,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for _, alike in groupby(files, lambda file: _header(file.text)):
         frames += _read_alike(list(alike), table, score)
-    # an empty table has no dtypes for others
+    # an empty table has no dtypes for other columns
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 

@@ -27,7 +27,7 @@ from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by rich
-SHORTEST = 12  # characters of a name, at least
+SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # wall time since the last heartbeat; rounds that end give one every 10 s
 DAMAGED = "damaged"
 OVER = ("completed", "failed", "interrupted", DAMAGED)

@@ -34,7 +34,7 @@ class Training:
     processor: str = "cpu"
 
 
-# of one federation: learners by cell, run.json's entries on model and machine, and the training, None without any
+# learners of one federation by cell, run.json's entries on model and machine, and the training, if any
 Built = tuple[dict[int, Any], dict[str, Any], Training | None]
 
 

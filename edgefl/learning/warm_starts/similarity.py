@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from edgefl.learning.modules.parameters import TensorLayout
 
-# `scale: auto`: weight of a session at the typical distance is e^-10 of that at distance 0
+# `scale: auto`: a session at the typical distance weighs e^-10 times as much as one at distance 0
 AUTO_EXPONENT = 10.0
 
 
