@@ -167,7 +167,7 @@ def _day_figure(
     seeds = rounds["seed"].nunique()
     what = "Lines: mean of ten minutes; circles: the model that opens a session, before training in it."
     if seeds > 1:
-        what += f" {seeds} seeds; sessions: the first's."
+        what += f" {seeds} seeds; sessions of the first seed."
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):

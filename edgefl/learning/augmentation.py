@@ -34,7 +34,7 @@ class Augmentation:
         if len(shape) not in (2, 3):
             raise EdgeflError(
                 f"the data set's samples are {list(shape)}: only images, [height, width] or [channels, height,"
-                " width], can be shifted and mirrored; leave it out",
+                " width], can be shifted and mirrored; leave augmentation out",
                 ("learning", "local", "augmentation"),
             )
 

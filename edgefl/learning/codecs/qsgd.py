@@ -35,7 +35,7 @@ class Qsgd(FeedbackCodec):
         512,
         ge=1,
         le=10**12,
-        description="numbers that share a norm; null: one norm for the whole change",
+        description="how many numbers share a norm; null: one norm for the whole change",
     )
     norm: Literal["two", "max"] = Field(
         "two", description="two: the Euclidean norm (the paper's theory); max: the largest magnitude"

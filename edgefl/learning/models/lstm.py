@@ -28,7 +28,7 @@ class Lstm(Model):
     typical_classes: ClassVar = 90
 
     vocabulary: int = Field(
-        90, ge=2, le=10_000_000, description="number of embeddings; all token numbers must be below it"
+        90, ge=2, le=10_000_000, description="number of embeddings; all token numbers must be smaller"
     )
     embedding: ClassVar[int] = 8  # length of an embedding
     hidden: int = Field(256, ge=1, le=100_000, description="width of each LSTM layer")
