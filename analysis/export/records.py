@@ -24,7 +24,7 @@ class RunRecord:
 
     Attributes:
         name: setting, variant and seed of the run, as text.
-        key: key that is unique among all runs, including runs of other settings at the same path.
+        key: text that is unique among all runs, including runs of other settings at the same path.
         group: setting and variant, which all seeds share.
         settings: dotted key of the scenario -> the run's value.
         about: study, variant, seed, setting and versions of the run, as text.

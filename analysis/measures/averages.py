@@ -98,7 +98,7 @@ class Costs:
         """Divide a quantity of one point and variant by that of another, in pairs of the same seed.
 
         Args:
-            one, base: the two points and variants, each as column -> value for all columns that identify it.
+            one, base: the dividend and the divisor: column -> value, for the columns of the point and the variant.
         """
         return paired_ratio(*self._pairs(quantity, one, base))
 

@@ -168,9 +168,9 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
-    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. Dip and recovery are as
-    the reading defines them. (F counts rounds until "a steady state" and gives no rule; a model that has lost
-    nothing, such as F's Oracle, needs 0 rounds in F and here.)
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. The reading defines dip
+    and recovery. (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as
+    F's Oracle, needs 0 rounds in F and here.)
 
     Args:
         rounds: training rounds, as `numbered` returns them.
@@ -180,10 +180,10 @@ def drift_figures(
     Returns:
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,
         _40, _80 (that many rounds after the last step), final; recovery_rounds, recovery_s, recovery_j (inf:
-        never); deviation_before, deviation_final (over the devices); personal_before, personal_dip,
-        personal_final (of participants, after local training; if a run has not recorded the devices of all rounds,
-        the mean of rounds.csv); epochs_before, epochs_after (of all participants,
-        per round, in the rounds before the drift and the first ones after it).
+        never); deviation_before, deviation_final (standard deviations over the devices); personal_before,
+        personal_dip, personal_final (accuracies of participants, after local training; if a run has not recorded the
+        devices of all rounds, the mean in rounds.csv); epochs_before, epochs_after (sum over participants, per round,
+        in the rounds before the drift and in the first rounds after it).
     """
     columns = [
         "accuracy",

@@ -126,7 +126,7 @@ class SettingsTable(Found):
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
             Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. NaN without a completed run.
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: names of the variants, in the order of the study's file.
@@ -150,9 +150,9 @@ class Sweep(Found):
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
             no cost is below zero; not_reached and targets, the numbers of missed and of all targets. The costs of a
-            missed target are those of the whole session, a lower bound. With one key also NAME_ratio, _ratio_low,
-            _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the cost at the
-            series' first value, paired by seed.
+            missed target are those of the whole session, a lower bound. With one key there are also NAME_ratio,
+            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the
+            cost at the series' first value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first column): time and
             energy, to the target or per round, or the chosen metric.

@@ -113,7 +113,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot.
 
     Args:
-        recurring: which sessions count as recurring: those with the same labels, or with the same population.
+        recurring: what makes a session recurring: known `labels`, or a known `population`.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]

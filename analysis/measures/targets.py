@@ -43,7 +43,7 @@ class Target:
         """Describe the target accuracy in full.
 
         Args:
-            reference: the variant whose peak is meant if the target names none.
+            reference: the variant that a relative target refers to if it names no variant.
             single: whether the runs have only one variant.
         """
         if not self.relative:

@@ -95,7 +95,7 @@ def compare(
         columns: names of the table's columns, in this order; by default all columns that apply.
         transposed: whether tables in LaTeX and Markdown have a column per variant.
         interval: whether to show 95 % intervals instead of standard deviations.
-        recurring: whether the sessions to average over are those with known labels, or with a known population.
+        recurring: what an earlier session must have in common with a session to average over: labels or population.
         overlap: smallest share of the devices in either of two sessions that must be in both for the same population.
 
     Returns:

@@ -166,7 +166,7 @@ def draw_moving(
         phone: whether to put the map above the curves instead of beside them, for narrow pages.
 
     Raises:
-        ValueError: there are several runs, no positions or an unknown cell, or the file cannot be written.
+        ValueError: there are several runs, no positions or no such cell, or the file cannot be written.
     """
     out = Path(out)
     day = moving_run(given_runs([runs], load_runs), cell)

@@ -106,7 +106,7 @@ def reproduce(path: str | Path) -> Reproduction:
         path: folder of the study, or of a single run of a scenario.
 
     Raises:
-        ValueError: no run is completed, the table is unknown or has no row for any run, or there are several studies.
+        ValueError: no run is completed, no table or no row of a table matches the runs, or there are several studies.
     """
     by_setting = load_settings(path)
     names = {_study(run) for runs in by_setting.values() for run in runs.info["path"]}

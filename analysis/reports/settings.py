@@ -161,7 +161,7 @@ def _cells(
     """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
 
     Args:
-        cell: formats a cell's text, and is passed whether the text is the best of several accuracies.
+        cell: function that formats a cell's text, given whether it is the best of several accuracies.
     """
     labels = settings.table[list(settings.axes)].drop_duplicates()
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}

@@ -23,12 +23,12 @@ def preview(
     training give the time and energy of a round.
 
     Args:
-        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
+        scenario: result of `load_scenario`, or an argument for `load_scenario`: a file's path or a dict.
         out: file of the picture, PNG, PDF, SVG or WebP; None for runs/NAME-preview.png.
         device: name of the torch device, as in `simulate`.
 
     Returns:
-        The picture: a path object, whose `.text` holds the preview's lines of text. A notebook shows both.
+        The picture: a path object, whose `.text` holds the preview's lines of text. Notebooks show both.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.

@@ -44,7 +44,7 @@ def study(
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
         seeds: seeds with which each variant runs; by default the seeds of the study file, or the scenario's seed. If
             given for a study file, only these seeds are run, and the study's question is not answered.
-        reference: the variant with which others are compared; None for the first.
+        reference: the variant with which other variants are compared; None for the first variant.
         question: the question to answer, as in a study file: {"metric": "accuracy_end", "variants": ["narrow",
             "wide"], "precision": 0.01, "budget": 40}.
         out: directory of the study: new, empty, or with part of this study, which is then continued; None for a

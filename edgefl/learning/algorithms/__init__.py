@@ -90,7 +90,7 @@ class Algorithm(Component, RareVerbs):
         """Return the vectors that devices keep after a round; `own` may be changed in place.
 
         Args:
-            trained: the k devices whose update arrived, and their local models, not to be changed.
+            trained: local models and ids of the k devices from which an update arrived; not to be changed.
             sent: the rows that these devices sent, [k, M].
             state: the server's state as the devices received it.
         """

@@ -21,7 +21,7 @@ class Received:
     """The models that a round's devices receive and start local training from, with notes and sizes.
 
     start: one model for all devices [M], or one for each device [K, M].
-    notes: passed on in `Trained` and `Updates`; notes with one number per device become columns of devices.csv.
+    notes: notes that `Trained` and `Updates` pass on; notes with one number per device become columns of devices.csv.
     bits: how many bits each device receives, [K] integers; by default the bits of its vectors.
     vectors: how many vectors of M numbers each device receives, [K] integers; by default `vectors_down`.
     """
@@ -102,12 +102,12 @@ class Updates(_AtARate):
     """The updates of K devices that reached the server, in order of device id.
 
     rows: what the devices sent, [K, M]: their local models, unless the algorithm's `upload` returns something else.
-    start, iterations, travel: of each device, as in `Trained`; if devices received other models than the server
-        intended (`received`), start is the intended one, and the rows are shifted by the difference.
+    start, iterations, travel: values of each device, as in `Trained`; if devices received other models than the
+        server intended (`received`), start is the intended model, and the rows are shifted by the difference.
     lr: local learning rate, or [K] a rate per device if their updates were trained in different rounds. shares: [K]
     number of samples of each device over the number of samples of all K devices, sum 1. coverage: number of samples
-    of these devices over the number of samples of all devices of the session, in (0, 1]. notes: of `Received` and
-    `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
+    of these devices over the number of samples of all devices of the session, in (0, 1]. notes: those of `Received`
+    and `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
     (`vectors_up`), which travels unchanged; None if `rows` has the local models. received: [M] or [K, M] what the
     devices really received; None if they received `start`. staleness: if rounds overlap, the largest number of models
     made since the training of one of these updates began.

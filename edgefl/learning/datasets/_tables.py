@@ -129,9 +129,9 @@ def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
     A column, or channel, that is constant over all samples gets the deviation 1, so that its scaled values are 0.
 
     Args:
-        scale: `columns`: [features] for a table [n, features], [channels, 1, 1] for images [n, channels, height,
-            width], and as `all` for other samples, such as grey images [n, height, width]. `all`: scalars []. `none`:
-            0 and 1.
+        scale: `columns`: one value per column [features] of a table [n, features], or per channel [channels, 1, 1] of
+            images [n, channels, height, width], and as `all` for other samples, such as grey images [n, height,
+            width]. `all`: scalars []. `none`: 0 and 1.
     """
     if scale == "none":
         return np.array(0, np.float32), np.array(1, np.float32)

@@ -69,7 +69,7 @@ class Drift(Component):
         Pass on arrays that do not change (`x=split.x`), so that they are in memory only once.
 
         Raises:
-            EdgeflError: this drift cannot change data of this kind.
+            EdgeflError: this drift cannot change such data.
         """
 
     @property

@@ -126,8 +126,8 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: True: all devices train on data after the drift; False: on data before the drift; None: each
-                device trains on the concept that it has at the moment.
+            concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
+                each device trains on the concept that it has at the moment.
             foretell: function called before training with the round, without its scalars, and the round's number; not
                 called if training may change more than scalars, such as which updates are finite.
 

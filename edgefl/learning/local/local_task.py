@@ -62,7 +62,7 @@ class LocalModels:
     personal: personal models [K, M + Q]; None if the algorithm trains none.
     steps: local steps of each device [K].
     tested: how many samples each device only ran forward, for early stopping [K].
-    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if it is not kept.
+    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if the state is not kept.
     """
 
     rows: Tensor

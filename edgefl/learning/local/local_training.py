@@ -94,8 +94,8 @@ class LocalTraining:
         """Train the local models of K devices; a device without steps ends with the model that it received.
 
         Args:
-            anew: whether to write into new memory because earlier results are still needed; otherwise results
-                overwrite those of the last call.
+            anew: whether to write into new memory because earlier results are still needed; otherwise the results
+                overwrite the last call's results.
 
         Raises:
             EdgeflError: `learning.local.batching` is stacked, but this model cannot be stacked; or a GPU's memory is

@@ -165,8 +165,8 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
     """Load the tensors of a model file into a module before training.
 
     Args:
-        partial: whether tensors that the file lacks, or has in another shape, stay unchanged, and those that the
-            module lacks are ignored; otherwise either is an error.
+        partial: whether a module's tensors that the file lacks, or has in another shape, stay unchanged, and tensors
+            that the module lacks are ignored; otherwise each such tensor is an error.
 
     Raises:
         EdgeflError: the file does not fit the module, or has numbers that are not finite.

@@ -21,14 +21,14 @@ class TrainedRound:
     """The results of a round's local training on K devices, in order of id, which later training does not change.
 
     batches: the round's mini-batches; None if the round comes from a snapshot.
-    lr: learning rate; in a round joined from several, one per device [K].
+    lr: learning rate; one per device [K] if the round was joined from several rounds.
     version: version of the model that the round started from, as in `TrainedModel`.
     start: the models that devices received, [M + Q] or [K, M + Q].
     meant: the models that the server sent, before coding, [M] or [K, M]; if None, the models in `start`.
     models: local models of the devices.
-    sent: uploads [K, M]; if None, the local models.
+    sent: uploads [K, M]; if None, devices sent their local models.
     notes: the notes in `Received` and `Sent`.
-    memory: what each device keeps of its upload and optimiser if its update is aggregated, [K, n] by name.
+    memory: state of codec and optimiser that each device keeps if its update is aggregated, [K, n] by name.
     """
 
     ids: Sequence[int]

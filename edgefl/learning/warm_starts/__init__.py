@@ -104,7 +104,7 @@ class WarmStart(Component):
 
         Args:
             previous: the last model of session s - 1 [M + Q]; zeros if `learning.after_pilot: restart` starts the
-                session without one.
+                session without a previous model.
             known: classes of session s - 1 [C] bool; all False after such a restart.
         """
         return None
