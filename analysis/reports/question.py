@@ -35,7 +35,7 @@ NUMBERS = ("mean", "low", "high", "deviation")
 
 @dataclass(frozen=True)
 class Question:
-    """The question, with the same fields as `question` in a study file, which describes them."""
+    """The question, with the same fields as `question` in a study file."""
 
     metric: str
     variants: tuple[str, str]

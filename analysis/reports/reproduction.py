@@ -134,7 +134,7 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only the data set that ends the study's name, if any.
+    """Read a study's paper table and its source; keep only rows of the data set that ends the study's name.
 
     Raises:
         ValueError: no table has this name; the error lists the names.

@@ -219,7 +219,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
 
 
 def _means(own: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
-    """Average each round's terms over seeds and cells, NaN if any lacks a value; an empty row separates sessions."""
+    """Average each round's terms over seeds and cells, NaN if a value is missing; an empty row separates sessions."""
     rounds = own.groupby(["session", "round"])[[*NAMED, "bound", "gradient2"]]
     means = rounds.mean().where(rounds.count().eq(rounds.size(), axis=0))
     places = means.index.get_level_values("session").map(starts) + means.index.get_level_values("round")
@@ -266,5 +266,5 @@ def lemma1(
 
 
 def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
-    """Bound the distance of two minimisers by the new loss's gradient at the old one. Source: I (11)."""
+    """Bound the distance of two minimisers by the new loss's gradient at the old minimiser. Source: I (11)."""
     return float(np.linalg.norm(gradient_after)) / strong_convexity

@@ -107,7 +107,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of the runs that have it; raise if none has, naming what they lack."""
+        """Read a table of all runs that have it; if no run has it, raise an error that names what is missing."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")
@@ -132,7 +132,7 @@ class Runs:
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
-        """Read ledger.csv of all runs, one row per device: its joules by activity, and those wasted."""
+        """Read ledger.csv of all runs, one row per device: the joules of each activity, and the wasted joules."""
         return read_all(self.info, "ledger")
 
 

@@ -42,7 +42,7 @@ class Told:
         self._table += table
 
     def report(self, report: "Report", federation: str = "", *, explain: bool = False) -> None:
-        """Print a report, or collect it for a program; `federation` names one of several."""
+        """Print a report, or collect it for a program; `federation` names one of several federations."""
         if self.plain:
             report.print(console, explain=explain)
         of = {"federation": federation} if federation else {}

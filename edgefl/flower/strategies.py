@@ -262,7 +262,7 @@ def rounds_of(
 
 
 def whole(given: object, who: str) -> int:
-    """Return a reported number of samples as an integer, or raise if it is not one from 0 to MOST_SAMPLES."""
+    """Return a reported number of samples, an integer from 0 to MOST_SAMPLES, or raise for any other value."""
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
         raise EdgeflError(

@@ -55,7 +55,7 @@ class NumberedLearner:
 
 
 class _NumberedStage:
-    """A stage that takes and returns device ids, wrapped around one that uses a federation's numbers."""
+    """A stage that takes and returns device ids, wrapped around a stage that uses a federation's numbers."""
 
     def __init__(self, stage: Stage, numbers: "_Numbers") -> None:
         self._stage, self._numbers = stage, numbers

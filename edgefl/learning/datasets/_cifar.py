@@ -23,7 +23,7 @@ ALLOWED = {
 
 
 class Cifar(FileDataset):
-    """Base of CIFAR's data sets, which have files of training samples, one of test samples, and one of label names.
+    """Base of CIFAR's data sets, which have files of training samples, a test file and a file of label names.
 
     LABELS, NAMES: key of the labels in a file of samples, and key of the labels' names in the file of names.
     """
@@ -54,7 +54,7 @@ def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Map
 
 
 class _Unpickler(pickle.Unpickler):
-    """A reader of pickles with arrays, lists, dictionaries, numbers and strings, which refuses everything further."""
+    """A reader of pickles with arrays, lists, dictionaries, numbers and strings, which refuses all other content."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:

@@ -224,7 +224,7 @@ class DeviceSide:
         return torch.cat([own, statistics], dim=1)
 
     def holders(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these devices that keep a model of their own, trained on their current data."""
+        """Return the given devices that keep a model of their own, trained on their current data."""
         algorithm = self._algorithm
         if not algorithm.keeps_own_model():
             return []

@@ -147,7 +147,7 @@ class RunDevices:
         self._cell_of[list(ids)] = cell
 
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return those of these devices that were last in a session of another cell."""
+        """Return the given devices that were last in a session of another cell."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def last_in(self, cell: int) -> list[int]:

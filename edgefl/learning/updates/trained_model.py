@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """An error raised when a model is no longer finite: that of `device`, or for None the aggregated model."""
+    """An error raised when a model is no longer finite: the model of `device`, or for None the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)

@@ -124,7 +124,7 @@ class TrainedRound:
 
 @dataclass(frozen=True)
 class Update:
-    """A device's update that has not been aggregated yet, given by its round and the device's position there."""
+    """A device's update that has not been aggregated yet, given by the round and the device's position in it."""
 
     round: TrainedRound
     position: int

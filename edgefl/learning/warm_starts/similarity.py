@@ -161,7 +161,8 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index of the session to drop: without gradient, oldest, or the older of the two most similar."""
+        """Return which session to drop, as index: one without gradient, the oldest, or the older of the closest
+        two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
@@ -180,5 +181,5 @@ def _unit(tensor: Tensor) -> Tensor:
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
-    """Return the gradients G_z of the saved sessions that have one."""
+    """Return the gradients G_z of all saved sessions with a gradient."""
     return [z.gradient for z in saved if z.gradient is not None]
