@@ -39,8 +39,8 @@ class Comparison(Found):
         to_targets: one row per target and variant: the cost of reaching the target, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
-        reference: the variant with which other variants are compared, and whose peak defines relative targets; or
-        None. targets: the target accuracies, possibly none; `table` shows the first one.
+        reference: the variant that all others are compared with, whose peak defines relative targets; or None.
+        targets: the target accuracies, possibly none; `table` shows the first one.
         layout: how the tables are laid out.
         seeds: the seeds that all variants have; only runs with these seeds are compared.
         sessions: the sessions that `table` averages over.
@@ -89,8 +89,7 @@ class Comparison(Found):
         """Return the simulated seconds that each variant needs to reach a target accuracy.
 
         Args:
-            target: an accuracy (0.8), or a share of the best one: `95%` (of the reference's), `95% of NAME`, `95% of
-                best`.
+            target: an accuracy, or a share of the best one: `95%` (of the reference's), `95% of NAME`, `95% of best`.
 
         Returns:
             Variant -> seconds from a session's start, the mean over seeds and the sessions in scope; inf if one of

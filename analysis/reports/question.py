@@ -96,9 +96,7 @@ def answer(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
         by_setting = load_settings(path)
-    error = question.error / len(
-        seeds
-    )  # errors of all settings together have at most the probability `error`
+    error = question.error / len(seeds)  # errors in all settings together: at most `question.error`
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():
         values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING

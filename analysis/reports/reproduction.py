@@ -74,8 +74,7 @@ class Reproduction:
         """Compare the order of the variants in each setting and session in which all variants have a run.
 
         Returns:
-            the axes' labels, session, ours and paper (the variants, best first, joined by >), same (whether they
-            agree).
+            the axes' labels, session, ours and paper (variants, best first, joined by >), same (whether they agree).
         """
         rows = []
         for key, cell in self.table.groupby([*self.axes, self.by], sort=False):

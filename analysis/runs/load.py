@@ -28,8 +28,8 @@ class Runs:
 
     Attributes:
         path: the searched folder, or the common parent of several folders.
-        home: default folder of reports: the searched folder; with several folders, `comparison` next to them; None if
-            they have no common parent.
+        home: default folder of reports: the searched folder; `comparison` next to several folders; None if they have
+            no common parent.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
             the run), devices_recorded (whether devices.csv has rows of all rounds, of none, or of every n-th round),
             payload_bits (bits of one model transfer, NaN if unknown), place (the variant's rank for sorting: its

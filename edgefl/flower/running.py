@@ -57,11 +57,10 @@ def learner(
 
     Args:
         client_app: runs on each device and keeps its context; node_config has partition-id, num-partitions and seed.
-        strategy: a strategy of flwr.serverapp or flwr.server; for several cells a function from `Assignment` to
-        strategy. initial: the first model, a list of NumPy arrays or an ArrayRecord; a strategy of flwr.server may
-        have its own first model. evaluate: function (round, arrays) -> MetricRecord or None that tests the model at
-        the server (flwr.server: evaluate_fn). tests_on_devices: whether to use the strategy's evaluation on present
-        devices if there is no test at the
+        strategy: a strategy of flwr.serverapp or flwr.server; for several cells, a function of `Assignment`.
+        initial: the first model, a list of NumPy arrays or an ArrayRecord; a flwr.server strategy may have its own.
+        evaluate: function (round, arrays) -> MetricRecord or None that tests the model at the server (evaluate_fn).
+        tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
             server. These tests take neither time nor energy.
         config: settings that are sent with every message of training and testing.
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in

@@ -96,8 +96,7 @@ def build(
         sizes: federation (or an empty name) -> stand-ins for the federation's learners; None: its learners are built.
 
     Returns:
-        Federation (or an empty name) -> learners by cell; entries of run.json; the training, or None without
-        training.
+        Federation (or an empty name) -> learners by cell; entries of run.json; the training, or None.
 
     Raises:
         EdgeflError: the data, the model or the processor is unavailable.

@@ -143,8 +143,7 @@ class RareVerbs:
 
         Args:
             model: the global model [M]; or right after training, the devices' local models [k, M].
-            personal: the devices' personal models if the algorithm trains them, otherwise the global model in each
-                row, [k, M].
+            personal: [k, M] personal models if the algorithm trains them, otherwise the global model in each row.
             own: the devices' vectors.
 
         Returns:

@@ -101,8 +101,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        The inputs of a small data set are cached, since every round's evaluation reads them; for a large set return
-        None.
+        Inputs of small data sets are cached, since every round's evaluation reads them; large data sets give None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()

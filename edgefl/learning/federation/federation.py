@@ -67,8 +67,7 @@ class SessionFacts:
 class RoundFacts:
     """The facts about a round that are known when it begins.
 
-    moment: the moment by which data drift; a round that does not train the global model has the moment of the next
-    round that does.
+    moment: the moment for drifts; a round of another phase has the moment of the next round of the global model.
     """
 
     at: At = field(default_factory=lambda: At(0, "", 0))

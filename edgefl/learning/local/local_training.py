@@ -145,8 +145,7 @@ class LocalTraining:
         """Compute the gradients [K, M] of each device's mean loss on its samples, in evaluation mode.
 
         Args:
-            models: one model for all devices [M + Q], or one each [K, M + Q]. A device without samples has gradient
-                0.
+            models: one for all devices [M + Q], or one each [K, M + Q]. A device without samples has gradient 0.
         """
         found = models.new_zeros(len(samples), self.layout.parameters.size)
         module = self._module.eval()

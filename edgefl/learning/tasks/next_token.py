@@ -12,9 +12,8 @@ from edgefl.learning.tasks.classification import Classification
 class NextToken(Classification):
     """Learn the token after a text by cross-entropy; report accuracy, and perplexity as exp of the mean loss.
 
-    A sample is a piece of text, and its target is the token that follows; a model has one output per token.
-    Perplexity is the number of equally likely tokens with the same uncertainty: for an untrained model about the
-    number of tokens.
+    A sample is a piece of text, its target the next token; a model has an output per token. Perplexity is the number
+    of equally likely tokens with the same uncertainty: for an untrained model about the number of tokens.
     """
 
     columns: ClassVar = ("perplexity",)

@@ -209,8 +209,7 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
     weight 1 stays exactly the same.
 
     Args:
-        sent: uploads [K, M]. start: models received, [M] or [K, M]. model: w, [M] or [K, M]. weights: of the changes,
-            [K].
+        sent: uploads [K, M]. start: models received, [M] or [K, M]. model: w, [M] or [K, M]. weights: [K].
     """
     base = (start if received else model).expand_as(sent)
     same = (weights == 1) & (base == model).all(1)

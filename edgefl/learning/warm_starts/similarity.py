@@ -161,8 +161,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return which session to drop, as index: one without gradient, the oldest, or the older of the closest
-        two."""
+        """Return the session to drop, as index: one without gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
