@@ -24,7 +24,7 @@ def computed(script: str) -> pd.DataFrame:
     """Run a script and put its numbers beside the paper's: the columns of `COLUMNS`, in the paper's order.
 
     Raises:
-        ValueError: the script fails, or the paper has a number that the script does not compute.
+        ValueError: the script fails, or does not compute one of the paper's numbers.
     """
     ran = subprocess.run([sys.executable, "-m", f"{SCRIPTS}.{script}"], capture_output=True, text=True)
     if ran.returncode:

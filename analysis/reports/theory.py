@@ -47,7 +47,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     """Keep the training rounds in which a run has measured gradients.
 
     Raises:
-        ValueError: no run has measured any; the error says what to set.
+        ValueError: no run has measured gradients; the error says what to set.
     """
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():

@@ -111,10 +111,10 @@ class Federation:
     """The models of one cell's learner, from session to session, and the progress of the current session.
 
     model: the global model. probe: the auxiliary model, while a session probes. twin: a second global model, trained
-    on the data after the drift, if the algorithm knows the drift in advance. previous: [M + Q]
-    the global model at the end of the last session. pilot: [M + Q] the pilot model w_pilot, once it is made.
-    gradient: [M] the gradient G_s of this session. finals: last models of the pilot sessions, until w_pilot is made.
-    saved: the later sessions that warm starts use.
+    on the data after the drift, if the algorithm knows the drift in advance. previous: [M + Q] the global model at
+    the end of the last session. pilot: [M + Q] the pilot model w_pilot, once it is made. gradient: [M] the gradient
+    G_s of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: the later sessions
+    that warm starts use.
     """
 
     model: TrainedModel
