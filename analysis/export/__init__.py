@@ -12,12 +12,12 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
     """Write a study or run to a tool's own files; skip runs that were exported before.
 
     Args:
-        path: directory of a study or run.
-        to: the tool, mlflow, wandb or tensorboard.
-        out: folder for mlflow.db and mlartifacts, for wandb, or for tensorboard; None for `path`.
+        path: directory of the study or run.
+        to: name of the tool: mlflow, wandb or tensorboard.
+        out: folder in which to create mlflow.db and mlartifacts, or wandb, or tensorboard; None for `path`.
 
     Raises:
-        ValueError: no completed run, an unknown tool, no package for the tool, or a folder that cannot be written.
+        ValueError: no run is completed, the tool is unknown or not installed, or the folder cannot be written.
     """
     if to not in TO:
         raise ValueError(f"no export to '{to}': choose {', '.join(TO[:-1])} or {TO[-1]}")

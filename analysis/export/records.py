@@ -23,13 +23,13 @@ class RunRecord:
     """A completed run's parameters, final figures and curves, as experiment trackers take them.
 
     Attributes:
-        name: setting, variant and seed.
-        key: unique among all runs, including runs of other settings at the same path.
-        group: setting and variant, which all seeds of a group share.
-        settings: dotted key of the scenario -> value.
-        about: study, variant, seed, setting and versions, as text.
-        rounds: per round in order: simulated seconds at its end, and name -> finite value.
-        totals: name -> finite value, over the whole run.
+        name: setting, variant and seed of the run, as text.
+        key: text that is unique among all runs, including runs of other settings at the same path.
+        group: setting and variant, which all seeds share.
+        settings: dotted key of the scenario -> the run's value.
+        about: study, variant, seed, setting and versions of the run, as text.
+        rounds: for each round in order, simulated seconds at the round's end, and metric -> finite value.
+        totals: metric -> finite value over the whole run.
     """
 
     path: Path
@@ -58,9 +58,9 @@ class Exported:
     """The result of exporting a study.
 
     Attributes:
-        new: runs that did not exist before.
-        files: number of the study's files.
-        look: how to view the exported runs.
+        new: how many runs were exported for the first time.
+        files: how many files of the study were exported.
+        look: the command that shows the exported runs.
     """
 
     study: StudyRecord

@@ -35,7 +35,7 @@ def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series,
 
     Args:
         starts: position of the start of each session.
-        along: the column that is added to the start's position, such as `round`.
+        along: the column that is added to the position of a session's start, such as `round`.
     """
     training = metrics.training_rounds(rounds)
     own = training[training["variant"] == variant]

@@ -21,7 +21,7 @@ STREET, KERB = "#ffffff", "#b4bcc4"
 STREET_M, STREET_POINTS = 14.0, (0.9, 4.0)  # width of a street, and its bounds on a map of MAP_POINTS
 MAP_POINTS = 350.0
 STEP_DEG = 3.0
-MOST_NAMED = 6  # if more cells than this have a server, only the first is named
+MOST_NAMED = 6  # if more cells than this have a server, only the first cell is named
 MOST_NUMBERED, MOST_AREAS = 21, 40  # largest numbers of cells and of area names that are written
 MANY = 150  # up to this many devices, markers have their usual size
 CLOSE = 0.05  # share of the map between two names of areas
@@ -33,10 +33,10 @@ class MapDrawing:
     """A square map drawn on axes; `show` moves the devices on the map.
 
     Args:
-        served: cells with a server, in the order of their colours; all others are grey.
+        served: cells with a server, in the order of their colours; all other cells are grey.
         middle_m: the middle of the map.
         half_m: half the side of the map.
-        numbered: write the number of each cell beside its site, for maps that lie beside tables of cells.
+        numbered: whether to write the number of each cell beside its site, for maps beside tables of cells.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class MapDrawing:
         """Draw devices, trails and handovers in place of those shown before.
 
         Args:
-            places_m: [devices, 2], NaN if absent.
-            serving: [devices] the serving cell, NaN without one.
-            trails_m: lines, each [points, 2].
+            places_m: [devices, 2] positions of the devices, NaN for an absent device.
+            serving: [devices] serving cell of each device, NaN for a device without a serving cell.
+            trails_m: trails that devices left, each a line [points, 2].
             trail_cells: [trails] the serving cell on each trail.
-            handovers_m: [handovers, 2].
+            handovers_m: [handovers, 2] places of handovers.
             strength: opacity of the trails.
         """
         there = np.isfinite(places_m[:, 0])

@@ -19,9 +19,9 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
 
     Args:
         points: series, label (drawn beside the point; replaces the legend if it is the series' name), time_s,
-            energy_j, missed (the target was missed: both are lower bounds and dominate no point).
-        words: names of time and energy.
-        corner: what the labels mean.
+            energy_j, missed (whether the target was missed: both costs are then lower bounds and dominate no point).
+        words: names of time and energy on the axes.
+        corner: text in the figure's corner that explains the labels.
     """
     figure, (ax,) = panels(1, 3.0)
     (time, seconds), (energy, joules) = (

@@ -27,7 +27,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
         out: the file to write, by default report.html in the folder.
 
     Raises:
-        ValueError: no completed run, or the file cannot be written.
+        ValueError: no run is completed, or the file cannot be written.
     """
     runs = load_runs(path)
     target = Path(out) if out is not None else (runs.home or Path(path)) / FILE

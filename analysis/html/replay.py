@@ -33,7 +33,7 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
     hour at 5 s take a quarter of a megabyte. A browser unpacks it with DecompressionStream("deflate"); see
     assets/unpack.js.
 
-    Integers have 16 bits if these suffice, otherwise 32; the smallest one marks a missing value.
+    Integers have 16 bits if these suffice, otherwise 32; the smallest integer marks a missing value.
 
     Raises:
         ValueError: a value has too many units for 32 bits.
@@ -74,7 +74,7 @@ def replay_of(runs: Runs, run: Any, share: int = 1) -> dict[str, Any]:
 
     Args:
         run: a row of `runs.info`.
-        share: number of replays in the page, which divides the size limits.
+        share: how many replays the page has; the size limits are divided by this number.
     """
     notes: list[str] = []
     layout, areas, streets = map_of(run.path, notes)

@@ -57,8 +57,8 @@ def _by_time(label: str, series: list[dict[str, Any]]) -> dict[str, Any]:
 def population(frames: Mapping[str, np.ndarray], served: Sequence[int]) -> dict[str, Any]:
     """Count the devices that cells serve at each recorded time; empty without positions at several times.
 
-    If there are many cells, only those with a federation are shown; if these are many too, only the smallest, mean
-    and largest number of devices in a cell.
+    If there are many cells, only the cells with a federation are counted; if these are many too, the result has only
+    the smallest, mean and largest number of devices in a cell.
     """
     if "cell" not in frames or len(frames["time_s"]) < 2:
         return {"title": "", "time": [], "series": []}

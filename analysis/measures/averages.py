@@ -37,7 +37,7 @@ TESTED = {  # quantity tested against the reference -> whether a seed has one nu
 def spread(name: str, values: pd.Series) -> dict[str, float]:
     """Average one value per seed: NAME_mean, _std and _ci, half the 95 % interval of the mean.
 
-    The spread of one seed, or of something infinite, is unknown (NaN).
+    The spread of one seed, or of infinite values, is unknown (NaN).
     """
     mean = values.mean()
     finite = abs(mean) < float("inf")
@@ -82,7 +82,7 @@ class Costs:
         """Average quantities over seeds: one row per point, the index, with columns VARIANT_NAME_mean and so on.
 
         Args:
-            quantities: quantity -> NAME; empty: the columns are VARIANT_mean and so on.
+            quantities: quantity -> NAME; for an empty NAME the columns are VARIANT_mean and so on.
         """
         table = self.table(quantities, variants).set_index(list(self.at))
         columns = {
@@ -98,7 +98,7 @@ class Costs:
         """Divide a quantity of one point and variant by that of another, in pairs of the same seed.
 
         Args:
-            one, base: column -> value, for the columns of the point and the variant.
+            one, base: the dividend and the divisor: column -> value, for the columns of the point and the variant.
         """
         return paired_ratio(*self._pairs(quantity, one, base))
 
@@ -151,7 +151,7 @@ def bounded(spells: pd.DataFrame) -> pd.DataFrame:
     """Count the whole length of each session that missed the target as the cost of the target, a lower bound.
 
     Returns:
-        the sessions, with further columns `targets` (whether there is a target to reach) and `missed`.
+        the sessions, with the further columns `targets` (whether there is a target to reach) and `missed`.
     """
     missed = spells["rounds_to_target"].eq(float("inf"))
     least = {cost: spells[cost].mask(missed, spells[whole]) for cost, whole in COSTS.items()}
@@ -191,7 +191,7 @@ def to_targets(
     """Measure what each target costs: a row per target and variant.
 
     Args:
-        scope: the sessions to average over, by variant, seed, cell, session.
+        scope: the sessions to average over, with the columns variant, seed, cell, session.
 
     Returns:
         target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf if any session missed the target),
@@ -235,12 +235,12 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
 
-    With a clock there is a row per cell and session, in order of time; the row's begin and number of devices are
-    those of the first variant and seed that has the session.
+    With a clock there is a row per cell and session, in order of time; the row has the begin and the number of
+    devices of the first variant and seed that has the session.
 
     Args:
-        again: name for the kind of a recurring session.
-        sessions: as `Runs` has them.
+        again: the word for the kind of a recurring session.
+        sessions: table of sessions, as `Runs` has it.
     """
     rows = []
     begun = sessions.drop_duplicates(["cell", "session"]).set_index(["cell", "session"])

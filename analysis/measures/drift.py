@@ -20,13 +20,13 @@ class Reading:
     """A way to read dip and recovery from accuracies. F fixes only the interval; other defaults are the simplest.
 
     Attributes:
-        by: averaging of accuracies: each device counts equally, or each test sample.
-        window: rounds whose mean accuracy counts for the dip; 1 for each round by itself.
+        by: how accuracies are averaged: each device counts equally, or each test sample does.
+        window: how many rounds a mean accuracy covers in the search for the dip; 1 for each round by itself.
         first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
             round 1. If last is None, the interval ends when the concept changes again.
-        recovery: level: `smooth` rounds average at least the lower of the levels before and at the end, minus
-            `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
-        smooth, margin: parameters of this rule; margin is a share of accuracy.
+        recovery: level: over `smooth` rounds the mean is at least the lower of the levels before and at the end,
+            minus `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
+        smooth, margin: parameters of the recovery rule: a number of rounds, and a difference of accuracies 0..1.
     """
 
     by: Weights = "devices"
@@ -168,22 +168,22 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
-    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. Dip and recovery are as
-    the reading defines them. (F counts rounds until "a steady state" and gives no rule; a model that has lost
-    nothing, such as F's Oracle, needs 0 rounds in F and here.)
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. The reading defines dip
+    and recovery. (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as
+    F's Oracle, needs 0 rounds in F and here.)
 
     Args:
-        rounds: from `numbered`.
-        of_participants: from `participants`, with the same reading.
-        reading: how accuracies are read.
+        rounds: training rounds, as `numbered` returns them.
+        of_participants: what `participants` returns with the same reading.
+        reading: how dip and recovery are read from accuracies.
 
     Returns:
         variant, seed, cell, change (1, 2, ...), first_round, last_round; accuracies before, dip, after_1, _10,
         _40, _80 (that many rounds after the last step), final; recovery_rounds, recovery_s, recovery_j (inf:
-        never); deviation_before, deviation_final (over the devices); personal_before, personal_dip,
-        personal_final (of participants, after local training; if a run has not recorded the devices of all rounds,
-        the mean of rounds.csv); epochs_before, epochs_after (of all participants,
-        per round, in the rounds before the drift and the first ones after it).
+        never); deviation_before, deviation_final (standard deviations over the devices); personal_before,
+        personal_dip, personal_final (accuracies of participants, after local training; if a run has not recorded the
+        devices of all rounds, the mean in rounds.csv); epochs_before, epochs_after (sum over participants, per round,
+        in the rounds before the drift and in the first rounds after it).
     """
     columns = [
         "accuracy",

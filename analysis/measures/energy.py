@@ -22,7 +22,7 @@ SHARES = {**CAUSED, "idle_j": "idle"}
 SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j")
 
 # A phone's battery: 5,000 mAh at 3.88 V, 19.4 Wh. Such a battery is the largest that phones on the US market have in
-# one cell (49 CFR 173.185 allows 20 Wh), and the usual one; others there have 17.9 to 19.7 Wh. Source:
+# one cell (49 CFR 173.185 allows 20 Wh), and the usual one; other batteries there have 17.9 to 19.7 Wh. Source:
 # https://usreader.com/why-samsung-s-galaxy-phones-maintain-a-5-000mah-battery-limit
 NOMINAL_V = 3.88
 BATTERY_MAH = 5000.0
@@ -36,18 +36,18 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed, class (`all devices` without classes), devices; receive_j; amplifier_j and circuit_j, the two
-        parts of the ledger's transmit_j (what depends on what is sent; and the rest: circuits, waits, access, or 0
-        if the power model knows no such part); compute_j; tail_j; energy_j, their sum: all joules that learning
-        causes; idle_j, separate from it; total_j, the sum of both; wasted_j, the part of energy_j spent on updates
-        that were not aggregated; battery_j, capacity of the class's own batteries (NaN on mains). Of a mean device:
-        device_j, its energy_j; device_mah, the charge that device_j takes from a battery of 3.88 V;
-        phone_day_percent, that charge in percent of what a phone uses in a day; battery_percent, device_j in percent
-        of its own battery's capacity.
+        parts of the ledger's transmit_j (the part that depends on the data sent; and the rest: circuits, waits,
+        access, which is 0 if the power model does not separate it); compute_j; tail_j; energy_j, their sum: all
+        joules that learning causes; idle_j, which energy_j excludes; total_j, the sum of energy_j and idle_j;
+        wasted_j, the part of energy_j spent on updates that were not aggregated; battery_j, capacity of the class's
+        own batteries (NaN on mains). For a mean device: device_j, the device's energy_j; device_mah, the charge that
+        device_j takes from a battery of 3.88 V; phone_day_percent, that charge in percent of what a phone uses in a
+        day; battery_percent, device_j in percent of the device's battery capacity.
 
         Added in any order, the shares of a run equal the sum of total_j in its ledger, to the last digit.
 
     Raises:
-        ValueError: a run has no ledger, since it is not completed.
+        ValueError: a run has no ledger, because the run is not completed.
     """
     ledger = runs.ledger.copy(deep=False)
     ledger["class"] = ledger["class"].fillna(ALL) if "class" in ledger else ALL
@@ -77,7 +77,7 @@ def groups(by_class: pd.DataFrame, variants: Sequence[str], whole: pd.DataFrame)
     """Return label -> rows of `energy_by_class`: per variant all devices, then each class if there are several.
 
     Args:
-        whole: one row per run, about all devices.
+        whole: a table with one row per run, for all devices together.
     """
     named = {}
     for variant in variants:

@@ -5,7 +5,7 @@ energies are joules of all devices together. Rows are keyed by variant, seed, ce
 server has sessions of its own. A training round is any round except a probe round; rounds count from 1 within a
 session.
 
-NaN means that there is nothing to measure (no training, no reference); inf means not reached.
+NaN means that there is nothing to measure (no training, no reference); inf means that a level was not reached.
 """
 
 import math
@@ -42,7 +42,7 @@ def over_seeds(frame: pd.DataFrame, by: list[str], column: str) -> pd.DataFrame:
     Cells are averaged within a seed first.
 
     Returns:
-        mean, std, indexed by `by`.
+        a frame with the columns mean and std, indexed by `by`.
     """
     by_seed = frame.groupby([*by, "seed"])[column].mean()
     return by_seed.groupby(by).agg(["mean", "std"])
@@ -127,7 +127,7 @@ def target_accuracy(
     Args:
         reference: a relative target is a share of this variant's best accuracy, unless the target names another
             variant; by default the best variant.
-        target: see `targets.target_of`.
+        target: the target accuracy, in any form that `targets.target_of` accepts.
 
     Returns:
         seed, cell, session, target_accuracy. Source: J (31), rho = target.
@@ -159,7 +159,7 @@ def time_to_target(
     Returns:
         variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
-        bounds of the cost if the target was not reached). One row per session with a training round.
+        bounds of the cost if the target was not reached). There is one row per session with a training round.
 
     Source: J (31) and Table VII. Joules and seconds are simulated here, whereas J takes a constant per round.
     """
@@ -196,7 +196,7 @@ def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     """Compute the reference's speed-up to the target over each variant, in rounds, seconds and joules.
 
     Args:
-        times: as `time_to_target` returns it.
+        times: cost of each session to its target, as `time_to_target` returns it.
 
     Returns:
         variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho over the

@@ -22,15 +22,15 @@ class MovingRun:
     """The moving network of a run.
 
     Attributes:
-        ground: cells, areas and streets.
-        times_s: [times] of recorded positions. places_m: [times, devices, 2], nan if absent.
-        serving: [times, devices] the serving cell, nan without one.
+        ground: cells, areas and streets of the map.
+        times_s: [times] of recorded positions. places_m: [times, devices, 2], nan while a device is absent.
+        serving: [times, devices] the serving cell, nan without a serving cell.
         served: cells with a server, beginning with the cell whose curve is drawn.
-        classes: class -> [devices] membership.
-        handovers: time_s, and the device's index in places_m.
-        curve: start_s and value of the cell's training rounds: accuracy in percent or, in a run without training,
-            joules spent so far; curve_name is the name of this value.
-        sessions: start_s of each of the cell's sessions, and a description of its devices.
+        classes: class -> [devices] whether each device belongs to the class.
+        handovers: time_s of each handover, and the device's index in places_m.
+        curve: start_s and value of the cell's training rounds, where the value is accuracy in percent or, without
+            training, joules spent so far; curve_name is the value's name.
+        sessions: start_s of each of the cell's sessions, and a description of the session's devices.
         clock: the run's clock.
     """
 

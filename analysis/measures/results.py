@@ -25,32 +25,32 @@ class Comparison(Found):
     """Variants side by side. Means, sample standard deviations and 95 % intervals are over seeds.
 
     Attributes:
-        table: one row per variant, in the order of the study's file; units in the column names, accuracies 0..1.
+        table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
-            `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` then is a lower
-            bound: the mean if a session that missed counts with its whole length. `targets` is the number of pairs of
-            session and seed, and `not_reached` the number of those that missed the target. `NAME_ratio`,
-            `_ratio_low`, `_ratio_high` and `_pairs`, of time and energy to the target or of a round, are costs over
-            those of `base`, NaN where either missed the target.
+            `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
+            which a session that missed counts with its whole length. `targets` counts pairs of session and seed, and
+            `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
+            time and energy to the target or of a round, are the variant's costs over those of `base`, NaN where
+            either variant missed the target.
         per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
             devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
-            any seed or cell), and per variant the mean and standard deviation of its opening model's accuracy, its
-            accuracy over the first rounds, dip and rounds to recovery.
-        to_targets: one row per target and variant: the cost to reach it, see `averages.to_targets`.
+            any seed or cell), and per variant mean and standard deviation of the opening model's accuracy, of the
+            accuracy over the first rounds, of the dip and of the rounds to recovery.
+        to_targets: one row per target and variant: the cost of reaching the target, see `averages.to_targets`.
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
-        reference: the variant with which others are compared, and whose peak defines relative targets; or None.
-        targets: the accuracies to reach, the first one in `table`; may be empty.
-        layout: the layout of the tables.
+        reference: the variant that all others are compared with, whose peak defines relative targets; or None.
+        targets: the target accuracies, possibly none; `table` shows the first one.
+        layout: how the tables are laid out.
         seeds: the seeds that all variants have; only runs with these seeds are compared.
         sessions: the sessions that `table` averages over.
         scope: description of these sessions.
         trained: False if no run has an accuracy; then only latency and energy are compared.
-        clock: for sessions and curves; None if sessions follow a schedule of rounds.
+        clock: the clock for sessions and curves; None if sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
         by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: the runs compared.
-        rounds: the rounds of these runs, common seeds only.
+        rounds: the rounds of the compared runs, for seeds that all variants have.
     """
 
     name = "comparison"
@@ -89,11 +89,11 @@ class Comparison(Found):
         """Return the simulated seconds that each variant needs to reach a target accuracy.
 
         Args:
-            target: 0.8, or a share of the best accuracy: `95%` (of the reference's), `95% of NAME`, `95% of best`.
+            target: an accuracy, or a share of the best one: `95%` (of the reference's), `95% of NAME`, `95% of best`.
 
         Returns:
-            Variant -> mean over seeds and the sessions in scope, from a session's start; inf as soon as one session
-            missed the target; NaN without training.
+            Variant -> seconds from a session's start, the mean over seeds and the sessions in scope; inf if one of
+            these sessions missed the target; NaN without training.
 
         Raises:
             ValueError: the target cannot be read, or is outside (0, 1].
@@ -110,7 +110,7 @@ class Comparison(Found):
 
         Returns:
             A row per variant and class (`all devices` without classes), with the columns of `energy_by_class`: joules
-            by use, charge of a mean device, and that charge's share of a phone's day.
+            by use, the charge that a mean device uses, and that charge's share of a phone's daily charge.
         """
         by_class = energy_by_class(self.runs).drop(columns="seed")
         return by_class.groupby(["variant", "class"], sort=False).mean()
@@ -122,13 +122,13 @@ class SettingsTable(Found):
 
     Attributes:
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
-            VARIANT_std (0..1; over seeds, NaN with one); best, the variant with the highest mean; lead, the
-            reference's mean minus the best other's (NaN without reference, or if a variant is missing).
+            VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
+            reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
             Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. NaN without a completed run.
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. All are NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
-        variants: their names, in the order of the study's file.
+        variants: names of the variants, in the order of the study's file.
         sessions: the sessions in the table; without training, the sessions whose rounds are averaged.
     """
 
@@ -148,14 +148,14 @@ class Sweep(Found):
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
-            no cost is below zero; not_reached and targets, the numbers of missed and of all targets. If a target was
-            missed, its costs count the whole session: a lower bound. With one key also NAME_ratio, _ratio_low,
-            _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the cost at the
-            series' first value, paired by seed.
-        keys: the swept keys, dotted: one, or two for a map.
-        costs: the columns shown in the table and the first figure (a map shows only the first one): time and energy,
-            to the target or per round, or the chosen metric.
-        target: the accuracy to reach, or None.
+            no cost is below zero; not_reached and targets, the numbers of missed and of all targets. The costs of a
+            missed target are those of the whole session, a lower bound. With one key there are also NAME_ratio,
+            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the
+            cost at the series' first value, paired by seed.
+        keys: the swept keys with dots: one key, or two keys for a map.
+        costs: the columns shown in the table and the first figure (a map shows only the first column): time and
+            energy, to the target or per round, or the chosen metric.
+        target: the target accuracy, or None.
     """
 
     name = "sweep"

@@ -95,7 +95,7 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
     """List the variants in the order of the study's file or of the given folders; otherwise the reference first.
 
     Args:
-        info: `Runs.info`, in any order.
+        info: the table `Runs.info`, in any order of rows.
     """
     places: dict[str, Any] = {}
     for variant, place in zip(info["variant"], info["place"], strict=True):
@@ -113,7 +113,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     A headline averages the recurring sessions if there are any, otherwise the sessions after the pilot.
 
     Args:
-        recurring: what recurs, labels or population.
+        recurring: what makes a session recurring: known `labels`, or a known `population`.
     """
     if detail["recurring"].any():
         detail["in_scope"] = detail["recurring"] & ~detail["pilot"]
@@ -134,19 +134,19 @@ def population_kinds(
 ) -> pd.DataFrame:
     """Determine which sessions are pilots and in which a population comes back.
 
-    The similarity of two sessions is the number of devices in both over the number in either (the Jaccard index of
-    the members at their starts). A population comes back in a session whose similarity to an earlier one, not a
-    pilot, is at least `overlap`. Rounds take different times in different variants, so populations may differ; so
-    that variants are compared on the same sessions, a session counts only if its population comes back in every
-    variant.
+    The similarity of two sessions is the number of devices in both sessions over the number in either (the Jaccard
+    index of the members at the sessions' starts). A population comes back in a session whose similarity to an earlier
+    one, not a pilot, is at least `overlap`. Rounds take different times in different variants, so populations may
+    differ; so that variants are compared on the same sessions, a session counts only if its population comes back in
+    every variant.
 
     Returns:
-        as `session_kinds`, with `recurring` for populations, and two more columns: overlap (the similarity to the
-        most similar earlier session; NaN if there is none) and resembles (the number of that session; of equally
-        similar ones, the last).
+        the columns of `session_kinds`, with `recurring` for populations, and two more columns: overlap (the
+        similarity to the most similar earlier session; NaN without an earlier session) and resembles (the number of
+        that session; of equally similar sessions, the last).
 
     Raises:
-        ValueError: overlap out of range.
+        ValueError: the overlap is outside (0, 1].
     """
     if not 0 < overlap <= 1:
         raise ValueError(
@@ -172,7 +172,7 @@ def population_kinds(
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the size of two sets' intersection over the size of their union; 0 for two empty ones."""
+    """Return the size of two sets' intersection over the size of their union; 0 for two empty sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
@@ -180,7 +180,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     """Return notes on the populations that came back, one sentence each.
 
     Args:
-        kinds: from `population_kinds`.
+        kinds: the table that `population_kinds` returns.
     """
     back = kinds[kinds["recurring"]]
     notes = []

@@ -16,9 +16,9 @@ averaged over a weight d ~ N(0, g), is
 4. Solved for m, with q = (k / error^2)^(1/n): r_n < k (q - 1) / (k - q) if q < k; no bound otherwise. With
    r_n = n (mean_n - m)^2 / ((n - 1) s_n^2) this is an interval around the mean.
 
-The price compared with Student's interval, which may be looked at once: 1.6 to 1.7 times the width at 10 to 50 pairs,
-and no interval below five pairs (error 0.05). Left out: differences that are not normal; the mean of a run's sessions
-or cells is close to normal, a share of failing runs is not.
+Compared with Student's interval, which may be looked at only once, this interval is 1.6 to 1.7 times as wide at 10 to
+50 pairs, and does not exist below five pairs (error 0.05). Left out: differences that are not normal; the mean of a
+run's sessions or cells is close to normal, a share of failing runs is not.
 
 Source: Wang and Ramdas, Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance,
 2023 (arXiv:2310.03722), the Gaussian mixture; Lai, On confidence sequences, Annals of Statistics 4, 1976; B is the
@@ -40,9 +40,9 @@ class Interval:
     """Interval of the mean difference, from the pairs seen so far.
 
     Attributes:
-        pairs: number of pairs.
+        pairs: number of pairs seen so far.
         mean: mean of the differences; NaN without a pair.
-        deviation: their sample standard deviation; NaN for fewer than two pairs.
+        deviation: sample standard deviation of the differences; NaN for fewer than two pairs.
         half_width: half the interval's width; inf if there is no interval yet.
     """
 
@@ -64,7 +64,7 @@ def interval(differences: Sequence[float] | np.ndarray, error: float) -> Interva
     """Return the confidence interval of the mean of paired differences.
 
     Args:
-        differences: [pairs], finite.
+        differences: difference of each pair, [pairs], finite.
         error: the probability that the interval misses the mean at any number of pairs.
     """
     values = np.asarray(differences, float)

@@ -18,9 +18,9 @@ WAITING = "waiting_for_devices"
 class Service:
     """The devices that each cell of one run serves, from sessions.csv and events.csv.
 
-    A session's row lists the devices at its start; a waiting cell has no devices. From then on, events add and remove
-    devices. A link that fails and is re-established changes nothing; re-established in another cell, it is also a
-    handover.
+    A session's row lists the devices at the session's start; a waiting cell has no devices. During the session,
+    events add and remove devices. A link that fails and is re-established changes nothing; if it is re-established in
+    another cell, it is also a handover.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:

@@ -18,9 +18,9 @@ class Target:
     """A target accuracy.
 
     Attributes:
-        value: an accuracy 0..1, or if relative a share of a peak: rho of J (31).
+        value: an accuracy 0..1; or for a relative target, a share of the best accuracy: rho in J (31).
         relative: whether `value` is a share of the best accuracy in the same seed and session.
-        peak: the variant with the peak, or `best` for the best one; None for the reference.
+        peak: name of the variant whose best accuracy counts, or `best` for the best variant; None for the reference.
     """
 
     value: float
@@ -43,8 +43,8 @@ class Target:
         """Describe the target accuracy in full.
 
         Args:
-            reference: the variant whose peak is meant if the target names none.
-            single: whether there is only one variant.
+            reference: the variant that a relative target refers to if it names no variant.
+            single: whether the runs have only one variant.
         """
         if not self.relative:
             return f"an accuracy of {percent_of(self.value)} %"
@@ -59,7 +59,7 @@ def target_of(given: "str | float | Target") -> Target:
     """Parse a target accuracy.
 
     Args:
-        given: a number is an accuracy; a text with a percent sign is a share of a peak: `95%`, `95% of average`.
+        given: an accuracy as a number; or as text a share of a variant's best accuracy: `95%`, `95% of average`.
 
     Raises:
         ValueError: the value cannot be read, or is outside (0, 1].

@@ -19,9 +19,9 @@ class Paired(NamedTuple):
         pairs: number of pairs of finite numbers.
         mean: mean of the differences.
         half_width: half the width of the mean's 95 % interval, by Student's t; NaN for fewer than two pairs.
-        p_t: two-sided, paired t test; assumes normal differences.
-        p_wilcoxon: two-sided, Wilcoxon's signed ranks, without zero differences; assumes symmetric differences. With
-            n pairs it is at least 2^(1-n): 0.25 for three seeds.
+        p_t: two-sided p-value of the paired t test, which assumes normal differences.
+        p_wilcoxon: two-sided p-value of Wilcoxon's signed-rank test without zero differences, which assumes symmetric
+            differences. With n pairs it is at least 2^(1-n): 0.25 for three seeds.
     """
 
     pairs: int
@@ -84,8 +84,8 @@ class Ratio(NamedTuple):
     Attributes:
         pairs: number of pairs of positive finite numbers.
         mean: the geometric mean of the ratios; NaN without a pair.
-        low, high: ends of its interval, by Student's t on the logarithms, so always positive; NaN below two pairs.
-            Assumes that the logarithms of the ratios are normally distributed.
+        low, high: ends of the mean's interval, by Student's t on the logarithms, so always positive; NaN below two
+            pairs. Assumes that the logarithms of the ratios are normally distributed.
     """
 
     pairs: int
@@ -142,7 +142,7 @@ def ends(mean: float, half: float) -> tuple[float, float]:
 def wilcoxon(differences: Sequence[float] | np.ndarray) -> float:
     """Return the two-sided p of Wilcoxon's signed-rank test; zeros are left out, ties share their mean rank.
 
-    Exact for up to 25 differences (all signs enumerated), otherwise normal with tie correction.
+    The p-value is exact for up to 25 differences (all signs enumerated), otherwise normal with tie correction.
 
     Source: Wilcoxon 1945; Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., 3.1.
     """

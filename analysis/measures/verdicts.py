@@ -21,7 +21,7 @@ NO_INTERVAL = "one seed, so no interval"
 ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` in which seeds differ
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
-LARGEST = 1000.0  # ratio beyond which, or below one over it, a bound is written instead of a number
+LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Versus:
     """The costs of one variant compared with another's.
 
     Attributes:
-        subject, base: their names.
-        time, energy: the subject's costs over the base's, paired by seed.
-        task: such as `to 80 % accuracy`.
+        subject, base: names of the two variants.
+        time, energy: the subject's time and energy over those of the base, paired by seed.
+        task: what the costs are for, such as `to 80 % accuracy`.
     """
 
     subject: str
@@ -90,7 +90,7 @@ def ratios(
     that a ratio is a bound. Without a target, they are the costs of a round.
 
     Returns:
-        indexed by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of both costs, missed and targets.
+        by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.
     """
     scope = detail[detail["in_scope"] & detail["rounds_to_target"].notna()]
     spells = bounded(scope)
@@ -139,10 +139,10 @@ def verdicts(
     no target, accuracies are compared.
 
     Args:
-        detail: a row per session with its costs; sessions in scope are marked.
-        found: from `ratios`.
-        by_rounds: whether a round means the same in all variants; if not, only a target compares them.
-        first: from `first_of`.
+        detail: a row per session with the session's costs; sessions in scope are marked.
+        found: the table that `ratios` returns.
+        by_rounds: whether a round means the same in all variants; if not, variants are compared only by a target.
+        first: the text that `first_of` returns.
     """
     over = f"over the {first} of a session"
     scope = detail[detail["in_scope"]]

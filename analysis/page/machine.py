@@ -22,9 +22,9 @@ def document(
     """Write a command's result as JSON: `command`, `out`, `answers`, `notes` and `table`.
 
     Args:
-        out: directory with the files.
-        answers, notes: sentences.
-        table: the numbers, a row each; what is not finite becomes null.
+        out: directory that has the written files.
+        answers, notes: sentences of the result.
+        table: the table of numbers; a number that is not finite becomes null.
     """
     rows = table.to_dict("records") if isinstance(table, pd.DataFrame) else table
     whole = {

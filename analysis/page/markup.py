@@ -66,7 +66,7 @@ def csv_text(frame: pd.DataFrame) -> str:
     """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Such names
-    are not refused: --names may give them, and the rest of the run is sound. -20 is a number, and stays unchanged.
+    are not refused: --names may give them, and the rest of the run is sound. A number like -20 is unchanged.
     """
     safe = frame.map(_csv_cell).rename(columns=_csv_cell)
     return safe.to_csv(index=False)
@@ -117,8 +117,8 @@ def quantities(table: pd.DataFrame, rows: Mapping[str, Quantity]) -> pd.DataFram
     """Turn a table's columns into rows of text [quantities x runs]; average many runs over seeds, by variant.
 
     Args:
-        table: variant, seed, and numbers.
-        rows: column -> its format.
+        table: a row per run, with the columns variant and seed, and columns of numbers.
+        rows: column -> format of its numbers.
     """
     if len(table) <= MOST_RUNS:
         named = table.set_index(table["variant"] + " seed " + table["seed"].astype(str))

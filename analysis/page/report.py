@@ -32,12 +32,12 @@ class Found:
     """What a comparison found; subclasses add their own attributes.
 
     Attributes:
-        table: the numbers of the first CSV file.
-        reference: the variant that others are compared with, shown in bold, or None.
+        table: the table in the first CSV file.
+        reference: the variant that other variants are compared with, shown in bold; or None.
         seeds: the seeds averaged over.
         out: the folder of all files.
-        notes: one sentence each.
-        score: name of the task's score in run.json, if not accuracy.
+        notes: remarks for the reader, one sentence each.
+        score: name of the task's score in run.json.
     """
 
     name: ClassVar[str]  # stem of the comparison's file names
@@ -72,7 +72,7 @@ class Found:
         """Draw a figure, for a notebook or for changes of your own.
 
         Args:
-            name: one of several, such as `comparison_pareto`; None for the first.
+            name: name of the figure, such as `comparison_pareto`; None for the first figure.
 
         Raises:
             ValueError: there is no such figure.
@@ -101,14 +101,14 @@ class Report:
         out: the folder of all files.
         verdicts: the answers, one sentence each; printed first.
         caption: what the tables show.
-        tables: text for the terminal, [rows x columns], each with its title, if any.
-        sentences: how to read them, and notes.
+        tables: tables of text for the terminal, [rows x columns], each with a title, which may be empty.
+        sentences: sentences on how to read the tables, and notes.
         further: tables that the terminal shows only on request.
         small_print: sentences that the terminal shows only on request.
-        look: where to read on: a word, the file, and remarks.
+        look: files for further reading, each with a word before it and remarks after it.
         emphasised: the column printed in bold.
-        numbers: file -> table, written as CSV.
-        texts: file -> Markdown, LaTeX or JSON.
+        numbers: file name -> table that is written as CSV.
+        texts: file name -> text in Markdown, LaTeX or JSON.
         figures: name -> figure, written as NAME.png, and also as NAME.pdf if `pdf`.
         inside: metadata of the first figure's PNG: name -> text.
         score: name of the runs' score; replaces the word accuracy in all texts except in `numbers` and `inside`.
@@ -158,10 +158,10 @@ class Report:
         """Build the report of a comparison: CSV files, and a page each of Markdown and LaTeX.
 
         Args:
-            above: parts of the page before the sentences.
-            below: parts of the page after the sentences.
-            further_numbers: name suffix -> table, for CSV files beside the first one.
-            more: see the attributes; notes follow `sentences`.
+            above: parts of the Markdown page that precede the sentences, such as tables.
+            below: parts of the Markdown page that follow the sentences.
+            further_numbers: suffix of a file name -> table, for further CSV files.
+            more: attributes of the report; the comparison's notes are appended to `sentences`.
         """
         more["sentences"] = [*more.get("sentences", ()), *noted(found.notes)]
         lines = bullets([*more.get("small_print", ()), *more["sentences"]])
@@ -237,7 +237,7 @@ class Report:
         Columns beyond the console's width continue in another table.
 
         Args:
-            explain: also print the further tables and the small print.
+            explain: whether to print the further tables and the small print too.
         """
         console = console or Words()
         for verdict in self.verdicts:

@@ -27,7 +27,7 @@ def report_choice(
     """Choose a value of a grid's key for each variant, and write choice.csv and choice_values.csv.
 
     Raises:
-        ValueError: no such runs or axis, or runs without validation samples.
+        ValueError: no run is completed, the grid lacks the key, or the runs have no validation samples.
     """
     loaded = given_runs(runs, load_settings, names=names, partial=partial)
     axis = _axis(loaded, key)
@@ -84,7 +84,7 @@ def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
 
     Returns:
         the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and
-        its score on the test data.
+        the accuracy on the test data with this value.
     """
     rows = []
     for _, own in values.groupby(["variant", "rest"], sort=False):

@@ -76,9 +76,9 @@ def compare(
 ) -> Comparison:
     """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and further files.
 
-    The further files are comparison_sessions.csv, _targets.csv (several targets), _tests.csv (paired tests over
-    seeds), the curves over simulated time and energy, comparison_curves.png and .pdf, and, with several variants,
-    their time against energy, comparison_pareto.png and .pdf. The headline table shows the first target.
+    The further files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
+    seeds), comparison_curves.png and .pdf (curves over simulated time and energy), and, with several variants,
+    comparison_pareto.png and .pdf (time against energy). The headline table shows the first target.
     Without `out`, files for targets other than the default go into a folder of their own, such as target-0.8.
 
     Of the comparison that is returned, `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws,
@@ -86,25 +86,24 @@ def compare(
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
-        partial: include incomplete runs.
-        names: replace the folders' names, in their order.
-        out: folder to write; None for the folder of the runs, or `comparison` beside several.
-        reference: variant with which others are compared; None for the study's.
-        target: accuracy to reach, one or several: 0.8, or a share of the best accuracy: `95%` (of the reference's),
+        partial: whether to include incomplete runs.
+        names: names to show instead of the folders' names, in the order of the folders.
+        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
+        reference: variant with which other variants are compared; None for the study's reference.
+        target: one or several target accuracies: 0.8, or a share of the best accuracy: `95%` (of the reference's),
             `95% of NAME`, `95% of best`.
-        columns: names of the table's columns, in this order; all that apply if left out.
-        transposed: whether LaTeX and Markdown have a column per variant.
+        columns: names of the table's columns, in this order; by default all columns that apply.
+        transposed: whether tables in LaTeX and Markdown have a column per variant.
         interval: whether to show 95 % intervals instead of standard deviations.
-        recurring: average over sessions whose labels, or whose population, were seen before.
-        overlap: two sessions have the same population if at least this share of the devices in either session is in
-            both.
+        recurring: what an earlier session must have in common with a session to average over: labels or population.
+        overlap: smallest share of the devices in either of two sessions that must be in both for the same population.
 
     Returns:
-        The comparison: its tables have one row per variant, or per variant and session, or per variant and seed.
+        The comparison, with tables that have one row per variant, per variant and session, or per variant and seed.
 
     Raises:
-        ValueError: no completed run, no such reference, no seed that all variants share, a target or an overlap
-            outside (0, 1], or a folder that cannot be written.
+        ValueError: no run is completed, the reference is unknown, no seed is common to all variants, a target or the
+            overlap is outside (0, 1], or the folder cannot be written.
     """
     given = given_runs(runs, load_runs, names=names, partial=partial)
     layout = Layout(columns, transposed, interval)

@@ -65,7 +65,7 @@ def brief(comparison: Comparison) -> pd.DataFrame:
     )
     if comparison.trained:
         of_target = ["seconds", "time_ratio", "joules", "energy_ratio"]
-        of_target = of_target if len(comparison.table) > 1 else of_target[::2]  # a variant over itself is 1
+        of_target = of_target if len(comparison.table) > 1 else of_target[::2]  # a ratio to itself is 1
         wanted = [*(of_target if comparison.target else [*totals, "start"]), "first"]
         wanted += ["missed"] * bool(comparison.table["not_reached"].any())
     chosen = _chosen(comparison, wanted)

@@ -45,9 +45,9 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
-        partial: include incomplete runs.
-        names: replace the folders' names, in their order.
-        out: folder to write; None for the folder of the runs, or `comparison` beside several.
+        partial: whether to include incomplete runs.
+        names: names to show instead of the folders' names, in the order of the folders.
+        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
 
     Returns:
         The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows the report's tables.
@@ -93,10 +93,10 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
 
     Returns:
-        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (that arrived; J counts
-        |A| per round, since all arrive in J); iterations and epochs (of all participants; NaN if devices.csv lacks
-        rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j; of the whole run,
-        repeated: model_bits (Z), stored_models (Z kept at the end), stored_temporarily.
+        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (those that arrived; J
+        counts |A| per round, since all uploads arrive in J); iterations and epochs (of all participants; NaN if
+        devices.csv lacks rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j;
+        the same in all rows of a run: model_bits (Z), stored_models (how many Z are kept) and stored_temporarily.
 
     Source: J, section V.
     """
@@ -158,11 +158,11 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
         amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (in probe rounds), wasted_j
         (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
-        recorded); server_j, separate from all these; simulated_s and its
-        parts rounds_s (training), probe_s and between_s (no round going on), means over cells; of the training
-        rounds' completed participations the mean downlink_s, compute_s, uplink_s and waiting_s (queued between them,
-        or for the next slot), and of each round's slowest one slowest_downlink_s, ...: these add up to the latency of
-        a synchronous round. NaN if devices.csv has no rows.
+        recorded); server_j, which no other column includes; simulated_s and its
+        parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
+        training rounds' completed participations: downlink_s, compute_s, uplink_s and waiting_s (time in queues, or
+        until the next slot); and over each round's slowest participation: slowest_downlink_s, ..., which add up to
+        the latency of a synchronous round. These means are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)

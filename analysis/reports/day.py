@@ -47,10 +47,10 @@ def report_day(
 ) -> Report:
     """Draw the accuracy of each variant over the hours of the day, with sessions and population, as day.png.
 
-    The hour at time 0 is the scenario's (`begin_hour`, `day_s`), or midnight.
+    The hour at time 0 is the scenario's `begin_hour` (with `day_s`), or midnight.
 
     Raises:
-        ValueError: no such cell, no accuracy, or a folder that cannot be written.
+        ValueError: the cell is unknown, no run has an accuracy, or the folder cannot be written.
     """
     given = given_runs(runs, load_runs, names=names, partial=partial)
     both = SideBySide.of(given, reference, [])
@@ -117,8 +117,8 @@ def _openings(
     """Measure the openings in one cell when its populations return, or in all sessions after the pilot.
 
     Returns:
-        A row per variant and seed: accuracy_start in percent, seconds and joules to the target, and whether the
-        target was missed, so that seconds and joules are lower bounds; the target; and which sessions these are.
+        A table with accuracy_start in percent, seconds and joules to the target, and missed (if so, seconds and
+        joules are lower bounds) by variant and seed; the target; a description of the sessions.
     """
     kinds = population_kinds(rounds, sessions, overlap=overlap)
     scope = scope_of(kinds, [], "population")
@@ -159,15 +159,15 @@ def _day_figure(
     """Draw accuracy and the devices in a round over the hours of the day, sessions shaded.
 
     Args:
-        rounds: training rounds of one cell: variant, seed, start_s, end_s, accuracy, participants.
-        sessions: the sessions of one variant and seed: session, start_s, pilot, count and note.
-        opened: the openings of sessions: variant, start_s, accuracy_start.
+        rounds: training rounds of one cell, with columns variant, seed, start_s, end_s, accuracy and participants.
+        sessions: the sessions of one variant and seed, with columns session, start_s, pilot, count and note.
+        opened: the openings of sessions, with columns variant, start_s and accuracy_start.
     """
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
     what = "Lines: mean of ten minutes; circles: the model that opens a session, before training in it."
     if seeds > 1:
-        what += f" {seeds} seeds; sessions: the first's."
+        what += f" {seeds} seeds; sessions of the first seed."
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):
@@ -236,8 +236,8 @@ def draw_openings(
 
     Args:
         box: left, bottom, width and height as shares of the figure.
-        spent: a row per variant and seed: accuracy_start (in percent), seconds, joules, missed.
-        target: the target that seconds and joules are counted to.
+        spent: a row per variant and seed, with columns accuracy_start (in percent), seconds, joules and missed.
+        target: the target accuracy up to which seconds and joules are counted.
     """
     left, bottom, width, height = box
     each = (width - 2 * GAP) / 3

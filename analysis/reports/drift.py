@@ -38,11 +38,11 @@ class DriftComparison(Found):
     """Variants compared under concept drift.
 
     Attributes:
-        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, of the names that
-            `drift.drift_figures` returns; a mean is inf as soon as one seed never recovered.
+        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, for the columns of
+            `drift.drift_figures`; a mean is inf if any seed never recovered.
         detail: one row per variant, seed, cell and change, unaveraged.
-        reading: averaging of accuracies, interval of the dip, rule of recovery.
-        rounds: training rounds with their `number`.
+        reading: how accuracies are averaged, the interval of the dip, and the rule of recovery.
+        rounds: training rounds with a column `number`.
     """
 
     name = "drift"
@@ -84,8 +84,8 @@ def compare_drift(
     """Compare a study's variants under concept drift, and write drift.csv, .md, .tex, .png.
 
     Raises:
-        ValueError: no completed run, no drift in them, no seed that all variants share, a reading for which the runs
-            lack a column, or a folder that cannot be written.
+        ValueError: no run is completed, the runs have no drift, no seed is common to all variants, the runs lack a
+            column that the reading needs, or the folder cannot be written.
     """
     reading = Reading(by, window, first, last, recovery, smooth, margin)
     given = given_runs(runs, load_runs, names=names, partial=partial)
@@ -252,8 +252,8 @@ def _over_time(
     """Draw accuracy over the time since the drift, up to twice the longest time that a variant took to recover.
 
     Args:
-        drift: first round of the drift.
-        back: by variant, the round in which the variant has recovered, inf if never.
+        drift: number of the drift's first round.
+        back: variant -> number of the round in which it has recovered; inf if it never recovered.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():

@@ -22,7 +22,7 @@ def report_fairness(
     """Compare devices' scores, and write fairness.csv, fairness_devices.csv, fairness.png and .pdf.
 
     Raises:
-        ValueError: no completed run, no run that has recorded devices' scores, or a folder that cannot be written.
+        ValueError: no run is completed, no run has recorded devices' scores, or the folder cannot be written.
     """
     given = given_runs(runs, load_as_variants, names=names, partial=partial)
     by_device = _last_scores(given)
@@ -72,9 +72,9 @@ def measures(by_device: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
-        worst_tenth (mean of the lowest tenth, its number of devices rounded up), gini (half the mean absolute
-        difference between two devices over the mean: 0 if all are equal), gap_cells and gap_classes (between the
-        highest and the lowest mean; NaN with a single one).
+        worst_tenth (mean of the lowest tenth, with the number of devices rounded up), gini (half the mean absolute
+        difference between two devices over the mean: 0 if all are equal), gap_cells and gap_classes (difference of
+        the highest and the lowest mean of a cell or class; NaN with only one).
     """
     rows = []
     for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):
@@ -136,7 +136,7 @@ def _fairness_figure(by_device: pd.DataFrame) -> Figure:
     """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
 
     Args:
-        by_device: from `_last_scores`.
+        by_device: the table that `_last_scores` returns.
     """
     figure, (ax,) = panels(1, 2.6)
     variants, several = list(dict.fromkeys(by_device["variant"])), by_device["model"].nunique() > 1

@@ -35,7 +35,7 @@ class MovingDrawing:
     """A figure that can show any moment of one run.
 
     Args:
-        phone: stack the map above the curves, legible at the width of a phone.
+        phone: whether to put the map above the curves, so that both are legible on a phone.
     """
 
     def __init__(self, day: MovingRun, *, phone: bool = False) -> None:
@@ -158,15 +158,15 @@ def draw_moving(
     """Draw a run at a time, or as a film: the map next to a cell's accuracy and devices.
 
     Args:
-        runs: one run directory with positions (record.positions_s).
-        out: the picture to write: .png, .pdf, .svg; or a film: .gif, .webp.
-        cell: the cell with the model and devices that are drawn over time.
+        runs: one run directory, of a run with recorded positions (record.positions_s).
+        out: the file to write: a picture (.png, .pdf, .svg) or a film (.gif, .webp).
+        cell: the cell with the accuracy and the devices that the curves show.
         at_hour: time of the picture, in hours by the scenario's clock (`begin_hour`) or, without a clock, since the
             start; by default the middle of the run. A film shows the whole run.
-        phone: put the map on top instead of beside, for narrow pages.
+        phone: whether to put the map above the curves instead of beside them, for narrow pages.
 
     Raises:
-        ValueError: several runs, no positions, no such cell, or a file that cannot be written.
+        ValueError: there are several runs, no positions or no such cell, or the file cannot be written.
     """
     out = Path(out)
     day = moving_run(given_runs([runs], load_runs), cell)

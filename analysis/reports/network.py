@@ -58,18 +58,18 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
 
     Returns:
         variant, seed;
-        handovers; handovers_per_device_hour (over the time that devices are in the area of the cells,
-        switched on and charged);
+        handovers; handovers_per_device_hour (per hour that a device is in the area of the cells, switched on and
+        charged);
         ping_pongs and ping_pong_share (handovers back to the last cell within the scenario's
-        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without any);
+        min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
-        wasted_bits (moved in participations that did not complete) and wasted_j, their energy;
-        wasted_share of all joules. Broken and wasted are NaN unless devices.csv has all rounds.
+        wasted_bits (sent or received in participations that did not complete) and wasted_j, their energy;
+        wasted_share, wasted_j over all joules. Broken and wasted are NaN unless devices.csv has all rounds.
 
     Raises:
-        ValueError: the runs were made before handovers were recorded, or have an event or outcome that is unknown.
+        ValueError: the runs are so old that handovers were not recorded, or have an unknown event or outcome.
     """
     if "interruption_s" not in runs.events:
         raise ValueError(f"the runs in {runs.path} were made before handovers were recorded: run them again")
@@ -80,9 +80,9 @@ def over_time(runs: Runs) -> pd.DataFrame:
     """Follow every run through equal periods of simulated time, a row per run and period.
 
     Returns:
-        variant, seed; time_s (the middle of the period); handovers_per_hour and, of them, ping_pongs_per_hour, of all
-        devices; in_service (devices that are in the area of the cells, switched on and charged, the mean); round_s
-        (mean latency of the training rounds that began in the period, NaN without any).
+        variant, seed; time_s (the middle of the period); handovers_per_hour of all devices, and ping_pongs_per_hour
+        among these; in_service (mean number of devices that are in the area of the cells, switched on and charged);
+        round_s (mean latency of the training rounds that began in the period, NaN without such rounds).
     """
     longest_s = float(runs.info["simulated_s"].max())
     edges_s = np.linspace(0.0, longest_s, PERIODS + 1)
@@ -99,7 +99,7 @@ def _course(own: "_Own", runs: Runs, rounds: pd.DataFrame, edges_s: np.ndarray) 
     handovers = events[events["event"] == HANDOVER]
     back = handovers[handovers["detail"] == "ping_pong"]
     gaps = np.array(_gaps(events, run.simulated_s)).reshape(-1, 2)
-    # [edges] device-seconds out of service before each
+    # [edges] device-seconds out of service before each edge
     missing_s = np.clip(until_s[:, None] - gaps[:, 0], 0.0, gaps[:, 1] - gaps[:, 0]).sum(axis=1)
     period = np.clip(np.searchsorted(edges_s, rounds["start_s"], side="right") - 1, 0, len(edges_s) - 2)
     course = pd.DataFrame(
@@ -242,7 +242,7 @@ def network_figure(course: pd.DataFrame) -> Figure | None:
     Handovers have a panel if there are any, devices in service if their number changes.
 
     Args:
-        course: from `edgefl.analysis.reports.network.over_time`.
+        course: the table that `edgefl.analysis.reports.network.over_time` returns.
     """
     names = list(dict.fromkeys(course["variant"]))[:MOST_SERIES]
     course = course[course["variant"].isin(names)]

@@ -1,8 +1,8 @@
 """Compute a paper's numbers again by its script, a module of examples/papers.
 
-A script prints a table of comma-separated values: setting, variant, ours, ours_std, seeds. The paper's numbers are
-in `analysis/papers`, in a file with the script's name: setting, variant, unit, theirs. Rows of the script without a
-number in the paper are left out.
+A script prints a table of comma-separated values: setting, variant, ours, ours_std, seeds. The paper's numbers are in
+`analysis/papers`, in a file with the script's name, with columns setting, variant, unit, theirs. If the script prints
+a row for which the paper has no number, the row is left out.
 """
 
 import io
@@ -24,7 +24,7 @@ def computed(script: str) -> pd.DataFrame:
     """Run a script and put its numbers beside the paper's: the columns of `COLUMNS`, in the paper's order.
 
     Raises:
-        ValueError: the script fails, or does not give a number of the paper.
+        ValueError: the script fails, or does not compute one of the paper's numbers.
     """
     ran = subprocess.run([sys.executable, "-m", f"{SCRIPTS}.{script}"], capture_output=True, text=True)
     if ran.returncode:
@@ -41,8 +41,8 @@ def rerun(which: str, keep: bool = False) -> Iterator[str]:
     """Run the scripts of a paper, or of all, again; yield a line for each result.
 
     Args:
-        which: a paper's short name, or `cheap` for all.
-        keep: whether to write the numbers to `ours`.
+        which: a paper's short name, or `cheap` for the scripts of all papers.
+        keep: whether to write the computed numbers to `analysis/papers/ours`.
     """
     for one in papers() if which == CHEAP else [paper(which)]:
         for result in (each for each in one.results if each.script and each.recorded):

@@ -36,18 +36,18 @@ class Result:
 
     Attributes:
         paper: the paper's short name.
-        name: as the paper calls it, such as `table X`.
-        shows: what it reports.
-        state: ran (numbers of ours exist), ready (a scenario or study is shipped), closed (no run can give it), or
-            same (`elsewhere` has it).
-        elsewhere: paper and name of the same result, if another paper has it.
+        name: name of the table or figure in the paper, such as `table X`.
+        shows: what the table or figure reports.
+        state: ran (edgefl has computed numbers), ready (a scenario or study is shipped), closed (no run can give the
+            result), or same (`elsewhere` has the result).
+        elsewhere: paper and name of the same result in another paper, if there is one.
         command: the command that gives the result; empty if no command does.
-        script: module of examples/papers that computes its numbers; empty if a study or scenario does.
-        minutes: time that the command takes on one core; 0 if it takes hours, or is not timed.
-        needs: data, time or hardware that a run needs.
-        why: the reason for a state or a difference.
-        recorded: names of the files in `ours`.
-        fitted: whether a setting of ours was chosen by these numbers; the audit shows them and does not count them.
+        script: module of examples/papers that computes the result's numbers; empty if a study or scenario gives them.
+        minutes: time that the command takes on one core; 0 if the command takes hours, or has not been timed.
+        needs: data, time or hardware that the command needs.
+        why: the reason for the state, or for a difference between edgefl's and the paper's numbers.
+        recorded: names of the result's files in `analysis/papers/ours`.
+        fitted: whether these numbers served to choose a setting; the audit then shows but does not count them.
     """
 
     paper: str
@@ -77,7 +77,7 @@ class Paper:
         """Return a paper's result by its name, such as `table X` or only `X`.
 
         Raises:
-            ValueError: no result of this name; lists the names.
+            ValueError: the paper has no result of this name; the error lists the names.
         """
         wanted = name.casefold()
         for one in self.results:
@@ -96,7 +96,7 @@ def paper(name: str) -> Paper:
     """Return the facts of one paper.
 
     Raises:
-        ValueError: no paper of this name; lists the names.
+        ValueError: no paper has this name; the error lists the names.
     """
     file = FACTS / f"{name}.yaml"
     if not file.is_file():
@@ -148,7 +148,7 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
 def record(one: Reproduction) -> Path:
     """Write a study's numbers beside the paper's, as a file of `ours`.
 
-    Rows that no run gave are left out. Accuracies are in percent.
+    The file leaves out rows that no run gave; accuracies are in percent.
     """
     units = {"latency_mean_s": "seconds", "energy_j": "joules"}
     rows = [
@@ -207,7 +207,7 @@ def show(name: str | None = None, result: str | None = None, console: Console | 
     """Print all papers, the results of one paper, or one result with its numbers.
 
     Raises:
-        ValueError: no paper or result of this name; lists the names.
+        ValueError: no paper or result has this name; the error lists the names.
     """
     console = console or Console(highlight=False, markup=False, emoji=False)
     if name is None:

@@ -35,7 +35,7 @@ NUMBERS = ("mean", "low", "high", "deviation")
 
 @dataclass(frozen=True)
 class Question:
-    """The question, with the same fields as `question` in a study file, which describes them."""
+    """The question, with the same fields as `question` in a study file."""
 
     metric: str
     variants: tuple[str, str]
@@ -50,12 +50,12 @@ class Answer:
     """The result of the paired comparison.
 
     Attributes:
-        table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus
-            the second's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`),
-            why (reason for which the question ended: precise, budget, or what is missing; empty while it is open).
-        seeds_wanted: number of seeds that each row needs, which is the present number if the row needs no more.
-        sentence: the answer.
-        notes: what a reader must know, one sentence each.
+        table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus the
+            second variant's, accuracies 0..1), deviation (over pairs), better (a variant's name, or `undecided`), why
+            (the reason why the question ended: precise, budget, or what is missing; empty while it is open).
+        seeds_wanted: how many seeds each row needs in total; the present number if the row needs no more.
+        sentence: the answer in one sentence.
+        notes: facts that a reader must know, one sentence each.
     """
 
     question: Question
@@ -91,12 +91,12 @@ def answer(
         reference: a relative target is a share of this variant's best accuracy.
 
     Raises:
-        ValueError: no completed run, or no variant of this name.
+        ValueError: no run is completed, or a variant of the question is unknown.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs under way or failed: noted as missing pairs
         by_setting = load_settings(path)
-    error = question.error / len(seeds)  # all settings together err with at most the whole error
+    error = question.error / len(seeds)  # errors in all settings together: at most `question.error`
     rows, notes = [], []
     for setting, wanted_seeds in seeds.items():
         values = _values(by_setting[setting], question, reference) if setting in by_setting else _NOTHING
@@ -133,7 +133,7 @@ def read(folder: Path) -> Answer | None:
     """Read a written answer, or return None without one.
 
     Raises:
-        ValueError: the answer is damaged; names the file.
+        ValueError: the answer is damaged; the error names the file.
     """
     if not (folder / ABOUT).exists():
         return None
@@ -275,7 +275,7 @@ def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[st
     """Draw the difference in each setting, with its interval and the better variant.
 
     Args:
-        table: as in `edgefl.analysis.reports.question.Answer`.
+        table: the answer's table, as in `edgefl.analysis.reports.question.Answer`.
     """
     scale = 100.0 if unit == "percentage points" else 1.0
     title = f"{variants[0]} minus {variants[1]} ({unit})"

@@ -35,10 +35,10 @@ class Reproduction:
         study: name of the study or scenario.
         source: what the paper's table shows, in words.
         table: one row per setting, variant and session (or metric): the axes' labels, variant, session or metric,
-            ours, ours_std (over seeds, NaN with one), paper, paper_std, difference; accuracies in percent. Ours is
-            NaN without a completed run.
+            ours, ours_std (over seeds, NaN with one seed), paper, paper_std, difference; accuracies are in percent.
+            The column ours is NaN without a completed run.
         axes: the columns that identify a setting.
-        by: session or metric.
+        by: the column `session` or `metric`, by which rows are named.
         seeds: the seeds of all runs.
     """
 
@@ -74,7 +74,7 @@ class Reproduction:
         """Compare the order of the variants in each setting and session in which all variants have a run.
 
         Returns:
-            the axes' labels, session, ours and paper (variants, best first, joined by >), same.
+            the axes' labels, session, ours and paper (variants, best first, joined by >), same (whether they agree).
         """
         rows = []
         for key, cell in self.table.groupby([*self.axes, self.by], sort=False):
@@ -105,7 +105,7 @@ def reproduce(path: str | Path) -> Reproduction:
         path: folder of the study, or of a single run of a scenario.
 
     Raises:
-        ValueError: no completed run, runs of several studies, an unknown table, or no run of any of its rows.
+        ValueError: no run is completed, no table or no row of a table matches the runs, or there are several studies.
     """
     by_setting = load_settings(path)
     names = {_study(run) for runs in by_setting.values() for run in runs.info["path"]}
@@ -133,10 +133,10 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only the data set that ends the study's name, if any.
+    """Read a study's paper table and its source; keep only rows of the data set that ends the study's name.
 
     Raises:
-        ValueError: no table has the name; lists the known ones.
+        ValueError: no table has this name; the error lists the names.
     """
     name, rest = study.removesuffix(AS_RUN), ""
     while not (PAPERS / f"{name}.csv").is_file():

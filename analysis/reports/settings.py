@@ -48,8 +48,8 @@ def compare_settings(
     a gap and a note.
 
     Raises:
-        ValueError: no completed run, no grid, other axes or seeds in some settings, no such reference or session,
-            no round, accuracies in some settings only, or a folder that cannot be written.
+        ValueError: no run is completed, the study has no grid, settings differ in axes, seeds or having accuracies,
+            the reference or a session is unknown, no round is recorded, or the folder cannot be written.
     """
     by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
@@ -115,10 +115,10 @@ class _Group(NamedTuple):
     """Columns that belong together: the accuracy in one session, or one cost, of every variant.
 
     Attributes:
-        short: prefix of a variant's name.
-        title: in full.
-        unit: the unit of the numbers once multiplied by `scale`.
-        means, stds: [settings x variants].
+        short: prefix of the variants' names in column headings.
+        title: the group's name in full.
+        unit: unit of the numbers after multiplication by `scale`.
+        means, stds: means and standard deviations over seeds, [settings x variants].
     """
 
     short: str
@@ -161,7 +161,7 @@ def _cells(
     """Write accuracies in percent, or costs in their units, [settings x (group, variant)].
 
     Args:
-        cell: formats a text, given whether it is the best accuracy of several in its setting and session.
+        cell: function that formats a cell's text, given whether it is the best of several accuracies.
     """
     labels = settings.table[list(settings.axes)].drop_duplicates()
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}

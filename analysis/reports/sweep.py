@@ -65,22 +65,22 @@ def sweep(
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
-        partial: include incomplete runs.
-        names: replace the folders' names, in their order.
-        out: folder to write; None for the folder of the runs, or `comparison` beside several.
-        reference: variant that sets targets; None for the study's.
-        target: accuracy to reach: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
-        keys: dotted keys, or their ends; two for a map; the swept number if left out.
-        metric: what to draw; None for seconds and joules to the target, in a map for seconds.
-        transposed: whether LaTeX and Markdown have a column per value.
+        partial: whether to include incomplete runs.
+        names: names to show instead of the folders' names, in the order of the folders.
+        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
+        reference: variant whose best accuracy defines relative targets; None for the study's reference.
+        target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
+        keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
+        metric: name of the metric to draw; None for seconds and joules to the target, or in a map for seconds only.
+        transposed: whether tables in LaTeX and Markdown have a column per value.
         deviation: whether to show standard deviations instead of 95 % intervals.
 
     Returns:
         The costs by value: `.table` is a data frame, `.plot()` draws. A notebook shows verdicts, table and figure.
 
     Raises:
-        ValueError: no completed run, no swept key or too many, no such key, a metric that the runs do not
-            have, or a folder that cannot be written.
+        ValueError: no run is completed, no key or too many keys are swept, a key is unknown, the runs lack the
+            metric, or the folder cannot be written.
     """
     goal = target_of(target)
     by_setting = given_runs(runs, load_settings, names=names, partial=partial)

@@ -24,7 +24,7 @@ def report_theory(
     """Compute the bound along all runs, and write theory.csv, theory_rounds.csv, theory.png and .pdf.
 
     Raises:
-        ValueError: no completed run, no run that has measured gradients, or a folder that cannot be written.
+        ValueError: no run is completed, no run has measured gradients, or the folder cannot be written.
     """
     given = given_runs(runs, load_as_variants, names=names, partial=partial)
     by_round, by_run = _along(given)
@@ -47,7 +47,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
     """Keep the training rounds in which a run has measured gradients.
 
     Raises:
-        ValueError: no run has measured any; says what to set.
+        ValueError: no run has measured gradients; the error says what to set.
     """
     rounds = training_rounds(runs.rounds)
     if MEASURED not in rounds or rounds[MEASURED].isna().all():
@@ -62,9 +62,9 @@ def constants(measured: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
-        lower bound of the true smoothness, a maximum over all models); beta_median; zeta2: the largest
-        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares seen, only
-        a lower bound beyond them); rounds measured.
+        lower bound of the true smoothness, which is a maximum over all models); beta_median; zeta2: the largest
+        sum_k a_k |grad F_k|^2 - |grad F|^2 seen, with zeta1 = 1 (exact for the models and shares seen, only a lower
+        bound for others); rounds, the number of measured rounds.
     """
     divergence = measured["theory_gradient2_devices"] - measured["theory_gradient2"]
     by_run = measured.assign(divergence=divergence.clip(lower=0.0)).groupby(RUN, sort=False)
@@ -88,7 +88,7 @@ def theorem1(measured: pd.DataFrame, *, beta: float, zeta2: float, zeta1: float 
     learning rate.
 
     Args:
-        measured: rounds of one run, as `_measured_rounds` returns them.
+        measured: the rounds of one run, as `_measured_rounds` returns them.
 
     Returns:
         variant, seed, cell, session, round, gradient2 (the left side), a, b, c, d, bound (their sum), control
@@ -176,8 +176,8 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
     gap there. A round has no bound if the learning rate of one of the seeds is too large for (14).
 
     Args:
-        by_round: from `edgefl.analysis.reports.theory._along`.
-        lengths: training rounds of each session, by its number.
+        by_round: the table that `edgefl.analysis.reports.theory._along` returns.
+        lengths: session number -> how many training rounds the session has.
     """
     names = list(dict.fromkeys(by_round["variant"]))[:MOST_PANELS]
     starts = lengths.cumsum() - lengths
@@ -219,7 +219,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
 
 
 def _means(own: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
-    """Average each round's terms over seeds and cells, NaN if any lacks a value; an empty row separates sessions."""
+    """Average each round's terms over seeds and cells, NaN if a value is missing; an empty row separates sessions."""
     rounds = own.groupby(["session", "round"])[[*NAMED, "bound", "gradient2"]]
     means = rounds.mean().where(rounds.count().eq(rounds.size(), axis=0))
     places = means.index.get_level_values("session").map(starts) + means.index.get_level_values("round")
@@ -242,10 +242,10 @@ def lemma1(
 
     Args:
         strong_convexity: mu of all local losses.
-        gradient_bound: C, of the norm of a sample's gradient.
-        types: each client's distribution q over the universal data set [its samples], before the change.
-        types_after: the same after the change.
-        samples, samples_after: D, the samples of all clients before and after.
+        gradient_bound: the bound C on the norm of a sample's gradient.
+        types: each client's distribution q over the samples of the universal data set, before the change.
+        types_after: each client's distribution after the change.
+        samples, samples_after: D, the number of samples of all clients before and after the change.
 
     Returns:
         The right side of (3). psi and the sum can be negative: the paper takes the sum's absolute value.
@@ -266,5 +266,5 @@ def lemma1(
 
 
 def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
-    """Bound the distance of two minimisers by the new loss's gradient at the old one. Source: I (11)."""
+    """Bound the distance of two minimisers by the new loss's gradient at the old minimiser. Source: I (11)."""
     return float(np.linalg.norm(gradient_after)) / strong_convexity

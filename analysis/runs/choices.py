@@ -85,9 +85,9 @@ class Layout:
     """How a table is laid out in the terminal, Markdown and LaTeX.
 
     Attributes:
-        columns: names of the columns, see `COLUMNS`, separated by commas or in a list; by default all that apply.
-        transposed: LaTeX and Markdown with a column per variant, as in the terminal.
-        interval: write half the 95 % interval of the mean (Student's t) after ± instead of the deviation.
+        columns: names of columns in `COLUMNS`, separated by commas or in a list; by default all columns that apply.
+        transposed: whether LaTeX and Markdown tables have a column per variant, as tables in the terminal do.
+        interval: whether to write half the mean's 95 % interval (Student's t) after ± instead of the deviation.
     """
 
     columns: Sequence[str] = ()

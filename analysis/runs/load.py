@@ -28,18 +28,19 @@ class Runs:
 
     Attributes:
         path: the searched folder, or the common parent of several folders.
-        home: default folder of reports: the searched folder; with several folders, `comparison` next to them; None
-            without a common parent.
+        home: default folder of reports: the searched folder; `comparison` next to several folders; None if they have
+            no common parent.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
-            the run), devices_recorded (rows of devices.csv: of all rounds, of none, or of every n-th), payload_bits
-            (of one model transfer, NaN if unknown), place (the variant's rank for sorting: as in the study's file or,
-            with several folders, in their order), score (of its models: accuracy, or another task's, whose columns
-            appear twice, also as accuracy), stopped (how `stop` ended the run, empty without it).
-        rounds: rounds.csv of all runs. Accuracy (0..1) is NaN on probe rounds and in runs without training.
-        events: events.csv of all runs.
-        sessions: sessions.csv of all runs.
-        left_out: a sentence for each reason why run directories were not read, naming the first such directory.
-        remarks: what a reader must know about the other runs, one sentence each.
+            the run), devices_recorded (whether devices.csv has rows of all rounds, of none, or of every n-th round),
+            payload_bits (bits of one model transfer, NaN if unknown), place (the variant's rank for sorting: its
+            place in the study's file or, with several folders, in their order), score (name of the score that judges
+            models; if it is not accuracy, the score's columns also appear under the name accuracy), stopped (how
+            `stop` ended the run, empty if it did not).
+        rounds: rows of rounds.csv of all runs. Accuracy (0..1) is NaN in probe rounds and in runs without training.
+        events: rows of events.csv of all runs.
+        sessions: rows of sessions.csv of all runs.
+        left_out: one sentence for each reason why run directories were not read; it names the first such directory.
+        remarks: facts that a reader must know about the runs that were read, one sentence each.
     """
 
     path: Path
@@ -65,7 +66,7 @@ class Runs:
         """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
 
         Raises:
-            ValueError: the runs have no home, or their home holds runs.
+            ValueError: the runs have no home, or their home itself holds runs.
         """
         if out is not None:
             return Path(out)
@@ -77,7 +78,7 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """Read the table devices of all runs, one row per device and round. It is large, so it is read on first use.
+        """Read the table devices of all runs, one row per device and round. The table is read on first use.
 
         Rounds may lack rows if a run did not record them: see `notes`.
         """
@@ -88,7 +89,7 @@ class Runs:
         """Read the table positions of the runs that have one: each device's position at intervals.
 
         Raises:
-            ValueError: no run has such a table.
+            ValueError: no run has this table.
         """
         return self._of_some("positions", "positions: run them with record.positions_s")
 
@@ -97,7 +98,7 @@ class Runs:
         """Read the table evaluation of the runs that have one: each device's scores on its own test data.
 
         Raises:
-            ValueError: no run has such a table.
+            ValueError: no run has this table.
         """
         return self._of_some(
             "evaluation",
@@ -106,7 +107,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of the runs that have it; raise if none has, naming what they lack."""
+        """Read a table of all runs that have it; if no run has it, raise an error that names what is missing."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")
@@ -131,7 +132,7 @@ class Runs:
 
     @cached_property
     def ledger(self) -> pd.DataFrame:
-        """Read ledger.csv of all runs, one row per device: its joules by activity, and those wasted."""
+        """Read ledger.csv of all runs, one row per device: the joules of each activity, and the wasted joules."""
         return read_all(self.info, "ledger")
 
 
@@ -172,15 +173,15 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
     A run outside a study uses its name as its variant.
 
     Args:
-        path: one folder or several. If runs of several folders have the same variant and seed, the names of variants
-            include their folders.
-        names: names to use instead of the folders' own.
-        partial: include incomplete runs, with the sessions that they have completed. Otherwise they are left out,
-            with a warning that names them.
+        path: one folder or several folders. If runs in several folders have the same variant and seed, the variants'
+            names include the folders.
+        names: names to use instead of the folders' own names.
+        partial: whether to include incomplete runs, with the sessions that they have completed; if not, these runs
+            are left out, and a warning names them.
 
     Raises:
-        ValueError: no such folder, no completed run below the folder, runs of several settings of a grid, two runs of
-            one variant and seed, or a run directory whose tables are missing or lack a column.
+        ValueError: the folder does not exist or has no completed run, the runs are of several settings of a grid, two
+            runs have the same variant and seed, or a run directory's tables are missing or lack a column.
     """
     info, root, remarks = find_runs(path, names, partial)
     settings = list(dict.fromkeys(info["setting"]))

@@ -20,9 +20,9 @@ class Ground(NamedTuple):
     """The parts of a map that do not move: cells, areas and streets.
 
     Attributes:
-        layout: sites and cells, see `layout_of`.
-        areas: name, and points (rings, where clockwise ones are holes) or centre and radius.
-        streets: lines, each of [x, y].
+        layout: sites and cells, as `layout_of` returns them.
+        areas: areas, each with a name, and with points (rings, where clockwise rings are holes) or centre and radius.
+        streets: lines, each a list of points [x, y].
     """
 
     layout: dict[str, Any]
@@ -51,7 +51,7 @@ def ground_of(scenario: dict[str, Any], drawing: Mapping[str, Any]) -> Ground:
     """Return the ground of a complete scenario.
 
     Args:
-        drawing: areas and streets, as in map.json; those of grids and highways are added.
+        drawing: areas and streets, as in map.json; the streets of grids and highways are added to them.
     """
     layout = layout_of(scenario)
     areas = [
@@ -71,7 +71,7 @@ def _points(places: Any) -> list[list[float]]:
     """Return positions [n, 2] as a list of [x, y].
 
     Raises:
-        ValueError, TypeError: the points are something else.
+        ValueError, TypeError: the points are not pairs of numbers.
     """
     checked: list[list[float]] = np.array(places, dtype=float).reshape(-1, 2).tolist()
     return checked
@@ -81,9 +81,9 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     """Return the sites of a complete scenario, and the geometry drawn around them.
 
     Returns:
-        sites [[x, y]], panels [[bearing]] of each site, counter-clockwise from x (none if it sends in all
-        directions), cells (their number), shape (disc: one cell; hexagons; open), isd_m, radius_m
-        (of the world), images [[x, y]]: offsets of repetitions of the same world, if any.
+        sites [[x, y]], panels (bearings of each site's antennas, counter-clockwise from x; none for a site that sends
+        in all directions), cells (the number of cells), shape (disc: one cell; hexagons; open), isd_m, radius_m (of
+        the world), images [[x, y]] (offsets of repetitions of the same world, if any).
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
     rings, isd_m, sites, images_at_m = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites"), None

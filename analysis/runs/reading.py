@@ -13,7 +13,7 @@ from pandas.api.types import is_numeric_dtype
 BY_ITSELF = tuple(map(int, pd.__version__.split(".")[:2])) >= (3, 1)
 EXACT = {} if BY_ITSELF else {"float_precision": "round_trip"}
 
-# columns that metrics and figures need; others are kept unchanged
+# columns that metrics and figures need; other columns are kept unchanged
 REQUIRED_COLUMNS = {
     "rounds": [
         *("session", "round", "phase", "start_s", "end_s", "latency_s", "latency_mean_s"),
@@ -67,7 +67,7 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     """Read a table of all runs, with the columns variant and seed in front, in the order of `info`.
 
     Raises:
-        ValueError: names the file that cannot be read, and the remedy.
+        ValueError: a file cannot be read; the error names the file and the remedy.
     """
     # the same for runs read together
     score = info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
@@ -78,14 +78,14 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     frames: list[pd.DataFrame] = []
     for _, alike in groupby(files, lambda file: _header(file.text)):
         frames += _read_alike(list(alike), table, score)
-    # an empty table has no dtypes for others
+    # an empty table has no dtypes for other columns
     return pd.concat([frame for frame in frames if len(frame)] or frames[:1], ignore_index=True)
 
 
 def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Keep only ended sessions of incomplete runs, with rows for all their rounds.
 
-    Rows of rounds are written in order, some seconds after the rounds' ends: only the last rows can be missing.
+    Rows of rounds are written in order, some seconds after a round ends, so only the last rows can be missing.
     """
     keys = ["variant", "seed", "cell", "session"]
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)

@@ -47,10 +47,10 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     """Find the runs below one folder or several.
 
     Returns:
-        `info` of `Runs`, the folder that contains all runs, and what a reader has to know.
+        The table `Runs.info`, the folder that contains all runs, and facts that a reader has to know.
 
     Raises:
-        ValueError: a folder is missing, has no readable run, or is given twice.
+        ValueError: a folder does not exist, has no readable run, or is given twice.
     """
     given = [path] if isinstance(path, str | Path) else path
     lists = ([one] if isinstance(one, str | Path) else one for one in given)

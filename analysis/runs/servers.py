@@ -20,7 +20,7 @@ def several_servers(info: pd.DataFrame) -> str:
     """Describe the servers of the runs if they differ; return '' if all have the same one.
 
     Args:
-        info: `Runs.info`.
+        info: the table `Runs.info`.
     """
     points = {variant: keys for (_, variant), keys in of_points(info).items()}
     servers = {variant: _server(keys) for variant, keys in points.items()}
@@ -36,11 +36,11 @@ def refuse_rounds(several: str, asked: str) -> None:
     """Raise if a quantity that counts rounds is compared between different servers.
 
     Args:
-        several: from `several_servers`.
+        several: the text that `several_servers` returns.
         asked: name of the quantity.
 
     Raises:
-        ValueError: the runs have several servers.
+        ValueError: the runs have different servers.
     """
     if several:
         raise ValueError(f"'{asked}' counts rounds, and {several}: compare seconds or joules")

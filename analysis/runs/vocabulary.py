@@ -66,10 +66,10 @@ def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
     """Return what cut a participation off, or None if it completed.
 
     Args:
-        place: source of the word, for the message.
+        place: place of the word, for the error message.
 
     Raises:
-        ValueError: no such outcome.
+        ValueError: the vocabulary does not have this outcome.
     """
     check_known([outcome], OUTCOMES, place)
     return OUTCOMES[outcome]
@@ -79,7 +79,7 @@ def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:
     """Raise if words are not in a given vocabulary.
 
     Raises:
-        ValueError: names the place, the first unknown word, and those known.
+        ValueError: a word is unknown; the error names the place, the first unknown word, and the known words.
     """
     listed = list(known)
     for word in words:

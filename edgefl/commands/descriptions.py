@@ -58,7 +58,7 @@ def describe(what: str, file: Path | None = None) -> str:
     components have the name, all are described. `papers` explains the letters J, N, I and F.
 
     Args:
-        file: a scenario whose cells are listed if the layout is described.
+        file: a scenario; a description of `layout` lists this scenario's cells.
 
     Raises:
         EdgeflError: nothing has this name.
@@ -102,7 +102,7 @@ def _full_names(bare: str) -> list[str]:
     """Return the full names of all components with a bare name, or the full name of the only key with it.
 
     Raises:
-        EdgeflError: no component or key has this name, or several keys have it.
+        EdgeflError: no component or key has this name, or several keys have this name.
     """
     known = full_names()
     found = known.get(bare, [])

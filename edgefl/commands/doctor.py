@@ -34,7 +34,7 @@ class _Finding(NamedTuple):
 def doctor(json: Json = False, quiet: Quiet = False) -> None:
     """Check whether edgefl can work here: packages, processor, GPU, memory, data sets, folders.
 
-    The report ends with what to do, if anything. The exit code is 0 if edgefl can work, otherwise 1.
+    If something is wrong, the report ends with the remedies. The exit code is 0 if edgefl can work, otherwise 1.
 
     Examples:
 

@@ -20,7 +20,7 @@ def of(dotted: str, name: str | None = None, parameters: type[BaseModel] | None 
     """Return an example of a key or of a component, as a shipped scenario writes it or with its defaults.
 
     Args:
-        name: the component's name.
+        name: name of the component.
         parameters: the component's parameters.
     """
     found = [(file, value) for file, value in _used(dotted) if name is None or _name(value) == name]

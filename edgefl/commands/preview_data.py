@@ -54,13 +54,13 @@ class Preview:
     Attributes:
         forecast: the forecast of the run without training.
         ground: the map's cells, areas and streets. clock: the run's hours of the day.
-        times_s: [times]. tracks_m: [times, devices, 2], NaN if absent.
+        times_s: [times] of the tracks. tracks_m: [times, devices, 2] positions, NaN while a device is absent.
         counted_s: [counts] times of counting. population: [counts, cells] number of switched-on devices.
-            serving: [devices] each device's strongest cell at the start, NaN without one.
+            serving: [devices] each device's strongest cell at the start, NaN if there is no such cell.
         handovers_m: [n, 2] places of handovers. borders: number of borders between cells that devices crossed.
-            walked_s: time over which both were counted.
-        snr_db: [GRID, GRID] of the strongest cell, NaN outside. reach_m: half the map's side.
-        mix: session -> label -> samples that all devices hold.
+            walked_s: time over which handovers and crossed borders were counted.
+        snr_db: [GRID, GRID] SNR of the strongest cell, NaN outside all cells. reach_m: half the map's side.
+        mix: session -> label -> how many samples of this label all devices together hold.
     """
 
     forecast: Forecast
@@ -120,7 +120,7 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     """Preview a scenario; nothing is downloaded, or written outside a scratch directory.
 
     Args:
-        device: as in `simulate`.
+        device: name of the torch device, as in `simulate`.
         most_s: maximum processor time of the probe.
 
     Raises:

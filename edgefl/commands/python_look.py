@@ -23,12 +23,12 @@ def preview(
     training give the time and energy of a round.
 
     Args:
-        scenario: from `load_scenario`, or an argument of `load_scenario`: a file's path or a dict.
-        out: picture to write, PNG, PDF, SVG or WebP; None for runs/NAME-preview.png.
-        device: as in `simulate`.
+        scenario: result of `load_scenario`, or an argument for `load_scenario`: a file's path or a dict.
+        out: file of the picture, PNG, PDF, SVG or WebP; None for runs/NAME-preview.png.
+        device: name of the torch device, as in `simulate`.
 
     Returns:
-        The picture: a path object, whose `.text` holds the preview's lines of text. A notebook shows both.
+        The picture: a path object, whose `.text` holds the preview's lines of text. Notebooks show both.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.
@@ -50,14 +50,14 @@ def validate(
 
     Args:
         scenarios: files of scenarios or studies, or scenarios as `simulate` takes them.
-        plan: whether to estimate each one's cost from two rounds.
-        device: as in `simulate`.
+        plan: whether to estimate the cost of each run from two rounds.
+        device: name of the torch device, as in `simulate`.
 
     Returns:
-        A description of each run, and with `plan` of its costs, as lines of text.
+        A description of each run, and with `plan` also of the run's costs, as lines of text.
 
     Raises:
-        EdgeflError: what is wrong, and the remedy; of several files, all errors.
+        EdgeflError: a file is invalid; the error names the fault and the remedy, for several files all faults.
     """
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
@@ -80,8 +80,8 @@ def describe(what: str, scenario: str | Path | None = None) -> Lines:
     """Describe a component, a section or a key of a scenario: meaning, unit, range, default, source.
 
     Args:
-        what: such as `algorithms/fedprox`, `radio`, `radio.bandwidth_hz`, `scenario`, `papers`.
-        scenario: with `layout`, the file whose cells are listed.
+        what: name to describe, such as `algorithms/fedprox`, `radio`, `radio.bandwidth_hz`, `scenario`, `papers`.
+        scenario: with `layout`, the scenario file with the cells to list.
 
     Returns:
         The description, as lines of text.
@@ -106,16 +106,16 @@ def report(
     """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
 
     Args:
-        runs: run directory, or the folder of a study.
-        out: page to write; None for report.html in `runs`.
-        picture: file to which the moving network of a run is also drawn, as map and curves: a picture (.png, .pdf,
-            .svg) or a film (.gif, .webp).
+        runs: directory of a run, or folder of a study.
+        out: file of the page; None for report.html in `runs`.
+        picture: a further file that shows the moving network of a run as map and curves: a picture (.png, .pdf, .svg)
+            or a film (.gif, .webp).
         cell: the cell that the picture's curves describe.
-        at: time of the picture, an hour; None for the middle of the run.
+        at: time that the picture shows, an hour; None for the middle of the run.
         phone: whether to put the picture's map on top, for narrow pages.
 
     Returns:
-        The page: a path, which a notebook shows in a frame.
+        The page's path, which a notebook shows as a frame with the page.
 
     Raises:
         EdgeflError: no run is completed, or a file cannot be written.

@@ -40,28 +40,28 @@ def study(
     A study with a question gets further seeds until it is answered, or its budget is spent.
 
     Args:
-        base: a study file; or a scenario (object, file or dict), to be run with `variants`.
+        base: a study file; or a scenario (object, file or dict) to run with `variants`.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
-        seeds: each variant runs once per seed; if left out, the seeds of the study file, or the scenario's own. If
+        seeds: seeds with which each variant runs; by default the seeds of the study file, or the scenario's seed. If
             given for a study file, only these seeds are run, and the study's question is not answered.
-        reference: the variant with which others are compared; None for the first.
-        question: as in a study file: {"metric": "accuracy_end", "variants": ["narrow", "wide"], "precision": 0.01,
-            "budget": 40}.
-        out: directory of the study: new, empty, or with part of this study, which is then continued; None for one
-            below runs/.
-        device: as in `simulate`.
-        jobs: processes at once; None for one per core.
+        reference: the variant with which other variants are compared; None for the first variant.
+        question: the question to answer, as in a study file: {"metric": "accuracy_end", "variants": ["narrow",
+            "wide"], "precision": 0.01, "budget": 40}.
+        out: directory of the study: new, empty, or with part of this study, which is then continued; None for a
+            directory below runs/.
+        device: name of the torch device, as in `simulate`.
+        jobs: how many processes run at once; None for one per core.
         retry: whether to repeat runs that failed before.
         alone: whether to train every run by itself, even if runs could share training.
-        snapshot_rounds: as in `simulate`.
+        snapshot_rounds: how many rounds lie between snapshots, as in `simulate`.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
         The study's directory: a path object with attributes for the tables of all runs and the question's `.answer`.
 
     Raises:
-        EdgeflError: names what is wrong, and the remedy; `edgefl.studies.IncompleteStudy` if some runs failed and the
-            others are complete.
+        EdgeflError: the study cannot be run; the error names the fault and the remedy.
+            `edgefl.studies.IncompleteStudy`: some runs failed, and all others are complete.
     """
     with showing(progress) as shown:
         from edgefl import studies

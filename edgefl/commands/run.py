@@ -138,7 +138,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _print_end(path: Path, printed: Sequence[str]) -> None:
-    """Print a run's notes that are not printed yet, and then the run's costs and scores."""
+    """Print the notes of a run that have not been printed yet, and then the run's costs and scores."""
     from rich.text import Text
 
     from edgefl.commands.closing import closing

@@ -77,12 +77,12 @@ def study(
     A directory that already holds part of the study is continued: complete runs are kept, and unfinished ones resume.
     Several processes may work in one directory at the same time.
 
-    A study with a `question` gets more seeds until it is answered, or its budget is spent; the answer is printed
-    last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
+    A study with a `question` gets more seeds until the question is answered, or its budget is spent; the answer is
+    printed last. With --seed or --shard only these seeds or this shard are run, without an answer to the question.
 
     A run that fails is reported at once and at the end; the other runs continue and are compared. The exit code is
     then 2. The exit code is 3 if other processes are still doing some of the runs: the comparison is not complete
-    yet. With --wait the command waits for these runs.
+    yet. With --wait the command waits for the runs of other processes.
 
     Examples:
 
@@ -187,8 +187,8 @@ class _Shown:
     """A progress display in the terminal: one for the runs under way, and another for runs added later.
 
     Args:
-        console: where progress is shown.
-        quiet: whether a failed run is reported only by the error that ends the study.
+        console: console on which progress is shown.
+        quiet: whether a failed run is reported only at the end, by the error that ends the study.
     """
 
     def __init__(self, console: Console, *, quiet: bool) -> None:

@@ -16,11 +16,11 @@ class Told:
     """The answers, notes and numbers of a command, printed for people at once, or for a program at the end.
 
     Args:
-        command: the command's name. json, quiet: the options with these names.
+        command: name of the command. json, quiet: the command's options with these names.
 
     Attributes:
-        plain: whether the output is for people.
-        console: where progress is printed; silent if the output is for a program.
+        plain: whether the output is for people, not for a program.
+        console: console on which progress is printed; silent if the output is for a program.
     """
 
     def __init__(self, command: str, *, json: bool = False, quiet: bool = False) -> None:
@@ -42,7 +42,7 @@ class Told:
         self._table += table
 
     def report(self, report: "Report", federation: str = "", *, explain: bool = False) -> None:
-        """Print a report, or collect it for a program; `federation` names one of several."""
+        """Print a report, or collect it for a program; `federation` names one of several federations."""
         if self.plain:
             report.print(console, explain=explain)
         of = {"federation": federation} if federation else {}

@@ -90,7 +90,7 @@ def preview(
 
 
 def written_preview(scenario: "Scenario", out: Path | None, device: str) -> "tuple[Preview, Path]":
-    """Preview a scenario; return what was seen, and the file of the picture.
+    """Preview a scenario; return the preview, and the file of the picture.
 
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.

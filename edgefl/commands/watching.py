@@ -27,7 +27,7 @@ from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
 GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by rich
-SHORTEST = 12  # characters of a name, at least
+SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # wall time since the last heartbeat; rounds that end give one every 10 s
 DAMAGED = "damaged"
 OVER = ("completed", "failed", "interrupted", DAMAGED)
@@ -39,7 +39,7 @@ class Standing:
     """The state of a watched run: its status, rounds and accuracy.
 
     Attributes:
-        share: completed share. left_s: estimated wall time left; NaN if unknown.
+        share: completed share of the run. left_s: estimated wall time until the run ends; NaN if unknown.
         silent_s: wall time since the run's last heartbeat; once the watching process has seen a heartbeat, it
             measures this time by its own clock, since clocks of machines differ and are adjusted.
     """
@@ -66,7 +66,7 @@ class Watched:
     """A run directory that is read repeatedly; each reading continues where the last one ended.
 
     Args:
-        scenarios: loads the run's scenario; shared by the runs of a study.
+        scenarios: object that loads the run's scenario, shared by the runs of a study.
     """
 
     def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
@@ -97,7 +97,7 @@ class Watched:
         """Read a run's new rounds and return its state.
 
         Raises:
-            EdgeflError: the directory cannot be read, or is damaged; names the file.
+            EdgeflError: the directory cannot be read, or is damaged; the error names the file.
         """
         about = about_of(self.path)
         score = about.get("score") or ACCURACY
@@ -166,7 +166,7 @@ class Scenarios:
         """Return a run's scenario; its seed may be that of another run of the study.
 
         Raises:
-            EdgeflError: the file cannot be read.
+            EdgeflError: the scenario's file cannot be read.
         """
         file = run / SCENARIO
         with reading(file):
@@ -234,7 +234,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     """Show all runs in a table that works without colour: names and numbers first, bars if there is room.
 
     Args:
-        of: maximum number of runs, if known.
+        of: maximum number of runs; None if unknown.
         width: the terminal's width, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)

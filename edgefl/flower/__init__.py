@@ -9,7 +9,7 @@ Any Flower strategy can warm-start recurring sessions, in edgefl or in Flower's 
 
     strategy = flower.warm_started(FedAvg(), rounds=10)
 
-Nothing else in edgefl imports Flower.
+No other part of edgefl imports Flower.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,10 +1,10 @@
 """The state of a Flower run as arrays and JSON for a snapshot; nothing is pickled, so loading runs no code.
 
-A strategy's state consists of its attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
+A strategy's state consists of those attributes that are data: numbers, texts, NumPy arrays, tensors, Flower's records
 and parameters, and lists, tuples and dicts of these; strategies within a strategy are treated in the same way.
-Functions are ignored. A strategy with other attributes must have two methods:
+Functions are ignored. A strategy with attributes of any other type must have two methods:
 
-    state_dict() -> dict          of such data
+    state_dict() -> dict          return all state as such data
     load_state_dict(dict)         restore the state returned by `state_dict`
 """
 
@@ -50,7 +50,7 @@ def state_of(strategy: Any) -> dict[str, Any]:
     """Return a strategy's state: its `state_dict`, or its attributes that are data.
 
     Raises:
-        Unkept: an attribute is not data, and the strategy has no state_dict.
+        Unkept: an attribute is not data, and the strategy has no `state_dict` method.
     """
     if _says_itself(strategy):
         return dict(strategy.state_dict())
@@ -91,7 +91,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
     """Convert data to JSON, and add the bytes of NumPy arrays to `arrays`; `unpack` reverses the conversion.
 
     Raises:
-        Unkept: the value is not data.
+        Unkept: the value is not data that a snapshot can hold.
     """
     kind = type(value)
     if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):

@@ -42,8 +42,8 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
 
     Args:
         app: the ClientApp that each device runs.
-        devices: number of devices of the run.
-        streams: random streams by name.
+        devices: how many devices the run has.
+        streams: the run's random streams by name.
     """
 
     def __init__(self, app: ClientApp, devices: Sequence[int], streams: Streams) -> None:

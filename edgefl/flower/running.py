@@ -56,16 +56,16 @@ def learner(
     warning.
 
     Args:
-        client_app: runs on each device; its context is kept. node_config has partition-id, num-partitions and seed.
-        strategy: from flwr.serverapp or flwr.server; for several cells a function from `Assignment` to strategy.
-        initial: first model, a list of NumPy arrays or an ArrayRecord; strategies of flwr.server may have their own.
-        evaluate: tests the model at the server: round, arrays -> MetricRecord or None (flwr.server: evaluate_fn).
+        client_app: runs on each device and keeps its context; node_config has partition-id, num-partitions and seed.
+        strategy: a strategy of flwr.serverapp or flwr.server; for several cells, a function of `Assignment`.
+        initial: the first model, a list of NumPy arrays or an ArrayRecord; a flwr.server strategy may have its own.
+        evaluate: function (round, arrays) -> MetricRecord or None that tests the model at the server (evaluate_fn).
         tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
             server. These tests take neither time nor energy.
-        config: sent with every message of training and testing.
+        config: settings that are sent with every message of training and testing.
         epochs, batch: a device's work is counted as this many epochs over the number of examples in its reply, in
             iterations of `batch` samples; None: one iteration per epoch.
-        flops_per_sample: FLOPs of the forward and backward pass; None: 6 per parameter, as for dense layers.
+        flops_per_sample: FLOPs of one sample's forward and backward pass; None: 6 per parameter, as for dense layers.
         columns: further metrics of the test, which become columns of rounds.csv.
     """
 
@@ -300,10 +300,10 @@ def _check_reply(device: int, reply: Message, model: ArrayRecord, alike: bool) -
 
     Args:
         model: the global model.
-        alike: whether replies are combined with the model array by array.
+        alike: whether the server combines replies with the model array by array.
 
     Raises:
-        EdgeflError: arrays cannot be read, or with `alike` do not have the model's shapes.
+        EdgeflError: the reply's arrays cannot be read, or with `alike` do not have the shapes of the model's arrays.
     """
     who = f"the reply of device {device}"
     records = [numbers_of(record, who) for record in reply.content.array_records.values()]

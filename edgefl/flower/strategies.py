@@ -33,7 +33,7 @@ class _OfMessages:
     """The rounds of a flwr.serverapp strategy, which makes messages and aggregates replies.
 
     Attributes:
-        arrays: the global model. combines: whether Flower's own code combines replies array by array.
+        arrays: the global model's arrays. combines: whether Flower's own code combines replies array by array.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ def rounds_of(
     """Return the interface to a strategy's rounds, for either kind of strategy.
 
     Raises:
-        EdgeflError: the strategy is of neither kind, or something that it needs is missing.
+        EdgeflError: the strategy is of neither kind, or lacks something that its rounds need.
     """
     if isinstance(strategy, Strategy):
         return _OfMessages(strategy, nodes, initial, config, evaluate)
@@ -262,7 +262,7 @@ def rounds_of(
 
 
 def whole(given: object, who: str) -> int:
-    """Return a reported number of samples as an integer, or raise if it is not one from 0 to MOST_SAMPLES."""
+    """Return a reported number of samples, an integer from 0 to MOST_SAMPLES, or raise for any other value."""
     fits = isinstance(given, int | float) and 0 <= given <= MOST_SAMPLES and given == int(given)
     if not fits:
         raise EdgeflError(

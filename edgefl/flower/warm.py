@@ -41,9 +41,9 @@ def warm_started(
 
     Args:
         strategy: a strategy from flwr.serverapp or flwr.server.
-        warm_start: of `edgefl.learning.warm_starts`; None: Similarity(). Not supported: warm starts that change
-            training (continuous), need test accuracies (pilot_model: good) or a check.
-        pilot_sessions: P; sessions 1 to P start with the last model.
+        warm_start: a warm start of `edgefl.learning.warm_starts`; None: Similarity(). Not supported are warm starts
+            that change training (continuous), and those that need test accuracies (pilot_model: good) or a check.
+        pilot_sessions: the number P of pilot sessions; sessions 1 to P start with the last model.
     """
     from edgefl.learning.warm_starts.similarity import Similarity
 

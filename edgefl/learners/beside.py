@@ -1,10 +1,10 @@
 """Train in a process beside the engine's; the results are byte for byte those of a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
-the learners and the journal as they are, the parent with the engine. From then on the parent sends the engine's
-questions to the learners through a socket, in the engine's order, so that every answer and every line of the journal
-is the same as in a single-process run. If training cannot change a round's amounts of work, the child reports them
-before it trains: the engine then moves the round's bits while the child trains, and waits where it needs a score.
+the learners and the journal as they are, the parent with the engine. From then on the parent sends the engine's calls
+of the learners through a socket, in the engine's order, so that every answer and every line of the journal is the
+same as in a single-process run. If training cannot change a round's amounts of work, the child reports them before it
+trains: the engine then moves the round's bits while the child trains, and waits where it needs a score.
 """
 
 import ctypes
@@ -89,11 +89,11 @@ class LearnerBeside(Answering):
 class TrainingProcess:
     """The process in which a run's learners train: the engine's own process, or later a child forked from it.
 
-    Use what `around` returns as a context manager: on exit the process that writes the journal closes it.
+    Use the result of `around` as a context manager: on exit, the process that writes the journal closes the journal.
 
     Args:
-        path: the run directory.
-        forks: whether training may move to a child.
+        path: directory of the run.
+        forks: whether training may move to a child process.
         trained: the learners that train with PyTorch.
     """
 
@@ -115,7 +115,7 @@ class TrainingProcess:
         """Set the run's journal, and return this process.
 
         Args:
-            ready: whether the learners train, rather than take recorded answers.
+            ready: whether the learners train; if not, they take recorded answers.
         """
         self._journal, self._ready = journal, ready
         return self
@@ -240,7 +240,7 @@ class TrainingProcess:
         """Receive messages from the child until `enough` returns True.
 
         Args:
-            raises: whether to raise the child's error, for this question or an earlier one.
+            raises: whether to raise an error that the child reports on this question or on an earlier question.
         """
         assert self._socket is not None
         while True:
@@ -256,7 +256,7 @@ class TrainingProcess:
         """Receive and handle one message from the child process.
 
         Raises:
-            EdgeflError: the child has ended.
+            EdgeflError: the child process has ended.
         """
         assert self._socket is not None
         try:

@@ -93,10 +93,10 @@ def build(
     """Build a learner for each server; also return run.json's entries on model and machine, and the training.
 
     Args:
-        sizes: federation (or an empty name) -> stand-ins for its learners; None: build its learners.
+        sizes: federation (or an empty name) -> stand-ins for the federation's learners; None: its learners are built.
 
     Returns:
-        Federation (or an empty name) -> learners by cell; entries of run.json; the training, None without any.
+        Federation (or an empty name) -> learners by cell; entries of run.json; the training, or None.
 
     Raises:
         EdgeflError: the data, the model or the processor is unavailable.
@@ -128,7 +128,7 @@ def _of_one(
     """Build the learners of one federation, or stand-ins that train nothing.
 
     Args:
-        before: memory needs of the learners built before.
+        before: memory needs of the learners that have been built before.
     """
     learning, workload, training = world.sections.learning, world.sections.workload, None
     if workload is not None:

@@ -33,8 +33,8 @@ class ModelKeeper:
     `edgefl.learning.federation.kept_models`.
 
     Args:
-        learners: run directory within this one -> cell -> the learner that trains with PyTorch; empty if no models
-            are kept.
+        learners: run directory within the run's directory -> cell -> the learner that trains with PyTorch; empty if
+            no models are kept.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ModelKeeper:
         """Write the last models, at the end of the run.
 
         Args:
-            loan: training results taken from another run; if all results are, the other run's models are copied.
+            loan: training results taken from another run; if all results come from that run, its models are copied.
         """
         if not self._learners:
             return

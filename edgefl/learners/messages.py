@@ -38,7 +38,7 @@ def read(pipe: socket.socket) -> Any:
     """Read one message from a socket.
 
     Raises:
-        EOFError: the other end is closed.
+        EOFError: the other end of the socket is closed.
     """
     (length,) = _LENGTH.unpack(_exactly(pipe, _LENGTH.size))
     return pickle.loads(_exactly(pipe, length))

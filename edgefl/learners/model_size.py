@@ -42,8 +42,8 @@ def of(
 
     Args:
         world: the world of one federation.
-        device: as in `simulate`.
-        load: reads the data set, by default its own `load`.
+        device: name of the torch device, as in `simulate`.
+        load: function that reads the data set; by default the data set's own `load`.
     """
     settings = world.sections.learning
     if settings is None or not _is_enough(settings, device):

@@ -29,7 +29,7 @@ class NumberedLearner:
     """A learner that takes and returns device ids, wrapped around a learner that uses a federation's numbers.
 
     Args:
-        ids: [devices] of the federation, ascending; the first one has number 0, see `scenario.members`.
+        ids: ids of the federation's devices, ascending; the first device has number 0, see `scenario.members`.
     """
 
     def __init__(self, learner: "TorchLearner", ids: np.ndarray) -> None:
@@ -55,7 +55,7 @@ class NumberedLearner:
 
 
 class _NumberedStage:
-    """A stage that takes and returns device ids, wrapped around one that uses a federation's numbers."""
+    """A stage that takes and returns device ids, wrapped around a stage that uses a federation's numbers."""
 
     def __init__(self, stage: Stage, numbers: "_Numbers") -> None:
         self._stage, self._numbers = stage, numbers

@@ -2,19 +2,19 @@
 
     edgefl.simulate(scenario, learner=make)
 
-`make` is called once for each federation, that is, for each cell that has a server, with an `Assignment`: what is
-known of the world before it begins. `make` returns that cell's learner; instead of a function, `make` can be a class
-whose constructor takes the assignment, or with a single federation, a finished learner. The scenario gives a
-`workload` instead of `learning`; the learner's own payload and FLOPs replace the workload's.
+edgefl calls `make` once for each cell that has a server, with an `Assignment`, which has the facts about the world
+that are known in advance. `make` returns that cell's learner; instead of a function, `make` can be a class whose
+constructor takes the assignment, or with a single such cell, a finished learner. The scenario gives a `workload`
+instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
-A learner answers the network's questions and has no clock. For a session it receives the devices present, for a
-round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
-whose updates arrived. The engine computes their time and cost. A learner should draw its random numbers from
+A learner answers the engine's calls and has no clock. For a session it receives the devices present, for a round the
+participants; it answers with each participant's iterations, samples and bits, and then receives the devices whose
+updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers from
 `Assignment.streams`: then the run is a function of scenario and seed.
 
 A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 
-    state() -> (arrays, facts)      everything that training has changed: name -> NumPy array, and what JSON can hold
+    state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
     restore(arrays, facts)          return to the state in which `state` gave these
     stages()                        the stages of the open session, from the current one on
 
@@ -52,12 +52,12 @@ class Assignment:
     Args:
         cell: number of the cell that the learner serves.
         devices: ids of all devices of the run; only devices in this cell take part here.
-        streams: random generators by name, the same for all cells: `streams("batches", device, session)`.
+        streams: random generators by name, shared by all cells: `streams("batches", device, session)` returns one.
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
-        populations: device ids of each standing population that takes turns; by default all devices are one.
+        populations: device ids of each standing population that takes turns; by default one with all devices.
         sessions: number of sessions; None if only the run's duration bounds it.
-        workload: the scenario's workload, which has steps and batch.
+        workload: the scenario's workload, with its numbers of steps and of samples in a batch.
     """
 
     cell: int
@@ -170,7 +170,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
     """Make an external learner for each cell with a server, and run.json's entries on these learners.
 
     Raises:
-        EdgeflError: `learner` neither is nor makes a learner, or the scenario does not fit an external learner.
+        EdgeflError: `learner` neither is a learner nor returns one, or the scenario does not fit an external learner.
     """
     name, told = name_of(learner), _assignments(world)
     finished = hasattr(learner, "session") and not isinstance(learner, type)

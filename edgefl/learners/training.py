@@ -19,8 +19,8 @@ Learners = Mapping[str, Mapping[int, Any]]
 class Training:
     """The trained parts of a run, and the torch device. A run that trains nothing has no journal: a rerun is as fast.
 
-    further: circumstances of training that not all runs have. cells: learners that train with PyTorch, by federation
-    and cell. score: name of the score that judges models. needs: memory that is needed in any case. precisions:
+    further: facts for run.json that only some runs have. cells: learners that train with PyTorch, by federation and
+    cell. score: name of the score that judges models. needs: memory that training needs in any case. precisions:
     precisions of the gradients. processor: name of the processor.
     """
 
@@ -34,7 +34,7 @@ class Training:
     processor: str = "cpu"
 
 
-# of one federation: learners by cell, run.json's entries on model and machine, and the training, None without any
+# learners of one federation by cell, run.json's entries on model and machine, and the training, if any
 Built = tuple[dict[int, Any], dict[str, Any], Training | None]
 
 

@@ -29,12 +29,12 @@ class Augmentation:
         """Check that samples of this shape are images, or raise.
 
         Raises:
-            EdgeflError: the samples are not images; names their shape.
+            EdgeflError: the samples are not images; the error names their shape.
         """
         if len(shape) not in (2, 3):
             raise EdgeflError(
                 f"the data set's samples are {list(shape)}: only images, [height, width] or [channels, height,"
-                " width], can be shifted and mirrored; leave it out",
+                " width], can be shifted and mirrored; leave augmentation out",
                 ("learning", "local", "augmentation"),
             )
 
@@ -42,8 +42,8 @@ class Augmentation:
         """Draw the view of each sample in a round [K, steps, B], for each device from its own random stream.
 
         Args:
-            sizes: number of samples in each batch [K, steps]; the samples come first, then padding, which has the
-                view 0.
+            sizes: number of samples in each batch [K, steps]; in a batch the samples precede the padding, which has
+                the view 0.
         """
         views = np.zeros((*sizes.shape, widest), dtype=np.int32)
         present = np.arange(widest) < sizes[:, :, None]

@@ -24,10 +24,10 @@ class Chance:
     server, results lack the first dimension [k].
 
     Args:
-        generator: makes the generator of a device, or of the server (None), at the start of its stream; if None,
-            drawing is an error.
-        ids: device ids; None for the server.
-        torch_device: device of the results.
+        generator: function that returns the generator of a device, or of the server (for None), at the start of its
+            stream; without this function, drawing is an error.
+        ids: ids of the k devices; None for the server.
+        torch_device: torch device of the results.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RoundChance:
     """The random streams of a round, one for each method of the algorithm.
 
     streams: streams below the name of the cell and its model; None outside of a run.
-    at: place of the round, or of an aggregation, in the run.
+    at: place of the round, or of the aggregation, in the run.
     """
 
     streams: Streams | None = None

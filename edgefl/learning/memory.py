@@ -30,10 +30,10 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
     """Check that the memory for all needs is available; the error names the largest need.
 
     Args:
-        available: bytes; None: the memory of this machine, looked up only if much is needed.
+        available: available memory, bytes; None: the memory of this machine, looked up only if much is needed.
 
     Raises:
-        EdgeflError: names the memory needed, its purpose, and the memory available.
+        EdgeflError: the needs exceed the memory; the error names the largest need, its purpose, and the memory.
     """
     total = sum(need.size for need in needs)
     if available is None:
@@ -52,7 +52,7 @@ def available_bytes(root: Path = Path("/")) -> float:
     """Return the bytes of memory that this process may still allocate, including swap; inf if unknown.
 
     Args:
-        root: folder of /proc and /sys.
+        root: folder that contains /proc and /sys.
     """
     kilobytes = {}
     for line in _lines(root / "proc/meminfo"):
@@ -97,7 +97,7 @@ def reuse_freed() -> bool:
     had to fill with zeros. The process keeps up to KEPT_FREE more memory than it needs.
 
     Returns:
-        Whether the C library supports this: glibc does, which all major Linux distributions have.
+        Whether the C library supports reuse: glibc, the library of all major Linux distributions, does.
     """
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,11 +1,11 @@
 """Differential privacy of updates: clipping, Gaussian noise, and a privacy account for each device.
 
-Data sets are neighbours if they differ in one device's update, which is zero in one of them. n updates of a device,
-each with noise of z times its sensitivity, amount to one Gaussian mechanism with noise z / sqrt(n), so epsilon is
-exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: amplification by sampling participants; epsilon
-holds against an observer that knows the participants. If devices add the noise, the server is the observer, and each
-upload that begins counts, even if it is lost; if the server adds it, each published model counts. The account is for
-the data that a device holds; it restarts when a partition deals again, and in another run.
+Data sets are neighbours if they differ in one device's update, which is zero in one of the two data sets. n updates
+of a device, each with noise of z times its sensitivity, amount to one Gaussian mechanism with noise z / sqrt(n), so
+epsilon is exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: amplification by sampling
+participants; epsilon holds against an observer that knows the participants. If devices add the noise, the server is
+the observer, and each upload that begins counts, even if it is lost; if the server adds it, each published model
+counts. The account is for the data that a device holds; it restarts when a partition deals again, and in another run.
 """
 
 import math
@@ -85,7 +85,7 @@ class Privacy:
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
         """Add the server's noise to updates [k, M], the same to each, so that their weighted mean has this noise.
 
-        One update changes the mean by at most its share times C.
+        One update changes the mean by at most the update's share times C.
         """
         if self.on_devices or not self.settings.noise:
             return rows

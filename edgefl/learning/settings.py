@@ -136,7 +136,7 @@ class LocalSettings(Section):
         The first epoch is compared with the received model; `epochs` is a device's maximum (E).
 
         Args:
-            loss, before: [k] mean loss on held-out samples, now and after the previous epoch.
+            loss, before: [k] mean loss on held-out samples after this epoch, and after the previous epoch.
         """
         assert self.early_stopping is not None
         return before - loss < self.early_stopping / epoch

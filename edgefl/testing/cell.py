@@ -132,11 +132,11 @@ class SwitchedAt(Churn):
 class Scripted:
     """A learner that answers by a script, trains nothing, and records each call.
 
-    work: what every device does in a round, unless `of` says otherwise: iterations, samples, bits down, bits
-        up. of: device -> the same. scalars: name -> a value per device of the run.
-    probes, share: probe rounds at the start of each session, and the share of the devices present in them.
-    losses: reports of the coming rounds, the same from every device, if a session policy needs them; `scalars`
-        overrides them.
+    work: the work of each device in a round: iterations, samples, bits down, bits up. of: device -> the work of this
+        device instead. scalars: name -> a value per device of the run.
+    probes, share: how many probe rounds open each session, and the share of the present devices that take part.
+    losses: the loss that all devices report in each coming round, if a session policy needs losses; `scalars`
+        overrides it.
     """
 
     work: tuple[int, int, int, int] = (5, 640, PAYLOAD_BITS, PAYLOAD_BITS)
@@ -242,15 +242,15 @@ def small_world(
     hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.
 
     Args:
-        places_m: each device's distance from the base station, or its x and y.
-        learner: by default `Scripted`.
+        places_m: each device's distance from the base station, or the device's x and y, m.
+        learner: the cell's learner, by default a `Scripted` learner.
         policy: the session policy, an instance or as in YAML; by default one session of one round.
-        crossings_s: device -> times of leaving the cell, returning ...; effective at the tick of that time or the
-            next one.
-        switches_s: per device, times at which it is switched on, off ...; by default all are always on.
+        crossings_s: device -> times at which it leaves the cell, returns, leaves again ...; effective at the tick of
+            that time, or at the next tick.
+        switches_s: per device, times at which it is switched on, off, on ...; by default all devices are always on.
         tick_s: time between two measurements of the devices.
-        radio, devices, rules: keys of these sections of a scenario (`rules`: rounds).
-        sections: whole further sections, as in a scenario.
+        radio, devices, rules: keys of the scenario's sections radio, devices and rounds.
+        sections: further sections of the scenario, each complete.
     """
     here = [place if isinstance(place, tuple) else (place, 0.0) for place in places_m]
     # half a tick early, so that rounding errors in the ticks' times do not matter

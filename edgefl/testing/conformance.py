@@ -66,10 +66,10 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
 
     Args:
         component: the class, not an instance.
-        parameters: values of the component's parameters; parameters without a default are required.
+        parameters: values of the component's parameters; those without a default are required.
 
     Raises:
-        ContractError: names the broken rule, and what to change.
+        ContractError: the class breaks a rule; the error names the rule, and what to change.
     """
     if not isinstance(component, type):
         given = type(component).__name__

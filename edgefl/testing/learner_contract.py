@@ -39,10 +39,10 @@ def check_learner(make: Maker) -> None:
     """Test your own learner: run two sessions of a small world twice, then resume an interrupted run.
 
     Args:
-        make: function of an `Assignment`, as for `edgefl.simulate`.
+        make: function that returns a learner for an `Assignment`, as for `edgefl.simulate`.
 
     Raises:
-        ContractError: names the broken rule, and what to change.
+        ContractError: the learner breaks a rule; the error names the rule, and what to change.
     """
     name = name_of(make)
 

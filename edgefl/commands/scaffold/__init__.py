@@ -17,12 +17,12 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
     """Write the folder of a new scenario and study.
 
     Args:
-        folder: new or empty.
+        folder: the folder to fill, which is new or empty.
         name: the name of scenario and study.
-        own_parts: whether to add an algorithm, a model and a mobility model to edit, instead of built-in parts.
+        own_parts: whether to add an algorithm, a model and a mobility model to edit, in place of built-in parts.
 
     Returns:
-        The written files.
+        The paths of the written files.
 
     Raises:
         EdgeflError: the folder is not empty, or cannot be written.

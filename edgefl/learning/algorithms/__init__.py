@@ -59,8 +59,8 @@ class Algorithm(Component, RareVerbs):
         """Return the server's state with which a session's first round begins.
 
         Args:
-            start: [M] the session's opening model.
-            last: the state at the end of the last session; empty in the first.
+            start: the session's opening model, [M].
+            last: the state at the end of the last session; empty in the first session.
             members: the devices that are present.
         """
         return {}
@@ -75,14 +75,14 @@ class Algorithm(Component, RareVerbs):
         """Correct the devices' gradients before a local step.
 
         Args:
-            grads: [k, M] gradients of the local loss; may be changed in place.
+            grads: gradients of the local loss, [k, M]; the method may change them in place.
             local: [k, M] local models.
-            start: [M] or [k, M] what the devices received.
-            state: the server's.
-            own: the devices' vectors.
+            start: the models that the devices received, [M] or [k, M].
+            state: the server's state.
+            own: the vectors that the devices keep.
 
         Returns:
-            [k, M], which the step may overwrite.
+            The corrected gradients [k, M], which the step may overwrite.
         """
         return grads
 
@@ -90,9 +90,9 @@ class Algorithm(Component, RareVerbs):
         """Return the vectors that devices keep after a round; `own` may be changed in place.
 
         Args:
-            trained: the k devices whose update arrived, and their local models, not to be changed.
-            sent: [k, M] what these devices sent.
-            state: the server's as the devices received it.
+            trained: local models and ids of the k devices from which an update arrived; not to be changed.
+            sent: the rows that these devices sent, [k, M].
+            state: the server's state as the devices received it.
         """
         return own
 

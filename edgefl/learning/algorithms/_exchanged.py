@@ -20,10 +20,10 @@ Notes = Mapping[str, Tensor]
 class Received:
     """The models that a round's devices receive and start local training from, with notes and sizes.
 
-    start: [M] one model for all, or [K, M] one for each.
-    notes: passed on in `Trained` and `Updates`; notes with one number per device become columns of devices.csv.
-    bits: [K] integers, bits that each device receives; by default those of its vectors.
-    vectors: [K] integers, vectors of M numbers that each device receives; by default `vectors_down`.
+    start: one model for all devices [M], or one for each device [K, M].
+    notes: notes that `Trained` and `Updates` pass on; notes with one number per device become columns of devices.csv.
+    bits: how many bits each device receives, [K] integers; by default the bits of its vectors.
+    vectors: how many vectors of M numbers each device receives, [K] integers; by default `vectors_down`.
     """
 
     start: Tensor
@@ -36,9 +36,9 @@ class Received:
 class Sent:
     """The uploads of k devices in a round, with notes and sizes.
 
-    rows: [k, M], what `aggregate` sees instead of the local models.
-    notes: [k, ...] by name, besides those of `Received` and treated the same.
-    bits: [k] integers, bits that each device sends; by default those of `vectors_up` vectors.
+    rows: the rows that `aggregate` receives instead of the local models, [k, M].
+    notes: further notes by name, [k, ...], which are treated like those of `Received`.
+    bits: how many bits each device sends, [k] integers; by default the bits of `vectors_up` vectors.
     """
 
     rows: Tensor
@@ -47,7 +47,7 @@ class Sent:
 
 
 class _AtARate:
-    """Base of results of local training that state the learning rate."""
+    """Base of `Trained` and `Updates`, which state the learning rate of local training."""
 
     lr: float | Tensor
 
@@ -61,9 +61,9 @@ class _AtARate:
 class Trained(_AtARate):
     """The results of k devices after local training, in order of device id.
 
-    local: [k, M] local models.
-    start: [M] what the devices received, or [k, M] if each received its own.
-    iterations: [k] local steps that each device took, at least 1.
+    local: the local models, [k, M].
+    start: the model that all devices received [M], or the model that each device received [k, M].
+    iterations: how many local steps each device took, [k], at least 1.
     travel: [k] how far each device has moved, a_k in FedNova: start - local = lr x a weighted sum of the steps'
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
         momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if
@@ -101,13 +101,13 @@ class Trained(_AtARate):
 class Updates(_AtARate):
     """The updates of K devices that reached the server, in order of device id.
 
-    rows: [K, M] what the devices sent: their local models, unless the algorithm's `upload` says otherwise.
-    start, iterations, travel: of each device, as in `Trained`; if devices received other models than the server
-        intended (`received`), start is the intended one, and the rows are shifted by the difference.
+    rows: what the devices sent, [K, M]: their local models, unless the algorithm's `upload` returns something else.
+    start, iterations, travel: values of each device, as in `Trained`; if devices received other models than the
+        server intended (`received`), start is the intended model, and the rows are shifted by the difference.
     lr: local learning rate, or [K] a rate per device if their updates were trained in different rounds. shares: [K]
     number of samples of each device over the number of samples of all K devices, sum 1. coverage: number of samples
-    of these devices over the number of samples of all devices of the session, in (0, 1]. notes: of `Received` and
-    `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
+    of these devices over the number of samples of all devices of the session, in (0, 1]. notes: those of `Received`
+    and `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
     (`vectors_up`), which travels unchanged; None if `rows` has the local models. received: [M] or [K, M] what the
     devices really received; None if they received `start`. staleness: if rounds overlap, the largest number of models
     made since the training of one of these updates began.

@@ -49,9 +49,9 @@ class RareVerbs:
         return the same state: an interrupted run may repeat the call.
 
         Args:
-            state: the server's.
+            state: the server's state.
             members: all devices of the session so far, the newcomers among them.
-            newcomers: those that join.
+            newcomers: the devices that join.
 
         Returns:
             The server's state with which the round begins.
@@ -72,9 +72,9 @@ class RareVerbs:
         """Return a further term of the local loss that uses the models' outputs, or None.
 
         Args:
-            start: [M + Q] or [k, M + Q] the received model with its statistics.
-            previous: [k, M + Q] the devices' last local models, or the received model for a device without one; None
-                unless the algorithm keeps them.
+            start: the received model with its statistics, [M + Q], or one per device [k, M + Q].
+            previous: [k, M + Q] the devices' last local models, or the received model for a device that has none;
+                None unless the algorithm keeps local models.
         """
         return None
 
@@ -102,15 +102,15 @@ class RareVerbs:
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
         """Return whether each device ends local training after an epoch; called if devices hold out data.
 
-        Devices without a held-out sample, or whose steps are done anyway, are left out.
+        The call leaves out devices without a held-out sample, and devices that have taken all their steps.
 
         Args:
-            epoch: [k] number of the epoch that each device has ended, from 1.
-            loss: [k] mean loss of its local model on the held-out samples.
-            before: [k] this loss after the previous epoch; in the first epoch, that of the received model.
+            epoch: number of the epoch that each device has just completed, [k], counted from 1.
+            loss: mean loss of each device's local model on the device's held-out samples, [k].
+            before: the same loss after the previous epoch, [k]; in the first epoch, the loss of the received model.
 
         Returns:
-            [k] bool.
+            Whether each device stops, [k] bool.
         """
         return loss.new_zeros(loss.shape).bool()
 
@@ -122,7 +122,7 @@ class RareVerbs:
 
         Args:
             trained: the devices and their local models, not to be changed.
-            state: the server's as the devices received it.
+            state: the server's state as the devices received it.
             own: the devices' vectors; may be changed in place, but changes are not kept.
         """
         return Sent(trained.local)
@@ -133,7 +133,7 @@ class RareVerbs:
         """Return the model that serves these devices now: [M] for all, or [K, M] one for each device.
 
         Args:
-            model: [M] the global one.
+            model: the global model, [M].
             devices: the K devices, as passed to `receive` in a round.
         """
         return model
@@ -142,8 +142,8 @@ class RareVerbs:
         """Return the personal models with which k devices are tested.
 
         Args:
-            model: [M] the global one; or right after training, [k, M] the devices' local models.
-            personal: [k, M] personal models if the algorithm trains them, else the global one for each device.
+            model: the global model [M]; or right after training, the devices' local models [k, M].
+            personal: [k, M] personal models if the algorithm trains them, otherwise the global model in each row.
             own: the devices' vectors.
 
         Returns:

@@ -16,7 +16,7 @@ class AdaptiveFedAvg(FedAvg):
     R = beta3 R + (1 - beta3) V^ / (last V^), where the first ratio is 1. The next round has the rate
     learning.local.lr x min(1, R^).
 
-    We had no access to the paper: formulas and betas are those of two public implementations, which differ only in an
+    We had no access to the paper: formulas and betas come from two public implementations, which differ only in an
     additional decay of the rate. The additional decay is left out, since `learning.local.lr_schedule` has one for all
     algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^ starts
     at the opening model. If nothing has moved, the ratio 0/0 is 1. The state restarts with each session.

@@ -17,10 +17,10 @@ class Ca2fl(Algorithm):
     h_k+ = Delta_k for k in S.
 
     A device that seldom reports therefore counts in every model. Means are weighted by data size. The paper's server
-    keeps h_k; here the device keeps it and sends Delta_k - h_k: the same numbers and bits. What is lost in the uplink
-    is missing from h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new in the
-    session, and for all when a session begins: earlier changes belong to a model other than the one that the session
-    begins with.
+    keeps h_k; here the device keeps it and sends Delta_k - h_k: the same numbers and bits. An update that is lost in
+    the uplink is missing from h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new
+    in the session, and for all when a session begins: earlier changes belong to a model other than the one that the
+    session begins with.
 
     With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full, however old:
     `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.

@@ -28,7 +28,7 @@ class Ditto(FedAvg):
         1.0,
         gt=0,
         le=1e9,
-        description="learning rate of the personal models, as a multiple of that of the local ones",
+        description="learning rate of the personal models, as a multiple of the local models' rate",
     )
 
     def needs_sgd(self) -> bool:

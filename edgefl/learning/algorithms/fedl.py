@@ -28,9 +28,9 @@ class Fedl(Algorithm):
     are computed without dropout, and with fixed batch statistics. Two vectors travel each way:
     `learning.cost.payload` counts them, and `learning.cost.booked: all` counts the passes.
 
-    There is no G in the first round of a session, so its steps are plain ones, as in the authors' file, where a round
-    has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and 40,
-    0.2 to 4 with all samples in a batch. With mini-batches the correction is not 0 at the optimum.
+    There is no G in the first round of a session, so this round has plain SGD steps, as in the authors' file, where a
+    round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and
+    40, 0.2 to 4 with all samples in a batch. With mini-batches the correction is not 0 at the optimum.
 
     If each device minimised exactly, w would move by -eta G / a_k for a quadratic loss of curvature a_k, so that the
     fixed point is the optimum of the global loss, however different the devices are. eta = 1 and a single device is

@@ -12,7 +12,7 @@ class FedNova(Algorithm):
     Wang et al., FedNova, NeurIPS 2020: w+ = w + tau_eff sum_k p_k (w_k - w) / a_k with
     tau_eff = sum_k p_k a_k; a_k (`travel`) is the sum of the steps' weights in the change: the number of steps
     without local momentum, and more with momentum. Optimisers other than SGD have no such a_k, and are refused. Left
-    out: the paper's server momentum, and its a_k for proximal local losses.
+    out: the paper's server momentum, and the paper's a_k for proximal local losses.
 
     With equal a_k the algorithm is FedAvg: `learning.local.steps` gives all devices the same steps,
     `learning.local.epochs` gives more to a device with more data.

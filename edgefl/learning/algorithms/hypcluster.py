@@ -16,9 +16,9 @@ class HypCluster(Clustered):
     receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The model it trains and
     its loss are the columns cluster and lowest_loss of devices.csv.
 
-    Model 0 starts as the opening model; the others add normal noise of `spread` to it, because equal models would
-    stay equal. The noise depends on these parameters only, not on the run's seed. The models continue from session
-    to session.
+    Model 0 starts as the opening model; the other models start as the opening model plus normal noise of deviation
+    `spread`, because equal models would stay equal. The noise does not depend on the run's seed. The models continue
+    from session to session.
 
     C = 1 is FedAvg.
     """

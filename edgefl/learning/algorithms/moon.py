@@ -14,14 +14,14 @@ SHORTEST = 1e-8  # floor of a representation's length; one of length zero has co
 
 
 class Moon(FedAvg):
-    """Add mu times a contrast to the local loss: towards the received model's representation, away from the previous.
+    """Add mu times a contrast to the loss: towards the received model's representation, away from the last model's.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is
     -log(e^(s_glob/tau) / (e^(s_glob/tau) + e^(s_prev/tau))), where s is the cosine similarity to z. The
     representation is the layer before the head, or the logits for logistic regression. The received and the
-    previous model run in evaluation mode. The previous model follows its device through sessions and cells; a
-    device without one takes the received model, for which the term has no gradient.
+    previous model run in evaluation mode. The previous model follows its device through sessions and cells; a device
+    without a previous model takes the received model, for which the term has no gradient.
 
     mu = 0 is FedAvg.
     """

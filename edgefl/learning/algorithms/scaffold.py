@@ -20,7 +20,7 @@ class Scaffold(Algorithm):
 
     c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
     begins with c = mean of the c_k of the devices present; c is this mean again when a device joins,
-    with c_k = 0 if it is new: an old mean would bias all steps until the session's end. (The paper's devices are
+    with c_k = 0 for a new device: an old mean would bias all steps until the session's end. (The paper's devices are
     always the same ones.) A device that leaves still counts with its last c_k, like one that is not selected; if it
     comes back with what it learned in another cell, it joins again. c and the change of c_k travel with the model:
     the payload doubles if `learning.cost.payload` counts it.

@@ -54,7 +54,7 @@ class Coded:
     """The encoded changes of k devices, as the receiver decodes them.
 
     rows: decoded changes [k, M].
-    bits: bits of each device's message, [k] integers.
+    bits: how many bits each device's message has, [k] integers.
     memory: what each device remembers if its message arrives: name in `Codec.memory` -> [k, n].
     """
 
@@ -101,7 +101,7 @@ def damping_of(change: Tensor, variance: Tensor) -> Tensor:
     The error is at most omega / (1 + omega) of |v|^2, as for the worst change, and usually much less.
 
     Args:
-        change: [k, M]. variance: E |C(v) - v|^2, [k, 1].
+        change: the changes v, [k, M]. variance: E |C(v) - v|^2, [k, 1].
     """
     square = change.square().sum(1, keepdim=True)
     return (square / (square + variance)).where(square > 0, 1.0)
@@ -128,8 +128,8 @@ class Codec(Component):
         """Encode the changes of k devices, each independently.
 
         Args:
-            change: [k, M]; do not modify.
-            memory: the devices' memory, [k, n] each; do not modify.
+            change: the devices' changes, [k, M]; do not modify them.
+            memory: the devices' memory, name -> [k, n]; do not modify it.
             rng: random numbers of these devices.
             sizes: sizes of the model.
         """
@@ -137,7 +137,7 @@ class Codec(Component):
     def distortion(self, sizes: Sizes) -> Unbiased | Contraction:
         """Return the codec's bound on the error of `encode` without a memory.
 
-        Used where errors are fed back: on the downlink, and with error feedback.
+        The bound is used where errors are fed back: on the downlink, and with error feedback.
 
         Raises:
             EdgeflError: the codec states no bound.
@@ -166,8 +166,8 @@ class FeedbackCodec(Codec):
 
     A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
     messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
-    feedback both ends damp the output of compress() if it is unbiased; its bits stay the same. `distortion` is that
-    of compress().
+    feedback both ends damp the output of compress() if it is unbiased; the message has the same bits. `distortion`
+    states the bound of compress().
     """
 
     error_feedback: bool = Field(True, description="add to the next change what earlier messages left out")
@@ -192,7 +192,7 @@ class FeedbackCodec(Codec):
 class _FedBack:
     """A codec with decoding errors that are fed back.
 
-    key: its key in `learning`. otherwise: how to avoid feeding errors back, for error messages.
+    key: the codec's key in `learning`. otherwise: how to avoid feeding errors back, for error messages.
     """
 
     key: str
@@ -208,7 +208,7 @@ class _FedBack:
         """Check that the codec states its distortion, and that damping makes it a contraction.
 
         Raises:
-            EdgeflError: names the key and the remedy.
+            EdgeflError: the check fails; the error names the key and the remedy.
         """
         with about("learning", self.key):
             try:
@@ -230,7 +230,7 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
     """Return the scenario's codecs with decoding errors that are fed back.
 
     Args:
-        differences: `Algorithm.sends_differences`.
+        differences: whether devices send differences, as in `Algorithm.sends_differences`.
     """
     found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave it out")]
     if uplink is not None and differences:
@@ -244,7 +244,7 @@ def index_bits(chosen: Tensor, sizes: Sizes) -> Tensor:
     """Count the bits of the indices of the numbers sent, [k] integers: ceil(log2 M) per number, 0 if all are sent.
 
     Args:
-        chosen: the numbers sent, [k, M] bool.
+        chosen: whether each number is sent, [k, M] bool.
     """
     many, count = chosen.sum(1), sizes.count
     bits = many * math.ceil(math.log2(count))

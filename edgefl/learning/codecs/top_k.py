@@ -11,7 +11,7 @@ class TopK(FeedbackCodec):
 
     The numbers are chosen from all tensors together (grace chooses within each tensor); among equal numbers, the
     first ones. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
-    the smallest squares, at most (1 - share) of the change's. share = 1 is the same as no codec, bit for bit.
+    the smallest squares, at most (1 - share) of all squares. share = 1 is the same as no codec, bit for bit.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")

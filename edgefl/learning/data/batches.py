@@ -14,12 +14,12 @@ class Batches:
 
     rows: sample indices [K, steps, B]; 0 for padding.
     weights: weights [K, steps, B] that sum to one per batch; 0 for padding.
-    sizes: number of samples without padding, which come first [K, steps]; 0 after a device's last step.
-    steps: local iterations of each device [K]; 0 without data. Early stopping may reduce them.
+    sizes: number of samples in each batch [K, steps], which precede the padding; 0 after a device's last step.
+    steps: local iterations of each device [K]; 0 for a device without data. Early stopping may reduce their number.
     seeds: seed of each device's further random numbers in the round (dropout) [K].
     per_epoch: iterations of one pass over a device's samples [K].
     samples: for each device, indices of the samples that its batches are drawn from.
-    validation: for each device, samples held out for early stopping; empty without it.
+    validation: for each device, samples held out for early stopping; empty without early stopping.
     views: view of each sample [K, steps, B]; None without augmentation.
     """
 
@@ -55,12 +55,12 @@ def draw_batches(
 
     Args:
         samples: per device, indices of its training samples.
-        steps: per device, local iterations e.
-        batch: B.
-        generators: per device, its stream for this round; each is used before the next is taken.
+        steps: per device, number of local iterations e.
+        batch: batch size B.
+        generators: per device, the random stream for this round; each stream is used before the next is taken.
         smallest: smallest size of a batch: 2 for batch norm, which cannot train on one sample. A smaller last batch
-            of an epoch is left out; a device with a single sample uses it twice.
-        validation: passed on, see `Batches`.
+            of an epoch is left out; a device with a single sample uses the sample twice.
+        validation: held-out samples, passed on as in `Batches`.
     """
     widest = max(smallest, min(batch, max(len(indices) for indices in samples)))
     count, longest = len(samples), max(1, max(steps))
@@ -115,8 +115,8 @@ def keep_apart(
     """Split a device's samples at random into training samples and held-out samples, both in their order.
 
     Args:
-        samples: indices [n].
-        share: share held out, in [0, 1): at least one of two or more samples, and never all.
+        samples: indices of the device's samples [n].
+        share: share to hold out, in [0, 1); of two or more samples at least one is held out, and never all of them.
         generator: random numbers; equal generators give equal splits.
     """
     count = min(max(1, round(share * len(samples))), len(samples) - 1) if share and len(samples) else 0

@@ -22,15 +22,15 @@ class SplitInMemory:
     Inputs stay in their own type (uint8 for images), which takes a quarter of the memory and traffic of floats.
 
     Args:
-        split: may hold several laps of its n samples in the same order: sample i of lap l is sample l n + i. If all
-            laps have the same inputs, these are stored once.
-        count: n; by default all samples, which are then a single lap.
+        split: the samples, possibly several laps of n samples in the same order: sample i of lap l is sample l n + i.
+            If all laps have the same inputs, the inputs are stored once.
+        count: number n of samples in a lap; by default all samples are a single lap.
 
     Attributes:
-        labels, groups: [n] kind and group of each sample; None if the data set has none.
-        task: meaning of the targets.
-        kinds: [n] kind of each sample; by default its label.
-        augmentation: of samples in local training, or None.
+        labels, groups: kind and group of each sample, [n]; groups is None if the data set has no groups.
+        task: the task that the targets belong to.
+        kinds: kind of each sample, [n]; by default the sample's label.
+        augmentation: how local training augments samples; None: not at all.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Small sets are cached, since every round's evaluation reads them; the result is None for a large set.
+        Inputs of small data sets are cached, since every round's evaluation reads them; large data sets give None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -142,7 +142,7 @@ class SampleReader:
         """Return the samples `rows` [...] unscaled, float32 [..., *shape]; calls of equal shape reuse one tensor.
 
         Args:
-            views: [...] augmented view of each sample; None without augmentation.
+            views: augmented view of each sample [...]; None without augmentation.
         """
         if self._asked != rows.shape:
             self._make_room(rows.shape)

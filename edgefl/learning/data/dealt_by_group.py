@@ -23,7 +23,7 @@ class DealtByGroup(DeviceData):
 
     Args:
         pool: the samples; None if there is no training and only sizes are needed.
-        kept: share of its samples that each device keeps [devices]; None: all.
+        kept: share of its samples that each device keeps [devices]; None: each device keeps all its samples.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ class SamplePool:
     """Generate the samples of requested groups, and keep those of the last request in memory.
 
     Args:
-        split: the split; its samples are replaced, and start as those of group 0.
+        split: the split whose samples are replaced by those of requested groups; at first it holds group 0.
         threads: threads that generate samples; the samples do not depend on their number.
     """
 

@@ -17,10 +17,10 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
     the same validation samples.
 
     Args:
-        kinds: values [n] to use instead of the training samples' labels; None: use the labels.
+        kinds: values to use instead of the training samples' labels, [n]; None: the labels are used.
 
     Raises:
-        EdgeflError: the share is so small, or so large, that one side is empty.
+        EdgeflError: the share is so small, or so large, that no training or no validation sample is left.
     """
     if share is None:
         return data, None

@@ -25,7 +25,7 @@ class Split:
         features are float32.
     y: labels 0 to C-1, [n] int64. For other tasks: numbers [n] float32; [n, L] float32 if a sample may have several
         labels; [n, length] int64 if each token of a text has a label.
-    groups: origin of each sample (a writer, a role), numbered as in `Data.group_names`, [n] int64; None if unknown.
+    groups: origin of each sample (a writer, a role) as its number in `Data.group_names`, [n] int64; None if unknown.
     """
 
     x: np.ndarray
@@ -48,7 +48,7 @@ class SamplesByGroup(Protocol):
     """Training samples that are generated or read on demand, group by group.
 
     sizes: number of training samples of each group, at least 1, [groups] int64.
-    content: checksum of what the data set's parameters do not determine; empty if they determine all.
+    content: checksum of everything that the data set's parameters leave open; empty if they determine all samples.
     """
 
     sizes: np.ndarray
@@ -62,11 +62,11 @@ class SamplesByGroup(Protocol):
 class Data:
     """A data set in memory, with the mean and std by which models see a sample x as (x - mean) / std.
 
-    by_group: training samples on demand, if there are too many for the memory; `train` then holds only those of
-        group 0, as an example. None if `train` holds all of them.
-    mean, std: of the training samples in raw units, float32; scalar [], or one value per channel in a shape that
-        broadcasts over a sample. 0 and 1 for tokens: as float32 they stay exact.
-    num_classes: C; for other tasks the number of outputs, 1 for a regression.
+    by_group: the training samples on demand, if there are too many for the memory; `train` then holds only the
+        samples of group 0, as an example. None if `train` holds all training samples.
+    mean, std: mean and deviation of the training samples in raw units, float32; scalar [], or one value per channel
+        in a shape that broadcasts over a sample. 0 and 1 for tokens, which stay exact as float32.
+    num_classes: the number of classes C; for other tasks the number of outputs, which is 1 for a regression.
     label_names: C names in the order of the labels; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.
     """

@@ -23,9 +23,9 @@ ALLOWED = {
 
 
 class Cifar(FileDataset):
-    """Base of CIFAR's data sets, which have files of training samples, one of test samples, and one of label names.
+    """Base of CIFAR's data sets, which have files of training samples, a test file and a file of label names.
 
-    LABELS, NAMES: keys of the labels in a batch, and of their names in the last file.
+    LABELS, NAMES: key of the labels in a file of samples, and key of the labels' names in the file of names.
     """
 
     LABELS: ClassVar[bytes]
@@ -54,7 +54,7 @@ def cifar_files(name: str, folder: str, archive: str, archive_md5: str, md5: Map
 
 
 class _Unpickler(pickle.Unpickler):
-    """A reader of pickles with arrays, lists, dictionaries, numbers and strings, which refuses everything further."""
+    """A reader of pickles with arrays, lists, dictionaries, numbers and strings, which refuses all other content."""
 
     def find_class(self, module: str, name: str) -> Any:
         try:
@@ -67,7 +67,7 @@ def unpickle(content: bytes) -> dict[bytes, Any]:
     """Read the dictionary in a pickle of Python 2; keys and strings become bytes.
 
     Raises:
-        Exception: the content is not such a pickle, or would run code.
+        Exception: the content is not a pickle of a dictionary by Python 2, or would run code.
     """
     unpickled = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     if not isinstance(unpickled, dict):

@@ -21,7 +21,7 @@ def fetch(what: str, address: str, path: Path, md5: str | None, unpack: bool = F
 
     Args:
         what: name of the data set, for messages.
-        md5: of the file, or of its uncompressed content if `unpack`.
+        md5: md5 of the file, or of the file's uncompressed content if `unpack` is True.
     """
     import urllib.request  # imported here, because it loads SSL, which reading files does not need
 

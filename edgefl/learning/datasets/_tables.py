@@ -29,7 +29,7 @@ def require_file(path: Path, remedy: str) -> None:
     """Check that a file or folder exists.
 
     Raises:
-        EdgeflError: the path does not exist; names the place and the remedy.
+        EdgeflError: the path does not exist; the error names the place and the remedy.
     """
     if not path.exists():
         here = "" if path.is_absolute() else f" (looked in the scenario's folder and in {Path.cwd()})"
@@ -71,11 +71,11 @@ def divided(
     """Make training and test samples from two inputs, or from one input by splitting a share off for testing.
 
     Args:
-        inputs: (name in messages, samples).
-        y, groups: of all inputs, concatenated.
+        inputs: for each input, the name that messages use, and the samples.
+        y, groups: targets and groups of the samples of all inputs, concatenated.
 
     Raises:
-        EdgeflError: a value is not finite; names the sample by its number before the split.
+        EdgeflError: a value is not finite; the error names the sample by its number before the split.
     """
     splits, begin = [], 0
     for what, x in inputs:
@@ -126,12 +126,12 @@ def complete(
 def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
     """Return the float32 mean and deviation by which samples [n, ...] are scaled, broadcastable over a sample.
 
-    A column, or channel, that is constant over all samples has the deviation 1 and becomes 0.
+    A column, or channel, that is constant over all samples gets the deviation 1, so that its scaled values are 0.
 
     Args:
-        scale: `columns`: [features] for a table [n, features], [channels, 1, 1] for images [n, channels, height,
-            width], and as `all` for other samples, such as grey images [n, height, width]. `all`: scalars []. `none`:
-            0 and 1.
+        scale: `columns`: one value per column [features] of a table [n, features], or per channel [channels, 1, 1] of
+            images [n, channels, height, width], and as `all` for other samples, such as grey images [n, height,
+            width]. `all`: scalars []. `none`: 0 and 1.
     """
     if scale == "none":
         return np.array(0, np.float32), np.array(1, np.float32)

@@ -23,13 +23,13 @@ class Csv(Dataset):
     """
 
     path: Path = Field(description="the file; relative to the scenario's file")
-    label: str | None = Field(None, description="column of the targets; if left out, the last one")
+    label: str | None = Field(None, description="column of the targets; if left out, the last column")
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
-    group: str | None = Field(None, description="column of the groups; null: there are none")
+    group: str | None = Field(None, description="column of the groups; null: no groups")
     test_path: Path | None = Field(
-        None, description="file of the test samples, with the same columns; if left out, they are split off"
+        None, description="file of the test samples, with the same columns; if left out, a share is split off"
     )
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing if there is no test_path"

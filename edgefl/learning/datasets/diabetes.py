@@ -19,7 +19,7 @@ class Diabetes(Dataset):
     samples. The test samples are a random but constant draw. Least squares on all training samples explains 52 % of
     the variance of the test targets, which is the limit of a linear model (`model: logistic`, here with one output).
 
-    A small set to try a regression: 20 devices hold 17 or 18 patients each.
+    The data set is small, for trying a regression: 20 devices hold 17 or 18 patients each.
 
     Source: Efron, Hastie, Johnstone and Tibshirani, Least Angle Regression, Annals of Statistics 32, 2004, as
     `load_diabetes(scaled=False)` of scikit-learn has it (BSD 3-Clause, copyright the scikit-learn developers).

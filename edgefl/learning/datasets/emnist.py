@@ -36,9 +36,9 @@ ARCHIVE = Archive(
 class Emnist(FileDataset):
     """Images of handwritten characters, 28x28 uint8 (0 to 255), upright like MNIST's (the files transpose them).
 
-    The split chooses classes and samples: byclass 62 classes, 697,932 + 116,323 samples; bymerge 47 (capitals and
-    small letters that look alike are merged), the same samples; balanced 47, 112,800 + 18,800; letters 26 (both cases
-    are merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
+    The split chooses classes and samples: byclass 62 classes, 697,932 + 116,323 samples; bymerge 47 classes (capitals
+    and small letters that look alike are merged) of the same samples; balanced 47, 112,800 + 18,800; letters 26 (both
+    cases are merged), 124,800 + 20,800; digits 10, 240,000 + 40,000; mnist 10, 60,000 + 10,000.
 
     Mean and standard deviation are scalars over all pixels. Source: Cohen, Afshar, Tapson and van Schaik, IJCNN
     2017; 560 MB. The files do not name the writers; `femnist` does. Only the md5 of the archive is published, so

@@ -57,7 +57,7 @@ def read_writers(content: bytes) -> dict[str, Split]:
     """Parse the content of a LEAF file; return writer -> images [n, 28, 28] uint8 and labels [n] int64.
 
     Raises:
-        Exception: the content is not such a file.
+        Exception: the content is not a LEAF file of images.
     """
     document = json.loads(content)
     levels = {

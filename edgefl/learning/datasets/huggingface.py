@@ -27,11 +27,11 @@ class HuggingFace(Dataset):
     path: str = Field(
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
-    config: str | None = Field(None, description="configuration of the data set; if left out, its only one")
+    config: str | None = Field(None, description="configuration of the data set; if left out, the only one")
     inputs: str = Field("image", description="column of the inputs")
     label: str = Field("label", description="column of the labels")
     group: str | None = Field(
-        None, description="column of the groups, for `partition: natural`; null: there are none"
+        None, description="column of the groups, for `partition: natural`; null: no groups"
     )
     on_demand: bool = Field(
         False,
@@ -39,7 +39,7 @@ class HuggingFace(Dataset):
         "memory; inputs are then scaled by the first 10,000 samples; needs group and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
-    test: str | None = Field("test", description="name of the test split; null: a share is split off")
+    test: str | None = Field("test", description="name of the test split; null: split a share off")
     test_share: float = Field(
         0.2,
         gt=0,

@@ -40,7 +40,7 @@ def read_rows(content: bytes) -> Split:
     """Parse lines of 784 pixels and the label, separated by commas.
 
     Raises:
-        ValueError: the content is different.
+        ValueError: the content is anything other than such lines of 785 numbers.
     """
     lines = content.split()
     if {line.count(b",") for line in lines} != {784}:

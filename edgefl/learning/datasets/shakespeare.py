@@ -144,7 +144,7 @@ def code(text: str, place: str) -> np.ndarray:
     """Encode a text as the characters' positions in `SYMBOLS`, [characters] uint8.
 
     Raises:
-        EdgeflError: the text has a character that `SYMBOLS` lacks; names the text by `place`.
+        EdgeflError: the text has a character that `SYMBOLS` lacks; the error names the text by `place`.
     """
     if strange := set(text) - set(SYMBOLS):
         raise EdgeflError(
@@ -159,7 +159,7 @@ def windows(
     """Cut encoded texts [characters] into training and test samples; groups are the positions in `texts`.
 
     Sample m of a text has characters m stride to m stride + length - 1; its label is the character that follows. With
-    `every`, each character of the sample has such a label. Texts with fewer than two samples are left out.
+    `every`, a sample has such a label for each of its characters. Texts with fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):

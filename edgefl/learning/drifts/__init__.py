@@ -66,10 +66,10 @@ class Drift(Component):
     def change(self, split: Split, classes: int) -> Split:
         """Return samples with the new concept, in the same order, shape and type.
 
-        Pass on what does not change (`x=split.x`), so that it is in memory only once.
+        Pass on arrays that do not change (`x=split.x`), so that they are in memory only once.
 
         Raises:
-            EdgeflError: these data cannot drift this way.
+            EdgeflError: this drift cannot change such data.
         """
 
     @property

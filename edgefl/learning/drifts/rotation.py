@@ -10,8 +10,8 @@ from edgefl.learning.drifts import Drift
 class Rotation(Drift):
     """Rotate images anticlockwise by a quarter turn, which loses no pixels; labels stay.
 
-    A drift of the inputs, P(x), in the terms of Gama et al., ACM Computing Surveys 2014. Left out: other angles,
-    which would need interpolation and an invented background.
+    In the terms of Gama et al., ACM Computing Surveys 2014, this is a drift of the inputs, P(x). Left out: other
+    angles, which would need interpolation and an invented background.
     """
 
     def change(self, split: Split, classes: int) -> Split:

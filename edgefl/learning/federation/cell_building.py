@@ -31,7 +31,7 @@ def begun_module(settings: LearningSettings, training_data: TrainingData, stream
     classes, input_shape = training_data.classes, training_data.inputs.shape
     if "top5" in settings.evaluation.metrics and classes <= BEST:
         raise EdgeflError(
-            f"top5 of {classes} labels is always 1: leave it out", ("learning", "evaluation", "metrics")
+            f"top5 of {classes} labels is always 1: leave top5 out", ("learning", "evaluation", "metrics")
         )
     module = build_module(training_data.model, input_shape, classes, streams).eval()
     refuse_outputs(module, input_shape, classes, training_data.task)
@@ -61,7 +61,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     """Refuse a module, given in evaluation mode, if its outputs do not fit the task's targets.
 
     Raises:
-        EdgeflError: names the remedy.
+        EdgeflError: the outputs do not fit; the error names the remedy.
     """
     found = list(tried(module, torch.zeros(1, *input_shape)).shape)
     if task.per_position and found[:-1] != [1, *input_shape]:

@@ -22,7 +22,7 @@ DRIFTED = "drifted"  # column of rounds.csv
 def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
     """Append the same n samples after the drift to a split of n samples: sample n + i is sample i after the drift.
 
-    Inputs that do not change are stored once.
+    If the inputs do not change, they are stored once.
     """
     if drift is None:
         return split
@@ -38,7 +38,7 @@ class Drifting:
 
     Args:
         drift: the drift; None if data do not change.
-        queue: devices that drift, in the order in which they do.
+        queue: the devices that drift, in the order in which they drift.
         devices: number of devices.
     """
 
@@ -96,7 +96,7 @@ class Drifting:
         """Return the indices of the samples that these devices hold at a moment.
 
         Args:
-            held: indices of the samples of each device, before any drift.
+            held: indices of each device's samples before any drift.
             concept: True: all devices hold samples after the drift; False: samples before the drift; None: samples of
                 the concept that each device has at the moment.
         """

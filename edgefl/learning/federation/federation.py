@@ -49,7 +49,7 @@ class At(NamedTuple):
 class SessionFacts:
     """The facts about a session that are known when it begins.
 
-    number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels of the previous session.
+    number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels in the previous session.
     before: rounds of the global model in earlier sessions.
     """
 
@@ -67,7 +67,7 @@ class SessionFacts:
 class RoundFacts:
     """The facts about a round that are known when it begins.
 
-    moment: for drifts; a round that does not train the global model has the moment of the next one that does.
+    moment: the moment for drifts; a round of another phase has the moment of the next round of the global model.
     """
 
     at: At = field(default_factory=lambda: At(0, "", 0))
@@ -78,12 +78,12 @@ class RoundFacts:
 class Progress:
     """The progress of a session, without its models.
 
-    stage: name of its current stage; empty if no session is open. round: the last round that has begun. members:
-    devices present when the session began, or that have taken part since. labels: labels that members hold, on which
-    models are tested. probed: whether a probe's update has arrived. opening: facts on the opening model, set when
-    training begins. measured: theory's columns of the last aggregation. models: number of models made in this
-    session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session
-    ends.
+    stage: name of the session's current stage; empty if no session is open. round: the last round that has begun.
+    members: devices that were present when the session began, or have taken part since then. labels: the labels that
+    members hold; models are tested on these labels. probed: whether a probe's update has arrived. opening: facts
+    about the opening model, set when training begins. measured: columns that `learning.theory` gave for the last
+    aggregation. models: number of models made in this session, if rounds overlap. ended: rounds of the global model
+    in all sessions so far, updated when this session ends.
     """
 
     session: SessionFacts = field(default_factory=SessionFacts)
@@ -110,11 +110,11 @@ class Progress:
 class Federation:
     """The models of one cell's learner, from session to session, and the progress of the current session.
 
-    model: the global one. probe: the auxiliary one, while a session probes. twin: a second
-    global one, trained on the data after the drift, if the algorithm knows it in advance. previous: [M + Q]
-    the global model at the end of the last session. pilot: [M + Q] w_pilot, once it is made. gradient: [M] G_s
-    of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: later sessions, for warm
-    starts.
+    model: the global model. probe: the auxiliary model, while a session probes. twin: a second global model, trained
+    on the data after the drift, if the algorithm knows the drift in advance. previous: [M + Q] the global model at
+    the end of the last session. pilot: [M + Q] the pilot model w_pilot, once it is made. gradient: [M] the gradient
+    G_s of this session. finals: last models of the pilot sessions, until w_pilot is made. saved: the later sessions
+    that warm starts use.
     """
 
     model: TrainedModel
@@ -160,7 +160,7 @@ class Federation:
         """Replace the whole state by a state that `state` returned.
 
         Args:
-            probe: a fresh auxiliary model, used if the state has one.
+            probe: a fresh auxiliary model, which is used if the state has an auxiliary model.
         """
         like = self.previous
         here = {name: tensor.to(like.device) for name, tensor in tensors.items()}

@@ -57,7 +57,7 @@ def _first_losses(
     """Compute the mean loss of these models on each device's first mini-batch, before any local step.
 
     Args:
-        models: [M + Q] one model for all of these devices, or [n, M + Q] one for each.
+        models: one model for all of these devices [M + Q], or one model for each device [n, M + Q].
         positions: [n] positions of the devices in `batches`; each has at least one batch.
     """
     losses, train = [], trainer.training_data.train

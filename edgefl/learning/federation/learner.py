@@ -40,14 +40,14 @@ class TorchLearner:
 
     Args:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
-        sites_m: [cells, 2] positions of the base stations, for the same purposes.
-        cell: number of the cell, for drifts by cell.
-        populations: device ids of each standing population; if empty, all devices are one.
-        kept: [devices] share of its dealt training samples that each device keeps; by default all.
+        sites_m: [cells, 2] positions of the base stations, for partitions and drifts by place.
+        cell: number of the cell, which drifts that are limited to some cells need.
+        populations: device ids of each standing population; if empty, all devices are one population.
+        kept: [devices] share of its dealt training samples that each device keeps; by default 1.
 
     Attributes:
-        federation: the models of the cell, and how far its session has come.
-        trainer: what the cell trains and tests its models with.
+        federation: the models of the cell, and the progress of the cell's session.
+        trainer: the object that trains and tests the cell's models.
     """
 
     def __init__(

@@ -74,9 +74,9 @@ class RoundWork:
         """Return the expected work of devices in a round.
 
         Args:
-            held: samples of each device.
-            bits: bits of a downlink and of an uplink transfer.
-            compared: number of other models that run forward on each sample.
+            held: how many samples each device holds.
+            bits: how many bits a downlink transfer and an uplink transfer have.
+            compared: how many other models run forward on each sample.
         """
         many = np.array(held, dtype=np.int64)
         steps = self._at_most(np.full(len(ids), self.local.most), many)

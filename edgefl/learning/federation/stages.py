@@ -85,7 +85,7 @@ class _SessionStage:
 
         A device that has been in another cell's session since it was last in this cell's session is new too. From now
         on the session is also tested on the labels of the new participants. A round that is trained again after a
-        restart has already admitted them; if it was interrupted here, it repeats the admission, with the same result.
+        restart has already admitted its participants; an interrupted admission is repeated, with the same result.
         """
         now, trainer = self.federation.now, self.trainer
         if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
@@ -118,7 +118,7 @@ class _SessionStage:
 class TrainStage(_SessionStage):
     """The stage that trains the global model; in the first P sessions its phase is called pilot.
 
-    watch: called with every evaluation of the global model, or None. foretell: as in `Trainer.train`.
+    watch: function called with every evaluation of the global model, or None. foretell: as in `Trainer.train`.
     """
 
     watch: Callable[[Evaluation], None] | None = None
@@ -294,8 +294,8 @@ class ProbeStage(_SessionStage):
 class CheckStage(_SessionStage):
     """The stage of one round in which devices report the losses of the constructed model and the previous one.
 
-    Nothing is trained: devices run two models forward on a mini-batch, which counts as an iteration with `booked:
-    processed`.
+    Nothing is trained: devices run two models forward on a mini-batch; with `booked: processed` this counts as an
+    iteration.
     """
 
     @property

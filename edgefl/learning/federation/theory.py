@@ -80,9 +80,9 @@ def of_gradients(
     """Return squared norms of gradients, and the largest secant slope of devices' gradients and of their mean.
 
     Args:
-        before, after: gradients [M] of each device's loss at the two models.
-        shares: a_k, which sum to one.
-        moved: distance of the models; the slope is None if it is 0.
+        before, after: gradients of each device's loss at the first and at the second model, [M] each.
+        shares: the devices' shares a_k, which sum to one.
+        moved: distance between the two models; if it is 0, the slope is None.
     """
     weights = torch.as_tensor(shares).to(before[0])
     mean = [weights @ torch.stack(list(some)) for some in (before, after)]

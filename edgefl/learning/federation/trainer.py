@@ -51,13 +51,13 @@ class Trainer:
 
     Args:
         module: the model's module, on the torch device, in evaluation mode.
-        tester: runs the module on test data.
+        tester: object that runs the module on test data.
         payload: size of a transfer in a round without training.
-        payload_bits: bits of a transfer in either direction, if one model is counted.
+        payload_bits: how many bits a transfer has in either direction, if the payload counts one model.
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
-        device_tests: test data of each device; None if all are tested on the labels' test data.
-        device_validation: validation samples of each device; None without any, or if devices share them.
+        device_tests: test data of each device; None if all devices are tested on all test data of the labels.
+        device_validation: validation samples of each device; None if there are none, or if all devices share them.
     """
 
     settings: LearningSettings
@@ -99,8 +99,8 @@ class Trainer:
         """Return the devices' learning rate in a round by the schedule.
 
         Args:
-            longest: maximum number of rounds of the session.
-            progress: share of the session that is over; by default, of `longest` rounds.
+            longest: maximum number of rounds in the session; None if the session has no maximum.
+            progress: share of the session that has passed; by default, the share of `longest` rounds that has passed.
             of_run: rounds of the global model so far, in all sessions, including this one.
         """
         if progress is None:
@@ -126,13 +126,13 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: True: all devices train on data after the drift; False: on data before the drift; None: each
-                device trains on the concept that it has at the moment.
-            foretell: called before training with the round, without scalars, and its number; not called if training
-                may change more than scalars, such as which updates are finite.
+            concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
+                each device trains on the concept that it has at the moment.
+            foretell: function called before training with the round, without its scalars, and the round's number; not
+                called if training may change more than scalars, such as which updates are finite.
 
         Raises:
-            Divergence: a local model is not finite, and not dropped.
+            Divergence: a local model is not finite, and the server does not drop it.
         """
         ids = sorted(ids)
         batches = self.work.draw(ids, self.samples(ids, facts.moment, concept), facts)

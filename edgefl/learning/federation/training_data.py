@@ -26,7 +26,7 @@ class TrainingData:
     Args:
         devices, ids: number and ids of the run's devices, as in `RunDevices`.
         threads: number of threads for local training and tests on a CPU; results do not depend on it.
-        load: reads the data set, by default its own `load`.
+        load: function that reads the data set; by default the data set's own `load`.
     """
 
     def __init__(

@@ -25,11 +25,11 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
 
     Devices are trained one by one, on any processor:
         - if the model has layers that neither PyTorch nor edgefl ships, because vmap may not support them;
-        - if it has recurrent layers or embedding bags, which vmap runs one by one itself, with overhead;
+        - if the model has recurrent layers or embedding bags, which vmap itself runs one by one, with overhead;
     and on a CPU:
-        - if it has convolutions;
-        - if fewer than 10 would be stacked, because fewer take part in the round or fit a chunk (each with its
-          batch and what autograd keeps of it).
+        - if the model has convolutions;
+        - if fewer than 10 devices would be stacked, because fewer take part in the round or fit a chunk (each with
+          its batch and with the tensors that autograd keeps).
     Otherwise devices are stacked.
 
     Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): time of a step one by one over
@@ -58,7 +58,7 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
 
     Args:
         module: the model.
-        together: number of devices that would be stacked: those of a round, or those that fit a chunk.
+        together: how many devices would be stacked: all devices of a round, or the number that fits a chunk.
     """
     layers = list(module.modules())
     if any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag)) for layer in layers):

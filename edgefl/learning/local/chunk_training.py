@@ -75,7 +75,7 @@ class ChunkTraining:
         """Train devices from step `first` until all are done or a device stops early.
 
         Returns:
-            Positions of the devices that continue, and the number of their next step.
+            Positions of the devices that continue, and the number of these devices' next step.
         """
         task, rows, state, personal = self._task, self._rows, self._state, self._personal
         algorithm, received = task.algorithm, task.received(positions)

@@ -20,7 +20,7 @@ class CompiledTraining:
     """Plain SGD of fully connected networks, compiled: a call trains a chunk of devices for a whole round.
 
     Args:
-        layout: parameters of the model; see `Model.hidden_widths`.
+        layout: layout of the model's parameters in a vector; see also `Model.hidden_widths`.
         train: the training data, in the CPU's memory.
     """
 

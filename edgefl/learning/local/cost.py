@@ -16,7 +16,7 @@ from edgefl.learning.objective import CLASSIFICATION
 
 
 def size(model: Model, input_shape: tuple[int, ...], classes: int) -> int:
-    """Return the number M + Q of a model's parameters and statistics without allocating it; 0 if it cannot."""
+    """Return the number M + Q of a model's parameters and statistics without allocating them; 0 if impossible."""
     try:
         with torch.random.fork_rng(devices=[]), torch.device("meta"), _WithoutNormals():
             layout = ModelLayout.of(model.build(input_shape, classes))

@@ -36,8 +36,8 @@ class Batch:
 
     samples: indices into the data [k, B]; 0 for padding.
     weight: weights [k, B] that sum to one per device; 0 for padding.
-    sizes: number of each device's samples without padding, which come first.
-    generators: each device's random numbers for dropout masks.
+    sizes: how many samples each device's batch has, not counting the padding that follows them.
+    generators: generator of each device's dropout masks.
     views: view of each sample [k, B]; None without augmentation.
     """
 

@@ -19,7 +19,7 @@ class Handed(dict[str, Tensor]):
     """Tensors by name; looking up an unknown name raises an error about the algorithm instead of a KeyError.
 
     Args:
-        among: one of the kinds above.
+        among: the kind of these tensors, a constant of this module.
     """
 
     def __init__(self, algorithm: Algorithm, among: str, tensors: Mapping[str, Tensor]) -> None:

@@ -19,10 +19,10 @@ class LocalTask:
     """The input of the local training of a round's K devices; `positions` are 0 to K-1.
 
     start: the model that all devices received [M + Q], or the model of each [K, M + Q].
-    own: positions -> the devices' own vectors by name, [k, M] each.
-    previous: positions -> the devices' last local models, [k, M + Q].
-    personal: positions -> the personal models trained besides the local ones, [k, M + Q].
-    optimiser: positions -> state of the optimiser and steps so far, [k, V M + 1]; None: both restart.
+    own: function of positions that returns the devices' own vectors by name, [k, M] each.
+    previous: function of positions that returns the devices' last local models, [k, M + Q].
+    personal: function of positions that returns the personal models to train besides the local models, [k, M + Q].
+    optimiser: function of positions that returns optimiser state and steps so far, [k, V M + 1]; None: both restart.
     terms: further terms of the local loss.
     stop: early stopping that replaces the algorithm's.
     """
@@ -61,8 +61,8 @@ class LocalModels:
     rows: local models [K, M + Q].
     personal: personal models [K, M + Q]; None if the algorithm trains none.
     steps: local steps of each device [K].
-    tested: samples that each device ran forward only, for early stopping [K].
-    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if it is not kept.
+    tested: how many samples each device only ran forward, for early stopping [K].
+    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if the state is not kept.
     """
 
     rows: Tensor

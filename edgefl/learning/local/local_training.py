@@ -42,18 +42,18 @@ class LocalTraining:
         model: the model; its written-out gradients, if any, are used in float32.
         module: the model's module, on the torch device.
         train: the training data, on the torch device.
-        rule: turns gradients into steps.
+        rule: the rule that turns gradients into steps.
         batching: `stacked` trains the devices of a chunk together, `sequential` one after the other; for `auto` see
             `batching.choose`.
-        bf16: whether products and convolutions are in bfloat16.
-        memory_bytes: memory for a chunk of stacked devices; None: `CHUNK_BYTES`.
-        threads: chunks trained at the same time; always 1 on a GPU.
-        task: the task with the devices' loss; other losses than the cross-entropy need automatic differentiation.
-        compiled: whether numba trains instead of PyTorch, see `learning.kernels`.
+        bf16: whether matrix products and convolutions are computed in bfloat16.
+        memory_bytes: memory that a chunk of stacked devices may take; the default (None) is `CHUNK_BYTES`.
+        threads: how many chunks are trained at the same time; always 1 on a GPU.
+        task: the task that defines the devices' loss; losses other than cross-entropy need automatic differentiation.
+        compiled: whether numba trains the models instead of PyTorch, see `learning.kernels`.
 
     Attributes:
         layout: layout of parameters and statistics in a model's vector.
-        smallest_batch: smallest size of a batch.
+        smallest_batch: smallest number of samples in a batch.
     """
 
     def __init__(
@@ -94,8 +94,8 @@ class LocalTraining:
         """Train the local models of K devices; a device without steps ends with the model that it received.
 
         Args:
-            anew: whether to write into new memory because earlier results are still needed; otherwise results
-                overwrite those of the last call.
+            anew: whether to write into new memory because earlier results are still needed; otherwise the results
+                overwrite the last call's results.
 
         Raises:
             EdgeflError: `learning.local.batching` is stacked, but this model cannot be stacked; or a GPU's memory is
@@ -145,7 +145,7 @@ class LocalTraining:
         """Compute the gradients [K, M] of each device's mean loss on its samples, in evaluation mode.
 
         Args:
-            models: one model for all [M + Q], or one for each device [K, M + Q]. The gradient is 0 without samples.
+            models: one for all devices [M + Q], or one each [K, M + Q]. A device without samples has gradient 0.
         """
         found = models.new_zeros(len(samples), self.layout.parameters.size)
         module = self._module.eval()

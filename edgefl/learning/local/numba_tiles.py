@@ -3,7 +3,7 @@
 Numba's own vectoriser does not keep the sums of a tile in registers. Vectors have the same length on every processor,
 and multiply-adds round once, so results do not depend on the processor either.
 
-Matrices [n, m] lie in panels of 16 columns, [m / 16, n, 16]. Addresses are in bytes, distances in numbers.
+Matrices [n, m] lie in panels of 16 columns, [m / 16, n, 16]. Addresses are in bytes, strides in numbers.
 """
 
 from collections.abc import Callable
@@ -88,8 +88,8 @@ def _sums(code: _Code, rows: int, operands: Any, first: Any) -> list[Any]:
 def product(rows: int) -> Callable[..., None]:
     """Make a function for a tile: c [rows, 16] += a [rows, k] b [k, 16].
 
-    The function takes: address of a; distance of its rows, columns and panels; number of panels, and of columns in a
-    panel; addresses of b and c, whose rows are contiguous.
+    The function takes the address of a, the strides of a's rows, columns and panels, the number of panels, the number
+    of columns in a panel, and the addresses of b and c, which have contiguous rows.
     """
 
     @intrinsic
@@ -110,8 +110,8 @@ def product(rows: int) -> Callable[..., None]:
 def descent(rows: int) -> Callable[..., None]:
     """Make a function for a tile of a step: u [rows, 16] = momentum u + a b + decay w, w -= lr u.
 
-    The function takes the same arguments as that of `product` up to b; then addresses of u and w, momentum, decay,
-    lr.
+    The function takes the arguments of a `product` function up to the address of b, then the addresses of u and w,
+    momentum, decay and lr.
     """
 
     @intrinsic
@@ -140,8 +140,8 @@ def descent(rows: int) -> Callable[..., None]:
 def dots(rows: int, columns: int) -> Callable[..., None]:
     """Make a function for a tile: c [rows, columns] = a [rows, m] b [columns, m]^T, with sums along the lanes.
 
-    The function takes: address of a and distance of its panels; the same for b; number of panels; address of c and
-    distance of its rows.
+    The function takes the address of a and the stride of a's panels, the same for b, the number of panels, the
+    address of c and the stride of c's rows.
     """
 
     @intrinsic

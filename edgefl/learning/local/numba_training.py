@@ -3,7 +3,7 @@
 Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
 [inputs, outputs] and those of the last one [outputs, inputs], so that all products run along lanes. Columns that
 fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number, because panels
-at distances of a power of two would share few lines of the cache.
+with a stride of a power of two would share few lines of the cache.
 """
 
 import numpy as np
@@ -51,7 +51,7 @@ def _exp(x):
 
 @compiled
 def _gather(x, samples, mean, scale, line, into, distance):
-    """Write the normalised samples [B] of x [n, D] into panels, `distance` numbers apart; `line` holds a sample."""
+    """Write the normalised samples [B] of x [n, D] into panels with a stride of `distance`; `line` holds a sample."""
     for b in range(len(samples)):
         if b + AHEAD < len(samples):
             later = x.ctypes.data + samples[b + AHEAD] % len(x) * x.strides[0]
@@ -223,14 +223,14 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
     """Train the local models of some devices by SGD with momentum, and write them into `rows`.
 
     Args:
-        positions: [k] of the devices among the round's K.
-        rows: [K, M] local models; the rows of `positions` are written.
-        start: [1, M] or [K, M] what the devices received.
-        x: [n, D] raw inputs. y: labels.
+        positions: [k] positions of these devices among the round's K devices.
+        rows: [K, M] local models; the function writes the rows at `positions`.
+        start: the models that the devices received, [1, M] or [K, M].
+        x: [n, D] raw inputs. y: [n] labels.
         samples, weights: [K, steps, B]. sizes: [K, steps]. steps: [K]. As in `Batches`.
-        mean, scale: [D] of the inputs.
-        dims: [layers + 1] inputs, widths of the hidden layers, classes.
-        table, work: of `workspace`; work starts as zeros.
+        mean, scale: [D] mean of the inputs, and factor on the centred inputs.
+        dims: [layers + 1] number of inputs, widths of the hidden layers, number of classes.
+        table, work: as `workspace` returns them; work starts as zeros.
         rule: momentum, decay and learning rate.
     """
     momentum, decay, lr = rule
@@ -262,7 +262,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
 def workspace(dims, batch):
     """Return the table [layers + 1, 5] of places in a thread's work memory, and the memory, which starts as zeros.
 
-    Places of a layer: its weights and biases in a model, its inputs, its errors (gradients with respect to its
+    A layer has five places: its weights and biases in a model, its inputs, its errors (gradients with respect to its
     outputs) and its outputs. The last row holds the length of a model in panels.
     """
     place, last = 0, len(dims) - 2

@@ -13,7 +13,7 @@ def repeat_on_gpus() -> None:
     """Make GPUs compute float32 without TF32, and convolutions with the same bits in each run.
 
     By default PyTorch lets cuDNN round the inputs of float32 convolutions to TF32's 10 bits, and choose algorithms
-    that add in any order (PyTorch, CUDA semantics and Reproducibility).
+    that add in any order (PyTorch's pages CUDA semantics and Reproducibility).
     """
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False

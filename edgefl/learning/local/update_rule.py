@@ -16,7 +16,7 @@ SHORTEST = 1e-6  # added to a gradient's norm before dividing, as PyTorch's clip
 class UpdateRule:
     """The rule by which all devices turn gradients into local steps; the default is plain SGD.
 
-    momentum, optimiser, weight_decay, clip_norm: as in the settings of learning.
+    momentum, optimiser, weight_decay, clip_norm: as in `learning.local`.
     """
 
     momentum: float = 0.0

@@ -7,7 +7,7 @@ from torch.func import functional_call
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.modules.parameters import ModelLayout
 
-AT_ONCE = 2048  # number of samples; bounds memory
+AT_ONCE = 2048  # number of samples computed at a time, to bound memory
 
 
 def whole_gradient(

@@ -23,7 +23,7 @@ class LrSchedule(Component):
         None,
         ge=1,
         le=10**9,
-        description="length in rounds of the global model over all sessions; if left out, that of a session",
+        description="length in rounds of the global model over all sessions; if left out, one session",
     )
     warm_up: ClassVar[int] = 0  # rounds with t / (warm_up + 1) of the rate in round t; papers use no warm-up
 
@@ -32,7 +32,7 @@ class LrSchedule(Component):
         """Return the shape of the decay in a round, in [0, 1].
 
         Args:
-            round_: round of the session, from 1; with `rounds`, of the run.
+            round_: number of the round in the session, from 1; with `rounds`, its number in the run.
             progress: share of the session, or of `rounds`, that has passed when the round begins, in [0, 1].
         """
 
@@ -41,7 +41,7 @@ class LrSchedule(Component):
 
         Args:
             power, floor: `learning.local.lr_power` and `lr_floor`.
-            round_, progress: of the session, as in `shape`.
+            round_, progress: round and progress of the session, as in `shape`.
             of_run: rounds of the cell's global model so far, including this one.
         """
         if self.rounds is not None:

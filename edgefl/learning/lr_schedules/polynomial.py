@@ -6,7 +6,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 class Polynomial(LrSchedule):
     """Lower the learning rate as (1 - progress)^power by `lr_power`: 1 is a straight line, 0 a constant rate.
 
-    Source: the journal paper, section VI, where a session has this decay; the paper gives no power.
+    Source: the journal paper, section VI, which uses this decay in each session; the paper gives no power.
     """
 
     def shape(self, round_: int, progress: float) -> float:

@@ -28,8 +28,8 @@ class Outputs(NamedTuple):
 class OutputTerm(ABC):
     """A term of the local loss that compares a model's outputs with the outputs of constant reference models.
 
-    references: the other models, [M + Q] if all devices share one, or [k, M + Q] with a row for each; they run in
-        evaluation mode.
+    references: the other models, each [M + Q] if all devices share it, or [k, M + Q] with one row per device; they
+        run in evaluation mode.
     """
 
     references: tuple[Tensor, ...]
@@ -39,8 +39,8 @@ class OutputTerm(ABC):
         """Compute the loss term of each sample [..., B], differentiably; any dimensions may precede the batch.
 
         Args:
-            outputs: outputs of the model in training.
-            references: outputs of each of the other models.
+            outputs: outputs of the model that is trained.
+            references: outputs of each reference model.
         """
 
     def gradients(
@@ -48,8 +48,8 @@ class OutputTerm(ABC):
     ) -> tuple[Tensor | None, Tensor | None]:
         """Compute the loss term's gradients for logits [..., B, C] and representation [..., B, F]; None means zero.
 
-        The default uses automatic differentiation; a term that small models compute in every step may write its
-        gradients out.
+        The default uses automatic differentiation; a term that small models compute in every step may override this
+        method by explicit formulas.
         """
         import torch
 
@@ -84,13 +84,13 @@ Stepper = Callable[[int, int, Read], "Tensor"]
 class ChunkOfDevices:
     """A chunk of k devices that are trained together, with all steps of their round.
 
-    layout: layout of the parameters in a row.
+    layout: layout of the parameters in a row of `rows`.
     rows: local models [k, M]; the caller updates them between steps.
     y: labels [steps, k, B].
     weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
     scaling: (mean, s); inputs are raw and stand for (x - mean) s.
-    references: models of each further term of the loss, [M] or [k, M].
-    push: gradients of these terms with respect to the outputs; None without such terms.
+    references: reference models of each further term of the loss, [M] or [k, M].
+    push: function that returns the further terms' gradients with respect to the outputs; None without such terms.
     """
 
     layout: TensorLayout
@@ -157,18 +157,18 @@ class Model(Component):
     ) -> Tensor:
         """Compute the gradients [k, M] of each device's weighted loss, by automatic differentiation.
 
-        A model without statistics and dropout may override this method with written-out gradients, which local
-        training then uses for a whole chunk of devices at once.
+        A model without statistics and dropout may override this method by explicit formulas, which local training
+        then uses for a whole chunk of devices at once.
 
         Args:
             rows: local models [k, M].
             x: normalised inputs [k, B, *input_shape]. y: labels [k, B].
             weight: weights [k, B] that sum to one per device; 0 marks padding.
-            terms: further terms of the loss for these k devices, each summed over a device's samples by weight; only
+            terms: further terms of the loss for these k devices, each a weighted sum over a device's samples; only
                 for a model that `knows_terms`.
 
         Returns:
-            Gradients [k, M].
+            The gradients, [k, M].
         """
 
         from torch.func import functional_call, grad, vmap
@@ -184,13 +184,13 @@ class Model(Component):
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
         """Return a function that computes a chunk's written-out gradients step by step, with all terms of the loss.
 
-        The method is for models so small that the overhead around the products matters; other models write out
-        `gradients`, or nothing.
+        The method is for models so small that the overhead around the products matters; other models override
+        `gradients`, or neither method.
 
         Returns:
-            (step, active, read) -> gradients [active, M] of the first `active` devices, whose number never rises; the
-            next call overwrites them. `read` returns raw inputs as floats, for as many devices at a time as the model
-            chooses. If the model leaves out padding, these inputs may be narrower than B.
+            (step, active, read) -> gradients [active, M] of the first `active` devices, a number that never rises;
+            the next call overwrites them. `read` returns raw inputs as floats, for as many devices at a time as the
+            model chooses. If the model leaves out padding, these inputs may be narrower than B.
         """
         raise NotImplementedError
 
@@ -205,12 +205,12 @@ class Model(Component):
 
         Args:
             tensors: the module's parameters by name.
-            count: B.
-            read: returns raw inputs as floats, for as many samples at a time as the model chooses.
-            scaling: (mean, s); inputs stand for (x - mean) s.
+            count: the number of samples B.
+            read: function that returns raw inputs as floats, for as many samples at a time as the model chooses.
+            scaling: (mean, s); a raw input x stands for (x - mean) s.
 
         Returns:
-            Logits [B, C].
+            The logits, [B, C].
         """
         raise NotImplementedError
 

@@ -15,7 +15,7 @@ TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which on
 
 
 class LogisticSteps:
-    """The gradients of a chunk, written out: delta = weight (softmax - onehot) at the logits, then the chain rule.
+    """The explicit gradients of a chunk: delta = weight (softmax - onehot) at the logits, then the chain rule.
 
     Devices are computed in blocks, so that inputs stay in the cache from the first product to the second.
 

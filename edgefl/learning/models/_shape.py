@@ -15,7 +15,7 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
         least: smallest height and width that the model can take, pixels.
 
     Raises:
-        EdgeflError: the samples are not images, or too small.
+        EdgeflError: the samples are not images, or the images are too small.
     """
     if len(input_shape) not in (2, 3):
         raise _misfit("images, [height, width] or [channels, height, width]", input_shape)

@@ -28,7 +28,7 @@ class Lstm(Model):
     typical_classes: ClassVar = 90
 
     vocabulary: int = Field(
-        90, ge=2, le=10_000_000, description="number of embeddings; all token numbers must be below it"
+        90, ge=2, le=10_000_000, description="number of embeddings; all token numbers must be smaller"
     )
     embedding: ClassVar[int] = 8  # length of an embedding
     hidden: int = Field(256, ge=1, le=100_000, description="width of each LSTM layer")
@@ -57,7 +57,7 @@ class _LstmLayers(Recurrent):
 
     With `every`, they return the output after each step, [batch, length, hidden].
 
-    PyTorch's fused LSTM without the second, redundant bias of nn.LSTM (1,024 parameters per layer of 256).
+    They use PyTorch's fused LSTM without nn.LSTM's second, redundant bias (1,024 parameters per layer of 256).
     Initial weights are uniform within +-1/sqrt(hidden) as in nn.LSTM, with 1 added to the bias of the forget
     gate as in Keras. The state before the first step is 0.
     """

@@ -21,8 +21,8 @@ def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["t
     Foreign models keep their order, because a model that calls `view` would fail.
 
     Args:
-        gain: work in which the model gains from this order.
-        work: what the order is for: tests only, or training as well.
+        gain: the kind of work in which the model gains from this order.
+        work: the kind of work that uses the order: tests only, or training as well.
     """
     return torch_device.type == "cpu" and gain in ("all", work)
 

@@ -35,7 +35,7 @@ class Inputs:
 
     shape: shape of a sample. mean, std: a model sees (x - mean) / std; float32, as nested lists.
     labels: names in the order of the outputs.
-    target_mean, target_std: outputs stand for (target - mean) / std if targets are numbers.
+    target_mean, target_std: if targets are numbers, outputs stand for (target - target_mean) / target_std.
     """
 
     shape: tuple[int, ...]
@@ -165,11 +165,11 @@ def begin_with(module: nn.Module, path: Path, *, partial: bool) -> None:
     """Load the tensors of a model file into a module before training.
 
     Args:
-        partial: whether tensors that the file lacks, or has in another shape, stay unchanged, and those that the
-            module lacks are ignored; otherwise either is an error.
+        partial: whether a module's tensors that the file lacks, or has in another shape, stay unchanged, and tensors
+            that the module lacks are ignored; otherwise each such tensor is an error.
 
     Raises:
-        EdgeflError: the file does not fit, or has numbers that are not finite.
+        EdgeflError: the file does not fit the module, or has numbers that are not finite.
     """
     if not path.exists():
         raise EdgeflError(f"{path}: no such file in {Path.cwd()}; {WHERE}", (*INITIAL, "path"))

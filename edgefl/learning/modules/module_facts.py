@@ -63,7 +63,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     sequential training only.
 
     Args:
-        x: an `example`.
+        x: inputs, as `example` returns them.
 
     Raises:
         EdgeflError: a parameter has a gradient in only one of the two ways of training.

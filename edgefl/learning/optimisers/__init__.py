@@ -19,7 +19,7 @@ class Step:
     """The settings of one step of local training.
 
     number: number of the step in the round, from 1; with kept state, [k, 1] counted from each device's first round.
-    lr: learning rate of the round. momentum, weight_decay: of the scenario.
+    lr: learning rate of the round. momentum, weight_decay: the scenario's settings.
     """
 
     number: int | Tensor
@@ -34,7 +34,7 @@ class Optimiser(Component):
     A device's state starts as zeros in every round, as FedAvg's momentum does. With `state: kept` the state continues
     from the device's last update that arrived, as does the number of steps, and follows the device from cell to cell
     as long as its data stay the same; the state is never sent. Learning rate, momentum and weight decay are settings
-    of all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Devices are stacked as independent rows.
+    of all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Each row of a tensor belongs to one device.
     """
 
     # number of vectors [M] in a device's optimiser state
@@ -52,7 +52,7 @@ class Optimiser(Component):
         Args:
             local: models [k, M].
             grads: gradients [k, M] as corrected by the algorithm, without weight decay; may be overwritten.
-            state: `vectors` tensors [k, M].
+            state: the optimiser's state, `vectors` tensors [k, M].
         """
 
     def weights(self, steps: int, momentum: float) -> np.ndarray | None:

@@ -19,7 +19,7 @@ class PartitionInputs:
     groups: origin of each training sample (`Split.groups`), [n] int64.
     positions_m: positions of the devices at time 0, m, [N, 2].
     sites_m: positions of the base stations, m, [cells, 2].
-    kept: share of its dealt samples that each device keeps, [N]; None: all.
+    kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all of them.
     """
 
     groups: np.ndarray | None = None
@@ -66,14 +66,14 @@ class Partition(Component):
 
         Args:
             labels: labels of the training samples, [n] int64; C = max + 1.
-            devices: N, at least 1.
+            devices: the number of devices N, at least 1.
             inputs: facts about samples and devices; most partitions need none.
 
         Returns:
-            N sorted int64 arrays of indices into `labels`, none empty, no index twice.
+            A sorted int64 array of indices into `labels` per device; none is empty, and no index occurs twice.
 
         Raises:
-            EdgeflError: there are too many devices for the samples, or a fact is missing.
+            EdgeflError: there are too many devices for the samples, or `inputs` lacks a required fact.
         """
 
     @abstractmethod

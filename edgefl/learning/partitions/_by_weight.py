@@ -18,8 +18,8 @@ class ByWeight(RecurringLabels):
     Every sample of the session's labels goes to exactly one device, and every device has at least one. Without
     `labels_per_device`, samples are dealt at random. With `labels_per_device`, devices that have a label share its
     samples by weight, so that sizes follow the weights as far as the labels allow: a device can have no more than all
-    samples of its labels. Devices choose labels in descending order of weight: each takes the labels with the most
-    samples relative to the total weight of the devices that already have them; ties are broken at random.
+    samples of its labels. Devices choose labels in descending order of weight: each device takes the labels with the
+    most samples relative to the total weight of the devices that already have the label; ties are broken at random.
     """
 
     labels_per_device: int | None = Field(
@@ -51,10 +51,10 @@ class ByWeight(RecurringLabels):
 def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
     """Divide `total` into whole numbers [n] in proportion to weights [n], each at least 1.
 
-    Fractions go to the largest remainders.
+    Shares are rounded down; the units left over go to the shares with the largest remainders.
 
     Args:
-        total: at least n.
+        total: the number to divide, at least n.
     """
     least = np.zeros(len(weights), dtype=bool)
     while True:

@@ -28,8 +28,8 @@ class RecurringLabels(Partition):
     `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
     turns.
 
-    Without either, samples are dealt once and follow their device through all sessions; the labels of a session
-    then depend on the devices that are present.
+    Without `label_sets` and `overlap`, samples are dealt once and follow their device through all sessions; the
+    labels of a session then depend on the devices that are present.
 
     Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
     odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
@@ -156,7 +156,7 @@ def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) 
     Args:
         overlap: requested overlap, as a share of all labels.
         feasible: feasible numbers of shared labels.
-        what: what is divided, for the message.
+        what: name of what is divided, for the message.
 
     Raises:
         EdgeflError: the overlap is not feasible.
@@ -183,7 +183,7 @@ def deal_evenly(
     Args:
         owner: owners of all samples [n], modified at `samples`.
         samples: indices of the samples to deal.
-        devices: devices that share them, at least one.
+        devices: the devices that share these samples, at least one.
     """
     turn = rng.permutation(devices)
     owner[rng.permutation(samples)] = turn[np.arange(len(samples)) % len(turn)]

@@ -69,10 +69,10 @@ class DeviceTests:
     two devices may have the same samples. A device is tested on the concept of its current data.
 
     Args:
-        labels: labels of the test data before any drift, [n].
-        groups: groups of the test data, [n]; None if the data set has none.
-        train_labels, train_groups: the same for the training data.
-        count: test samples of each device; None: in proportion to its training samples.
+        labels: the test samples' labels before any drift, [n].
+        groups: the test samples' groups, [n]; None if the data set has no groups.
+        train_labels, train_groups: the training samples' labels and groups.
+        count: number of test samples of each device; None: in proportion to the device's training samples.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.
 def score(tester: ModelTester, models: Tensor, test: SplitInMemory, samples: Sequence[np.ndarray]) -> Scores:
     """Test a model [M + Q], or one per device [K, M + Q], on the samples of each of K devices.
 
-    Losses are those of the task, without further terms.
+    The losses are those of the task, without the further terms of local training.
     """
     count = len(samples)
     sizes = np.array([len(part) for part in samples], np.int64)

@@ -25,9 +25,9 @@ class ModelTester:
     """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
 
     Args:
-        model: builds the module, and may compute logits by its own code.
-        module: on the torch device, in evaluation mode.
-        pool: threads that test blocks at the same time; a single one on a GPU.
+        model: the object that builds the module, and may compute logits by its own code.
+        module: the model's module, on the torch device, in evaluation mode.
+        pool: threads that test blocks at the same time; a single thread on a GPU.
     """
 
     def __init__(self, model: Model, module: nn.Module, pool: ThreadPool) -> None:
@@ -53,10 +53,10 @@ class ModelTester:
         """Run a model on samples; return the results of `find` on each block's outputs and targets [B, ...].
 
         Args:
-            model: [M + Q].
+            model: the model's vector, [M + Q].
             rows: [n] indices of samples.
-            find: called in several threads.
-            ready: [n, *shape] the samples' normalised inputs, if cached.
+            find: function of outputs and targets that several threads call at the same time.
+            ready: [n, *shape] the samples' normalised inputs; None if they are not cached.
         """
         size = BATCH_WRITTEN
         if not self._model.writes_logits():
@@ -97,8 +97,8 @@ class ModelTester:
         A session often opens with the model with which the previous one ended.
 
         Args:
-            model: [M + Q]; never changed in place.
-            about: key of the result and its samples.
+            model: the model's vector [M + Q], which is never changed in place.
+            about: key under which the result is cached, which identifies `find` and its samples.
         """
         before = self._found.pop(about, None)
         found: Any = find() if before is None or not torch.equal(before[0], model) else before[1]

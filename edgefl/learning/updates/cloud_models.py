@@ -10,7 +10,7 @@ from torch import Tensor
 class CloudModels:
     """The last model that each cell has sent to the cloud, and the number of samples behind the model.
 
-    The samples are those of all devices with an update in the model since the cell's previous model. If all devices
+    These samples are held by the devices with an update in the model since the cell's previous model. If all devices
     take part in every round, these samples are the cell's whole data. A model without samples is not kept.
 
     Args:

@@ -40,9 +40,9 @@ class DeviceSide:
     """The part of an algorithm on devices: local training, uploads, and the vectors that devices keep.
 
     Args:
-        devices: storage of these vectors.
-        transfers: encodes what devices receive and send.
-        release: clips and noises updates before they are sent.
+        devices: storage of the vectors that devices keep.
+        transfers: object that encodes what devices receive and send.
+        release: object that clips and noises updates before devices send them.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class DeviceSide:
         """Report a round's amounts of work before it trains, unless early stopping or uploads may change the amounts.
 
         Args:
-            tested: as in `LocalResult`.
+            tested: number of samples run forward only, as in `LocalResult`.
         """
         count = len(batches.steps)
         if tell is not None and not len(batches.validation) and not self._changes_upload:
@@ -224,7 +224,7 @@ class DeviceSide:
         return torch.cat([own, statistics], dim=1)
 
     def holders(self, ids: Sequence[int]) -> list[int]:
-        """Return those of these devices that keep a model of their own, trained on their current data."""
+        """Return the given devices that keep a model of their own, trained on their current data."""
         algorithm = self._algorithm
         if not algorithm.keeps_own_model():
             return []

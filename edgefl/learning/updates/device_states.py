@@ -30,10 +30,10 @@ class DeviceStates:
     """The vectors that devices keep, by name: rows stored on the GPU or the CPU, depending on their size.
 
     A name's rows are allocated when the first device keeps one; on a CPU they take memory only as they are written.
-    A row belongs to the data that its device holds: once these change, the device has no row.
+    A row belongs to the data that its device holds: once the data change, the device has no row.
 
     Args:
-        population: N, the number of all devices, numbered from 0.
+        population: the number N of all devices, which are numbered from 0.
         torch_device: torch device of the rows that are returned.
     """
 
@@ -147,7 +147,7 @@ class RunDevices:
         self._cell_of[list(ids)] = cell
 
     def from_elsewhere(self, cell: int, ids: Iterable[int]) -> set[int]:
-        """Return those of these devices that were last in a session of another cell."""
+        """Return the given devices that were last in a session of another cell."""
         return {id_ for id_ in ids if self._cell_of[id_] not in (cell, -1)}
 
     def last_in(self, cell: int) -> list[int]:

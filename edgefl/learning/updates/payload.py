@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Payload:
     """The rule for the size of a transfer, in bits.
 
-    bits_per_parameter: bits of each number.
-    exchanged: whether a transfer carries all vectors that the algorithm exchanges, instead of one model (J).
+    bits_per_parameter: how many bits each number of a transfer has.
+    exchanged: whether a transfer counts all vectors that the algorithm exchanges, instead of one model as J does.
     """
 
     bits_per_parameter: int = 32

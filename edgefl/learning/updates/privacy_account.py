@@ -21,7 +21,7 @@ class Release:
 
     Args:
         settings: privacy settings; None: updates are released unchanged, without an account.
-        devices: storage of each device's number of charged updates of its current data.
+        devices: storage that counts, for each device, the charged updates that were trained on its current data.
 
     Attributes:
         changes_upload: whether `limited` changes uploads.
@@ -55,10 +55,10 @@ class Release:
         """Return the account's columns if these updates are released, and the stage after which a column holds.
 
         Args:
-            trained: whether each device took a local step, [k] bool.
+            trained: whether each device took at least one local step, [k] bool.
 
         Returns:
-            Values [k] by name, and stage by name; `uploaded` returns columns that have no values here.
+            Values [k] by column, and stage by column; a column without values is one that `uploaded` returns.
         """
         if self._privacy is None:
             return {}, {}

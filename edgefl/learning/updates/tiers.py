@@ -10,7 +10,7 @@ from torch import Tensor
 class TierModels:
     """The latest model of each tier of devices, the fastest tier first.
 
-    models: [tiers, M + Q]. made: number of models that each tier has made, [tiers].
+    models: the tiers' latest models, [tiers, M + Q]. made: how many models each tier has made, [tiers].
     """
 
     models: Tensor

@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """An error raised when a model is no longer finite: that of `device`, or for None the aggregated model."""
+    """An error raised when a model is no longer finite: the model of `device`, or for None the aggregated model."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -45,18 +45,18 @@ class TrainedModel:
 
     Args:
         devices: storage of the devices' vectors; a probe has separate storage, so that it leaves no trace.
-        model: the initial model [M + Q].
-        transfers: encodes transfers; None: models are sent unencoded, each number in 32 bits.
+        model: the model to start from [M + Q].
+        transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
         streams: random streams of this model; None if there must be no randomness.
-        release: clips and noises updates; None: updates are released unchanged.
+        release: object that clips and noises updates; None: updates are released unchanged.
 
     Attributes:
         side: the devices' part of the algorithm.
-        model: the model [M + Q]; replaced, never changed in place.
+        model: the current model [M + Q]; it is replaced, and never changed in place.
         state: the algorithm's state at the server.
-        starting: devices present at the session's start that have no arrived update yet.
+        starting: devices that were present at the session's start, and from which no update has arrived yet.
         waiting: device -> the device's trained update that has not been aggregated, in order of training.
-        version: number of aggregations so far, which identifies the model that an update started from.
+        version: how many aggregations there have been, which identifies the model that an update started from.
         tiers: the latest model of each tier; None without tiers, or before a tier makes a model in this session.
     """
 
@@ -139,10 +139,10 @@ class TrainedModel:
             ids, batches: the participants, sorted, and their mini-batches.
             lr, terms: learning rate, which the algorithm may change, and further terms of the local loss.
             stop, at: early stopping that replaces the algorithm's; the round's place in the run, for random streams.
-            drops, foretell: whether the server drops updates that are not finite; called as in `DeviceSide.foretell`.
+            drops: whether the server drops updates that are not finite. foretell: as in `Trainer.train`.
 
         Raises:
-            Diverged: a local model is not finite, and not dropped.
+            Diverged: a local model is not finite, and the server does not drop it.
         """
         layout, algorithm = self._training.layout, self._algorithm
         parameters, _ = layout.split(self.model)
@@ -193,10 +193,10 @@ class TrainedModel:
 
         Args:
             arrived: ids of devices with an update that arrived.
-            samples: id -> number of samples, of all devices of the session.
+            samples: id of each device of the session -> the device's number of samples.
             staleness: weights of stale updates.
             at: the aggregation's place in the run, for random streams.
-            reweighed: id -> factor on the device's share of the data of its round's participants.
+            reweighed: id -> factor by which the device's share of its round's data is multiplied.
 
         Raises:
             Diverged: the new model is not finite.

@@ -29,10 +29,10 @@ class Transfers:
         layout: layout of a model with its statistics.
         payload: size of a transfer.
         devices: storage of the codecs' memory.
-        uplink, downlink: codec of each direction; None: models are sent unencoded.
+        uplink, downlink: codec of each direction; None: models are sent unencoded in this direction.
 
     Attributes:
-        changes_upload: whether the server decodes something different from what devices send.
+        changes_upload: whether the decoded uploads differ from the uploads before coding.
 
     Raises:
         EdgeflError: a codec with error feedback states no bound on its error, or no damping factor can bound it.
@@ -124,7 +124,7 @@ class Transfers:
         """Return the bits that a device would receive and send in its first round.
 
         Args:
-            like: a model [M].
+            like: any model with these parameters, [M].
             state: the server's state.
         """
         down = self._bits(np.array([self._algorithm.expected_down(state)]), None)

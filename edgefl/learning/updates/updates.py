@@ -20,15 +20,15 @@ _MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 class TrainedRound:
     """The results of a round's local training on K devices, in order of id, which later training does not change.
 
-    batches: the mini-batches; None if the round comes from a snapshot.
-    lr: learning rate; in a round joined from several, one per device [K].
+    batches: the round's mini-batches; None if the round comes from a snapshot.
+    lr: learning rate; one per device [K] if the round was joined from several rounds.
     version: version of the model that the round started from, as in `TrainedModel`.
     start: the models that devices received, [M + Q] or [K, M + Q].
-    meant: the models before they were coded, [M] or [K, M]; if None, those of `start`.
+    meant: the models that the server sent, before coding, [M] or [K, M]; if None, the models in `start`.
     models: local models of the devices.
-    sent: uploads [K, M]; if None, the local models.
-    notes: notes of `Received` and `Sent`.
-    memory: what each device keeps of its upload and optimiser if its update is aggregated, [K, n] by name.
+    sent: uploads [K, M]; if None, devices sent their local models.
+    notes: the notes in `Received` and `Sent`.
+    memory: state of codec and optimiser that each device keeps if its update is aggregated, [K, n] by name.
     """
 
     ids: Sequence[int]
@@ -124,7 +124,7 @@ class TrainedRound:
 
 @dataclass(frozen=True)
 class Update:
-    """A device's update that has not been aggregated yet, given by its round and the device's position there."""
+    """A device's update that has not been aggregated yet, given by the round and the device's position in it."""
 
     round: TrainedRound
     position: int
@@ -152,9 +152,9 @@ class LocalResult:
     round: the trained round.
     samples: number of samples in the mini-batches of each device's steps, without padding, [K].
     tested: number of samples run forward only, for `stop` and `receive` and by reference models of terms, [K].
-    down_bits, up_bits: bits received and sent, [K].
+    down_bits, up_bits: how many bits each device received and sent, [K].
     scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
-    after: column of that account -> the stage after which it holds.
+    after: column of the privacy account -> the stage after which the column holds.
     not_finite: devices with an update that is not finite.
     """
 
@@ -185,7 +185,7 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
 def joined(updates: Sequence[Update]) -> TrainedRound:
     """Join updates of several rounds into one round, in which each device has the model that it received.
 
-    The round's version is the earliest version that an update started from.
+    The joined round's version is the earliest version that one of its updates started from.
     """
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]

@@ -90,8 +90,8 @@ class WarmStart(Component):
         """Make the model that opens a session s > P.
 
         Args:
-            current: the global model at the end of the last session [M + Q].
-            saved: sessions among P+1 .. s-1 that `retain` kept, oldest first; may be empty.
+            current: the global model at the end of the previous session, [M + Q].
+            saved: those of the sessions P+1 .. s-1 that `retain` kept, oldest first; may be empty.
             gradient: G_s [M], if this warm start probes and a probe's update has arrived.
         """
 
@@ -104,7 +104,7 @@ class WarmStart(Component):
 
         Args:
             previous: the last model of session s - 1 [M + Q]; zeros if `learning.after_pilot: restart` starts the
-                session without one.
+                session without a previous model.
             known: classes of session s - 1 [C] bool; all False after such a restart.
         """
         return None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from edgefl.learning.modules.parameters import TensorLayout
 
-# `scale: auto`: weight of a session at the typical distance is e^-10 of that at distance 0
+# `scale: auto`: a session at the typical distance weighs e^-10 times as much as one at distance 0
 AUTO_EXPONENT = 10.0
 
 
@@ -161,7 +161,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the index of the session to drop: without gradient, oldest, or the older of the two most similar."""
+        """Return the session to drop, as index: one without gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index
@@ -180,5 +180,5 @@ def _unit(tensor: Tensor) -> Tensor:
 
 
 def _gradients(saved: Sequence[Saved]) -> list[Tensor]:
-    """Return the gradients G_z of the saved sessions that have one."""
+    """Return the gradients G_z of all saved sessions with a gradient."""
     return [z.gradient for z in saved if z.gradient is not None]
