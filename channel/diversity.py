@@ -41,7 +41,7 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
     line of sight (50 ns), 22 without (103 ns).
 
     Args:
-        bandwidth_hz: W, > 0. delay_spread_s: d, >= 0; with 0 fading is flat over the band.
+        bandwidth_hz: W, > 0. delay_spread_s: d, >= 0; if it is 0, fading is flat over the band.
     """
     a = 2.0 * math.pi * delay_spread_s * bandwidth_hz
     if a < _FLAT:

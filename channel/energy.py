@@ -10,7 +10,7 @@ def transfer_energy_j(
 ) -> Values:
     """Return the energy of a transfer: for the time the radio is on, for waiting, and for its bits.
 
-    Without waits and bits the energy is exactly power times airtime, the journal paper's eq. (42).
+    With no waits and no joules per bit the energy is power times airtime, the journal paper's eq. (42).
     """
     return power_w * airtime_s + (wait_w * wait_s + bits_j)
 

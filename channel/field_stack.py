@@ -160,7 +160,7 @@ class FieldStack:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Cache the nodes around these positions, if few places are read and none has been read yet."""
+        """Cache the nodes around these positions, if few places will be read and the field has not been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 

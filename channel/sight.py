@@ -57,8 +57,8 @@ def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
     """Return the soft state of line of sight: 1 with it, 0 without, 1/2 at the change from one to the other.
 
     Args:
-        margin: by how many standard deviations a place is on the side of line of sight: G + F(d) of the source, with
-            F the normal quantile of P_LoS.
+        margin: by how many standard deviations a place exceeds the threshold of line of sight: G + F(d) of the
+            source, with F the normal quantile of P_LoS.
 
     Source: TR 38.901, 7.6.3.3, eq. (7.6-18): 1/2 + arctan(sqrt(20 / wavelength) (G + F(d))) / pi.
     """

@@ -239,7 +239,7 @@ def of_sessions(
     devices of the first variant and seed that has the session.
 
     Args:
-        again: the word for the kind of a recurring session.
+        again: word that tables show for the kind of a recurring session.
         sessions: table of sessions, as `Runs` has it.
     """
     rows = []

@@ -125,7 +125,8 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     some_pilot = bool(detail["pilot"].any())
     scope = "sessions after the pilot" if some_pilot else "all sessions"
     what = "repeats the labels" if recurring == "labels" else "has the population"
-    notes.append(f"no session {what} of an earlier one: averaged over {scope}")
+    no_pilot = " that is not a pilot" * some_pilot
+    notes.append(f"no session {what} of an earlier one{no_pilot}: averaged over {scope}")
     return scope
 
 

@@ -87,7 +87,7 @@ def _of_document(path: Path) -> Iterator[Record]:
         document, lines = (node.data(), node.lines) if node else ([], {})
     if not isinstance(document, dict | list):
         raise EdgeflError(
-            f"{path}: is {quoted(document)}; write a list of objects, or an object for each entry"
+            f"{path}: is {quoted(document)}; write a list of objects, or an object whose keys name the entries"
         )
     named = isinstance(document, dict)
     for number, name in enumerate(document if named else range(1, len(document) + 1)):

@@ -66,8 +66,8 @@ class Attraction(Walkers):
 
     A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (the
     device may choose the place where it is), and walks straight to its new place at its own speed; a decision on the
-    way redirects it. A day has day_s and 24 hours; time 0 is begin_hour. At time t a device heads for place i with
-    probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, the same every day and from the
+    way redirects it. A day lasts day_s and has 24 hours; time 0 is begin_hour. At time t a device heads for place i
+    with probability integral of p_i(t - s) exp(-s / stay_s) / stay_s over s > 0, the same every day and from the
     beginning: devices begin at the place of their last decision before time 0.
 
     Source: the idea of Hsu, Spyropoulos, Psounis and Helmy, IEEE/ACM Trans. Networking 2009 (time-variant

@@ -40,7 +40,7 @@ class Highway(LargerArea):
     offset_m: ClassVar[float] = 35.0  # m, from the base station to the nearest lane: TR 36.885, annex A
     speed_min_m_s: float = Field(22.0, ge=1e-3, le=60, description="speed of the outermost lanes")
     speed_max_m_s: float = Field(
-        36.0, gt=0, le=60, description="speed of the innermost lanes; lanes in between are evenly spaced"
+        36.0, gt=0, le=60, description="speed of the innermost lanes; speeds in between are evenly spaced"
     )
     away_s: float = Field(10.0, ge=1, le=1e9, description="absence between leaving and re-entering")
 

@@ -84,7 +84,7 @@ class Itinerary(Walkers):
     a street, along the shortest route, and straight to the destination. Without streets they walk straight. Entries
     happen in order: a person still on the way at the next entry sets out again on arrival. Times of a day must rise.
     At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at home if
-    they have never left. A day has day_s and 24 hours, each of 60 minutes.
+    they have never left. A day lasts day_s and has 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of

@@ -39,9 +39,9 @@ class OdFlows(Walkers):
     o of N_o r_od - N_d sum over e of r_de; a table of origins and destinations by hours, divided by the number of
     people at each origin, gives the rates.
 
-    Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day has day_s and 24
-    hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the cells
-    are absent.
+    Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day lasts day_s and has
+    24 hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the
+    cells are absent.
 
     Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip
     distribution by origin-destination tables (Ortuzar and Willumsen, Modelling Transport, chapter 5). Left out:

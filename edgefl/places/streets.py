@@ -112,7 +112,7 @@ class Streets(Strict):
         None, min_length=1, max_length=1000, description="[[[x, y], [x, y], ...], ...] corners of each street"
     )
     geojson: GeoJson | None = Field(
-        None, description="{path, feature}: lines of a file, in degrees, e.g. exported from OpenStreetMap"
+        None, description="{path, feature}: lines of a map file in degrees, e.g. exported from OpenStreetMap"
     )
     sumo_net: SumoNet | None = Field(None, description="{path, origin_m}: the streets of a SUMO network")
 

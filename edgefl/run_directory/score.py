@@ -9,5 +9,5 @@ def column_name(name: str, score: str) -> str:
 
 
 def field_name(name: str, score: str) -> str:
-    """Return the field of a row that a column named after the score holds; the inverse of `column_name`."""
+    """Return the row's field for a column that is named after the score; the inverse of `column_name`."""
     return ACCURACY + name.removeprefix(score) if name == score or name.startswith(f"{score}_") else name

@@ -60,7 +60,7 @@ class Row:
 
 
 def fitting(suits: Callable[[Algorithm], bool]) -> str:
-    """Return the names of the shipped algorithms that suit, as a list with `or` for an error's remedy."""
+    """Return the names of the shipped algorithms that fit the scenario, joined by `or`, for an error's remedy."""
     made = {name: registry.get("algorithms", name)() for name in registry.names("algorithms")}
     names = [name for name, one in made.items() if isinstance(one, Algorithm) and suits(one)]
     return ", ".join(names[:-1]) + f" or {names[-1]}" if len(names) > 1 else "".join(names)

@@ -158,7 +158,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove snapshots left for other runs once all runs have ended, such as after a kill before the cleanup."""
+        """Remove the snapshots kept for other runs once all runs have ended; a killed study leaves some behind."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)

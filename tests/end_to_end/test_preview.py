@@ -138,7 +138,7 @@ def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) 
     assert not [note for note in preview.notes if "the first" in note]
     # it goes on until the instant of the first rounds is over, which a second one shows
     (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
-    assert "of the first 2 to end" in note
+    assert "over the first 2 rounds to end" in note
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ class AvailabilityTrace(Churn):
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
 
     Source: https://github.com/SymbioticLab/FedScale, benchmark/dataset/data/device_info/README.md; the meaning of the
-    fields follows `is_active` of its clients. Lists of times are those that users of Plato ask for,
+    fields follows `is_active` of its clients. Lists of times are what users of Plato have asked for,
     https://github.com/TL-System/plato/issues/101.
     """
 

@@ -50,7 +50,7 @@ class Inputs:
         """Parse and validate `inputs` in the header of a model file, which may be foreign.
 
         Raises:
-            EdgeflError: `inputs` is missing or invalid, or has more outputs than the file can hold.
+            EdgeflError: `inputs` is missing or invalid, or the model has more outputs than the file can hold.
         """
         try:
             told = about["inputs"]

@@ -172,7 +172,7 @@ class Transfers:
             raise EdgeflError(
                 f"encode() returned rows {tuple(coded.rows.shape)}, bits {tuple(coded.bits.shape)} and a memory of"
                 f" {sorted(coded.memory)} for changes {tuple(change.shape)} and {sorted(memory)}: return a row and a"
-                " number for each device, and the names of memory()",
+                " number for each device, and a memory with the names that memory() returns",
                 ("learning", key),
             )
         return coded

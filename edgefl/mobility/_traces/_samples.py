@@ -156,7 +156,7 @@ class Samples:
         return value
 
     def time_s(self, line: int, name: str, text: Any) -> float:
-        """Return the time in a cell: a number, or the seconds since 1970 of a date and time.
+        """Return the time in a cell of the table: a number, or the seconds since 1970 of a date and time.
 
         Raises:
             BadRow: the cell holds neither, or earlier rows hold dates and this one a number, or vice versa.

@@ -151,7 +151,7 @@ class Columns:
 
     @property
     def read(self) -> list[int]:
-        """The numbers of the columns to read in a row, in order."""
+        """The indices of the columns to read from each row, in order."""
         return sorted({self.t, *(at for device in self.devices for at in device[1:] if at >= 0)})
 
     def add(self, line: int, cells: Sequence[Any]) -> None:
