@@ -67,8 +67,8 @@ class BandFlows(tuple[BandFlow, ...]):
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""
         columns = np.concatenate([self._columns, BandFlows((flow,))._columns], axis=1)
-        rows = {block: np.append(of, flow.rows.get(block, -1)) for block, of in self.rows.items()}
-        rows = {block: np.array([row]) for block, row in flow.rows.items()} if not self else rows
+        before = self.rows if self else dict.fromkeys(flow.rows, np.empty(0, dtype=np.int64))
+        rows = {block: np.append(of, flow.rows.get(block, -1)) for block, of in before.items()}
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":

@@ -13,19 +13,9 @@ from torch.nn import functional
 from edgefl.config import registry
 from edgefl.engine.selectors import Decider
 from edgefl.learning.models.logistic import Logistic
-from tests.tools.bench import (
-    deciders,
-    floor,
-    interleaved,
-    jax_rounds,
-    memory,
-    network,
-    radio,
-    report,
-    training,
-    whole,
-)
+from tests.tools.bench import deciders, floor, interleaved, memory, network, radio, report, training, whole
 from tests.tools.bench.floor import Speeds, Work
+from tests.tools.bench.jax_rounds import rivals
 
 SMALL = training.TrainingTask("small", Logistic(), (4, 4), devices=3, samples=20, steps=2, batch=8, rounds=1)
 ROUNDS = 40
@@ -58,7 +48,7 @@ def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
     inputs = (torch.from_numpy(data.x).float().flatten(1) - training.MEAN) / training.STD
     torch.manual_seed(0)
     losses = []
-    of_jax = jax_rounds.rivals(SMALL, data).values()
+    of_jax = rivals(SMALL, data).values()
     for job in (training.Loop(SMALL, data), training.Ours(SMALL, data, threads), *of_jax):
         for _ in range(ROUNDS):
             assert job() == 1.0
@@ -105,7 +95,7 @@ def test_whole_runs_are_measured_beside_loops() -> None:
     own = figures["wall_ms"]["edgefl, 2 threads"]
     for name, ratio in figures["ratio"].items():
         assert ratio == pytest.approx(figures["wall_ms"][name] / own)
-    of_jax = jax_rounds.rivals(SMALL, SMALL.data())
+    of_jax = rivals(SMALL, SMALL.data())
     assert set(figures["ratio"]) == {"PyTorch loop", "PyTorch loop, 2 processes", *of_jax}
     assert figures["parts"]["start and end"] > 0
     assert report.whole(figures)
