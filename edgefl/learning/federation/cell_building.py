@@ -53,6 +53,8 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
             " of inputs, an argument of build()",
             ("learning", "model"),
         )
+    if not any(parameter.requires_grad for parameter in module.parameters()):
+        raise EdgeflError("the model has no parameters to train: choose another model", ("learning", "model"))
     return module
 
 

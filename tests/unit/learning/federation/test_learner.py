@@ -517,6 +517,12 @@ class Normed(Model):
         return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, classes))
 
 
+def test_a_model_without_parameters_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Normed, "build", lambda *_: nn.Flatten())
+    with refused_at("learning.model", "no parameters to train"):
+        learner(model=Normed())
+
+
 def test_statistics_are_sent_averaged_and_used_in_tests() -> None:
     one = learner(model=Normed(), warm_start="similarity", algorithm="scaffold")
     assert one.parameters == 2 * 64 + 650
