@@ -9,6 +9,7 @@ A word that takes an old one's place goes into the pattern: a mark is reached by
 import argparse
 import re
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -88,13 +89,18 @@ FEATURES = {
 def files_that_know(feature: Feature, root: Path = ROOT) -> dict[str, int]:
     """Return the files outside a feature's rooms that name it, with the lines that do."""
     found = {}
-    for source in SOURCES:
-        for file in sorted((root / source).rglob("*.py")):
-            path = file.relative_to(root).as_posix()
-            lines = sum(bool(re.search(feature.words, line)) for line in file.read_text().splitlines())
-            if lines >= LEAST_LINES and not any(room in path for room in feature.own):
-                found[path] = lines
+    for path, text in _texts(root).items():
+        lines = sum(bool(re.search(feature.words, line)) for line in text.splitlines())
+        if lines >= LEAST_LINES and not any(room in path for room in feature.own):
+            found[path] = lines
     return found
+
+
+@cache
+def _texts(root: Path) -> dict[str, str]:
+    """Return the text of each file of the program, by its path from the root."""
+    files = (file for source in SOURCES for file in sorted((root / source).rglob("*.py")))
+    return {file.relative_to(root).as_posix(): file.read_text() for file in files}
 
 
 def main() -> None:

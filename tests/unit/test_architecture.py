@@ -10,6 +10,8 @@ import pytest
 
 from edgefl.config import registry
 
+pytestmark = pytest.mark.always  # the walls are never left to the night
+
 ROOT = Path(__file__).parents[2]
 # folder -> top-level or dotted prefixes that no file below it may import; the first two know themselves alone
 CHANNEL, ANALYSIS = "edgefl.channel", "edgefl.analysis"

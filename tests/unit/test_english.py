@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+pytestmark = pytest.mark.always  # the walls are never left to the night
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")
 TRANSLATED = re.compile(

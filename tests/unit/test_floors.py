@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.always  # the walls are never left to the night
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
 # From the ground up; rooms of one line do not know one another.

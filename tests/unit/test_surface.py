@@ -6,6 +6,10 @@ The marks are where it stands: who makes it smaller lowers them.
 import ast
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.always  # the walls are never left to the night
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")
 # what tries the tests, and the tables of faults, are tools

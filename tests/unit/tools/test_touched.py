@@ -6,6 +6,8 @@ import pytest
 
 from tests.tools.touched import FEATURES, Feature, files_that_know
 
+pytestmark = pytest.mark.always  # the walls are never left to the night
+
 
 @pytest.mark.parametrize("name", FEATURES)
 def test_few_files_outside_its_rooms_know_a_feature(name: str) -> None:
