@@ -28,7 +28,7 @@ from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import Release
+from edgefl.learning.updates.privacy_account import release_of
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
@@ -243,7 +243,7 @@ class TorchLearner:
                 settings.downlink_codec,
             ),
             trainer.streams.below("chance", trainer.cell, name),
-            Release(settings.privacy, trainer.layout, devices),
+            release_of(settings, trainer.layout, devices),
         )
 
     def _open_probe(self) -> None:

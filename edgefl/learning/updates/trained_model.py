@@ -21,7 +21,7 @@ from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Fore
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import Release
+from edgefl.learning.updates.release import Release
 from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
@@ -48,7 +48,7 @@ class TrainedModel:
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
         streams: random streams of this model; None if there must be no randomness.
-        release: object that clips and noises updates; None: updates are released unchanged.
+        release: object that changes updates on their way to the server; None: updates are released unchanged.
 
     Attributes:
         side: the devices' part of the algorithm.
@@ -75,7 +75,7 @@ class TrainedModel:
         self.devices = devices
         self._streams = streams
         self._transfers = transfers or Transfers(algorithm, training.layout, Payload(), devices)
-        self._release = release or Release(None, training.layout, devices)
+        self._release = release or Release()
         self.side = DeviceSide(training, algorithm, devices, self._transfers, self._release)
         self.model = model
         self.state = {}
@@ -174,7 +174,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the privacy account; return the account's columns afterwards."""
+        """Charge uploads that have begun to the release's account; return the account's columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(

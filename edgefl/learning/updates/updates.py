@@ -153,8 +153,8 @@ class LocalResult:
     samples: number of samples in the mini-batches of each device's steps, without padding, [K].
     tested: number of samples run forward only, for `stop` and `receive` and by reference models of terms, [K].
     down_bits, up_bits: how many bits each device received and sent, [K].
-    scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
-    after: column of the privacy account -> the stage after which the column holds.
+    scalars: notes of the algorithm with one number per device, and columns that the release adds, [K] each.
+    after: column that the release adds -> the stage after which the column holds.
     not_finite: devices with an update that is not finite.
     """
 
