@@ -102,7 +102,7 @@ def build(
         EdgeflError: the data, the model or the processor is unavailable.
     """
     if outside is not None:
-        if "" not in world.federations:
+        if world.alone is None:
             raise EdgeflError(
                 "an external learner needs one federation per cell, but here several share the cells: leave "
                 "federations out, or the learner",

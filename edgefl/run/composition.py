@@ -87,13 +87,17 @@ def compose(
     return simulation, servers
 
 
+def rounds_of(simulation: Simulation, key: int | Seat, learner: Learner, world: World) -> Rounds:
+    """Return the rounds of a server, which its learner trains."""
+    own, processors = world.sections, Processors(simulation.fleet, learner.flops_per_sample)
+    only = None if world.only is None else sorted(world.only)
+    return Rounds(simulation, Seat.of(key), own.rounds, processors, own.reports, only)
+
+
 def _server(
     simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None, *, excess: bool
 ) -> Server:
-    own = world.sections
-    processors = Processors(simulation.fleet, learner.flops_per_sample)
-    only = None if world.only is None else sorted(world.only)
-    rounds = Rounds(simulation, seat, own.rounds, processors, own.reports, only)
+    own, rounds = world.sections, rounds_of(simulation, seat, learner, world)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
     federation = simulation.federations.of(seat.label)
     attendance = Attendance(simulation, seat.cell, federation, world.members)
@@ -102,7 +106,7 @@ def _server(
         *[lambda made: Columns(of_devices={"class": fleet.class_names(made.local.ids)})] * bool(fleet.names),
         *[versions] * own.rounds.overlap,
         attendance.without_link,
-        *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * excess,
+        *[Excess(simulation, seat.cell, rounds.processors, rounds.reports.bits)] * excess,
         *([link.columns] if link else []),
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,

@@ -15,13 +15,13 @@ from edgefl.engine.air.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.servers.synchronous import Synchronous
 from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, refused
+from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
@@ -52,8 +52,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
         if present:
-            processors = Processors(simulation.fleet, learner.flops_per_sample)
-            rounds = Rounds(simulation, Seat(cell), own.rounds, processors, own.reports)
+            rounds = rounds_of(simulation, cell, learner, world)
             lengths += [_check_first_round(own, rounds, present, learner.payload_bits)]
     notes = _notes_of_lengths(own, lengths)
     if empty:

@@ -178,8 +178,9 @@ def forecast_of(run: RunPlan, probe: Probe = UNTRIED) -> Forecast:
 def _about(run: RunPlan, learner: Any) -> list[str]:
     """Return a few lines that describe a run."""
     own = run.world.sections
-    if "" not in run.world.federations:
-        return [_shared(run, name, one) for name, one in run.world.by_federation.items()]
+    if run.world.alone is None:
+        worlds = run.world.by_federation.items()
+        return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin in time" if count is None else count
     rounds = "each until its time" if longest is None else f"of at most {longest} rounds"
@@ -202,11 +203,11 @@ def _samples(world: World, learner: Any) -> str:
 
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
-    """Describe one of several federations that share the cells, in one line."""
+    """Describe one of several federations that share the cells, after its name."""
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
-    said = f"federation {name}: {world.members_count} devices, weight {settings.weight:g}"
+    said = f"{world.members_count} devices, weight {settings.weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"

@@ -5,7 +5,7 @@ Each note is a function of sections of the scenario and of counts of the rows th
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
@@ -20,7 +20,6 @@ from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.federation.ending import Stopped
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
 from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
@@ -68,7 +67,7 @@ def of_run(
     for one, own in each:
         yield from one.named(_rate_of_zero(one.learning, own))
     yield from _without_coverage(counts, world.count, indoors=any(kind.indoor_share for kind in kinds))
-    yield from explosions(counts.extremes, list(world.federations.values()), settings)
+    yield from explosions(counts.extremes, [one for one, _ in each], settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
         ends_s = world.measured.ends_s
@@ -78,12 +77,10 @@ def of_run(
     yield from _beyond_nr(radio.efficiency, settings.link)
 
 
-def of_stop(federations: Mapping[str, OwnSections], stopped: Mapping[Seat, Stopped | None]) -> Iterator[str]:
-    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when."""
-    for name, one in federations.items():
-        own = [how for seat, how in stopped.items() if seat.federation == name]
-        if one.stop is not None and own:
-            yield from one.named([_of_stop(own)])
+def of_stop(one: OwnSections, servers: Sequence[Stopped | None]) -> Iterator[str]:
+    """Yield a sentence on a federation with `stop`: which scores ended its servers, and when."""
+    if one.stop is not None and servers:
+        yield from one.named([_of_stop(servers)])
 
 
 def _of_stop(servers: Sequence[Stopped | None]) -> str:

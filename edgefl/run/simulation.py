@@ -102,8 +102,13 @@ def carry_out(
                     plan.world, plan.radio, simulation.network, counts, simulated_s=simulation.env.now
                 ),
             ]
-            stops = {Seat.of(key): server.stopped for key, server in servers.items()}
-            stopped = "; ".join(notes.of_stop(plan.world.federations, stops))
+            stopped = "; ".join(
+                note
+                for name, one in plan.world.federations.items()
+                for note in notes.of_stop(
+                    one, [s.stopped for seat, s in servers.items() if seat.federation == name]
+                )
+            )
             run.complete(
                 wall_s=round(time.perf_counter() - began_s, 3),
                 simulated_s=round(simulation.env.now, 9),

@@ -18,7 +18,6 @@ from edgefl.engine.selectors.all import All
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.learning.memory import KEPT_FREE, LARGEST_REUSED, Need, available_bytes, require
 from edgefl.mobility.static import Static
-from edgefl.scenario.federation_settings import size_of
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -47,7 +46,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
     for one in scenario.by_federation.values():
-        own = size_of(one.settings, scenario.federations, scenario.devices, int(count))
+        own = scenario.members(one, int(count))
         place, together = _least_participants(one.rounds, scenario.devices, scenario.layout, own or 1)
         if together > 1:
             size = round_memory.least_bytes(scenario.radio, one.rounds, together)

@@ -193,7 +193,7 @@ class Prepared:
         Returns:
             Identity of the training; None if nothing is trained, or training cannot be shared.
         """
-        own = world.federations.get("")  # of a federation on its own
+        own = world.alone
         if own is None or own.learning is None or own.rounds.overlap:
             return None
         settings = self.values["learning"]

@@ -184,6 +184,10 @@ class Scenario(Shown):
             "": shared
         }
 
+    def members(self, own: OwnSections, count: int | None) -> int | None:
+        """Return the number of a federation's devices out of `count` in all; None if it is not known yet."""
+        return size_of(own.settings, self.federations, self.devices, count)
+
     @property
     def trains(self) -> bool:
         """Whether any federation trains models."""
@@ -208,7 +212,7 @@ class Scenario(Shown):
             with one.naming_places():
                 if several:
                     needs.check_task(one, devices)
-                members = size_of(one.settings, several, devices, count)
+                members = self.members(one, count)
                 fits.check(self.fitting(one))
                 numbers = Numbers(devices, one)
                 numbers.check_server(members)

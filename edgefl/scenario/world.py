@@ -37,6 +37,7 @@ from edgefl.mobility._together import Together
 from edgefl.places.areas import Places, places
 from edgefl.rng import Streams
 from edgefl.scenario.federation_settings import sizes
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 
 
@@ -110,6 +111,11 @@ class World:
                 ("devices", "density_per_km2"),
             )
         return count
+
+    @property
+    def alone(self) -> OwnSections | None:
+        """The sections of the only federation; None if several federations share the cells."""
+        return self.federations.get("")
 
     @property
     def members_count(self) -> int:
