@@ -206,14 +206,14 @@ class Prepared:
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        if own.cloud is not None:  # a lender's state contains the cloud's models
-            told.append("cloud")
+        # a lender's state then contains the joined models
+        told += ["cloud"] * (joined := own.cloud is not None)
         if code := own_code.named_in([settings]):
             told.append(code)
         if own.learning.initial is not None:
             told.append(_of_file("learning.initial.path", own.learning.initial.path))
         warm_start = own.learning.warm_start
-        one_model = len(world.served) == 1 and own.cloud is None and own.learning.drift is None
+        one_model = len(world.served) == 1 and not joined and own.learning.drift is None
         # whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds, which take time and
         # reorder the cells' questions; declared by the class itself, since a subclass may open differently
         as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)
