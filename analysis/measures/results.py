@@ -12,6 +12,7 @@ from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.servers import several_servers
 
 # columns of time and energy: to a target, or per round without a target
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
@@ -43,12 +44,9 @@ class Comparison(Found):
         targets: the target accuracies, possibly none; `table` shows the first one.
         layout: how the tables are laid out.
         seeds: the seeds that all variants have; only runs with these seeds are compared.
-        sessions: the sessions that `table` averages over.
-        scope: description of these sessions.
-        trained: False if no run has an accuracy; then only latency and energy are compared.
+        scope: description of the sessions that `table` averages over.
         clock: the clock for sessions and curves; None if sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
-        by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: the runs compared.
         rounds: the rounds of the compared runs, for seeds that all variants have.
     """
@@ -60,14 +58,27 @@ class Comparison(Found):
     detail: pd.DataFrame = field(repr=False)
     targets: tuple[Target, ...]
     layout: Layout
-    sessions: tuple[int, ...]
     scope: str
-    trained: bool
     clock: Clock | None
     verdicts: tuple[str, ...]
-    by_rounds: bool = True
     runs: Runs = field(repr=False)
     rounds: pd.DataFrame = field(repr=False)
+
+    @property
+    def trained(self) -> bool:
+        """Whether any run has an accuracy; if not, only latency and energy are compared."""
+        return bool(self.rounds["accuracy"].notna().any())
+
+    @property
+    def sessions(self) -> tuple[int, ...]:
+        """The sessions that `table` averages over."""
+        mine = self.detail.loc[self.detail["in_scope"], "session"]
+        return tuple(sorted(int(session) for session in mine.unique()))
+
+    @property
+    def by_rounds(self) -> bool:
+        """Whether a round means the same in all variants; if not, nothing is compared over rounds."""
+        return not several_servers(self.runs.info)
 
     @property
     def target(self) -> Target | None:
