@@ -12,7 +12,6 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.partitions import PartitionInputs
-from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.rng import Streams
 
@@ -138,7 +137,7 @@ def _weighed(
 ) -> tuple[float, float]:
     """Average accuracy and loss over models, by `shares`: each model's weight and its devices' drifted share."""
     tests = [
-        (part * weight, evaluate(tester, model, test.lap(lap), labels))
+        (part * weight, tester.evaluate(model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)
         for lap, weight in enumerate((1.0 - changed, changed))
         if weight

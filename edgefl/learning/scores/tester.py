@@ -91,6 +91,17 @@ class ModelTester:
         ready = None if self._model.writes_logits() else data.ready(labels)
         return self.run(model, data, data.with_labels(labels), find, ready)
 
+    def evaluate(self, model: Tensor, test: SplitInMemory, labels: Sequence[int]) -> tuple[float, float]:
+        """Return a model's [M + Q] score, by its task, and its mean loss on the samples with one of these labels."""
+        task = test.task
+
+        def sums(outputs: Tensor, y: Tensor) -> tuple[float, float, int]:
+            return task.total(outputs, y), float(task.loss(outputs, y, "sum")), len(y)
+
+        blocks = self.of_labels(model, test, labels, sums)
+        score, loss, count = (sum(column) for column in zip(*blocks, strict=True))
+        return score / count, loss / count
+
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return the result of `find` for a model, cached as long as the model does not change.
 
