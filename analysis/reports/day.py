@@ -75,7 +75,7 @@ def report_day(
     heading(
         figure, 0.375, f"What an opening is worth: {scope}", _explained(spent, goal.named(both.reference))
     )
-    draw_openings(figure, OPENINGS, spent, styles, goal.short)
+    _draw_openings(figure, OPENINGS, spent, styles, goal.short)
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     return Report(
@@ -235,7 +235,7 @@ ROUND_S = (0.001, 0.01, 0.1, 1.0, 60.0, 3600.0, 86_400.0)
 GAP = 0.05  # gap between two panels, as a share of the box
 
 
-def draw_openings(
+def _draw_openings(
     figure: Figure, box: tuple[float, float, float, float], spent: pd.DataFrame, styles: Styles, target: str
 ) -> None:
     """Draw a row per variant and a panel per quantity: means as bars, seeds as small circles.

@@ -75,7 +75,7 @@ class _Answer:
     value: Any = None
 
 
-class LearnerBeside(Answering):
+class _LearnerBeside(Answering):
     """A server's learner that passes each question to the run's training process."""
 
     def __init__(self, own: Answering, number: int, process: "TrainingProcess") -> None:
@@ -100,7 +100,7 @@ class TrainingProcess:
     def __init__(self, path: Path, *, forks: bool, trained: Sequence["TorchLearner"] = ()) -> None:
         self._path, self._forks, self._trained = path, forks, trained
         self._ready: Callable[[], bool] = lambda: True
-        self._learners: list[LearnerBeside] = []
+        self._learners: list[_LearnerBeside] = []
         self._functions: list[Callable[..., Any]] = []  # both processes know a function by its index
         self._spent_s = 0.0  # time spent on training in this process
         self._socket: socket.socket | None = None
@@ -124,7 +124,7 @@ class TrainingProcess:
         """Return a learner that answers in this process before the fork, and in the child afterwards."""
         if not self._forks:
             return own
-        self._learners.append(LearnerBeside(own, len(self._learners), self))
+        self._learners.append(_LearnerBeside(own, len(self._learners), self))
         return self._learners[-1]
 
     def told(self, function: Callable[Given, None]) -> Callable[Given, None]:

@@ -32,7 +32,7 @@ def numba_name() -> str:
     return f"numba {version('numba')}"
 
 
-def trains_plainly(algorithm: Algorithm) -> bool:
+def _trains_plainly(algorithm: Algorithm) -> bool:
     """Return whether an algorithm changes neither gradients nor losses nor steps of local training."""
     kind = type(algorithm)
     same = kind.correct is Algorithm.correct and kind.term is Algorithm.term
@@ -48,7 +48,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
     if not of_cross_entropy(settings.learned):
         name = registry.name_of("tasks", settings.learned)
         yield "task", f"{name} has another loss than the cross-entropy", "take classification"
-    if not trains_plainly(settings.algorithm):
+    if not _trains_plainly(settings.algorithm):
         name = registry.name_of("algorithms", settings.algorithm)
         yield "algorithm", f"{name} changes local steps", "take one that does not, such as fedavg"
     if type(settings.warm_start).anchor is not WarmStart.anchor:

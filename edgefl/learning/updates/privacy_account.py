@@ -20,10 +20,10 @@ _UPDATES = "updates charged"
 
 def release_of(settings: LearningSettings, layout: ModelLayout, devices: DeviceStates) -> Release:
     """Return the release of a federation's updates: unchanged unless its settings ask for privacy."""
-    return PrivateRelease(settings.privacy, layout, devices) if settings.privacy else Release()
+    return _PrivateRelease(settings.privacy, layout, devices) if settings.privacy else Release()
 
 
-class PrivateRelease(Release):
+class _PrivateRelease(Release):
     """Release updates clipped and noised, with a privacy account for each device.
 
     Args:
