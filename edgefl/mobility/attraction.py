@@ -74,7 +74,6 @@ class Attraction(Walkers):
     community model: popular places, recurring periods). Left out: roads, and groups that move together.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
         1.8,
         ge=1e-3,

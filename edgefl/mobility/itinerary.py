@@ -91,7 +91,6 @@ class Itinerary(Walkers):
     route and time by traffic, one-way streets, lanes and lights, people who go together, streets' speeds.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
         1.8,
         ge=1e-3,

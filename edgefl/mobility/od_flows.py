@@ -48,7 +48,6 @@ class OdFlows(Walkers):
     roads, habits of single devices, purposes of trips.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
         1.8, ge=1e-3, le=60, description="highest speed of a device; the mean of 1.4 is a pedestrian's"
     )
