@@ -37,11 +37,7 @@ class ThreadPool:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._process != os.getpid():
-            self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", _one_thread_each)
+            # one thread for PyTorch's operations in each, since jobs run in parallel
+            self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", torch.set_num_threads, (1,))
             self._process = os.getpid()
         return self._pool
-
-
-def _one_thread_each() -> None:
-    """Make PyTorch's operations in this thread single-threaded, since jobs run in parallel."""
-    torch.set_num_threads(1)

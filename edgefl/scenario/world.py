@@ -282,7 +282,7 @@ class World:
                 device_bandwidth_hz=self.fleet.column(lambda kind: kind.max_bandwidth_hz or math.inf),
                 device_gain_db=self.fleet.column(lambda kind: kind.array_gain_db),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
-                gains=self._behind_walls(env),
+                gains=BehindWalls(self.gains, walls) if (walls := self.walls(env)) else self.gains,
                 streams=self.streams,
                 reading_s=self.handover.measurement_interval_s,
                 groups=self._groups,
@@ -340,9 +340,3 @@ class World:
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)
-
-    def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
-        """Return the large-scale gains minus the penetration loss of walls and cars around devices."""
-
-        walls = self.walls(env)
-        return BehindWalls(self.gains, walls) if walls else self.gains

@@ -57,7 +57,9 @@ class ChunkTraining:
         self._state = _state_of(worker, self._rule, "local", len(positions), result)
         self._rows.copy_(task.received(positions))
         if task.optimiser is not None:
-            *vectors, self._before = _of_state(task.optimiser(positions), self._state)
+            sizes = [*(vector.shape[1] for vector in self._state), 1]
+            *vectors, steps = task.optimiser(positions).split(sizes, dim=1)
+            self._before = steps.clone()
             for vector, kept in zip(self._state, vectors, strict=True):
                 vector.copy_(kept)
         if worker.kernel.dropout:
@@ -267,12 +269,6 @@ def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Ten
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]
-
-
-def _of_state(kept: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """Split kept optimiser states [k, V M + 1] into V vectors [k, M] and a copy of the step numbers [k, 1]."""
-    *vectors, steps = kept.split([*(vector.shape[1] for vector in like), 1], dim=1)
-    return [*vectors, steps.clone()]
 
 
 def _put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:

@@ -158,8 +158,8 @@ class LocalTraining:
     @property
     def state_size(self) -> int:
         """The length of a device's kept optimiser state with the number of its steps; 0 if no state is kept."""
-        vectors = self._rule.optimiser.vectors
-        return vectors * self.layout.parameters.size + 1 if self._rule.keeps_state else 0
+        vectors, kept = self._rule.optimiser.vectors, self._rule.optimiser.state == "kept"
+        return vectors * self.layout.parameters.size + 1 if kept and vectors else 0
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
         """Return the sum of the gradients' weights in each device's change [K], as `UpdateRule.travel` does."""

@@ -144,8 +144,7 @@ class TrainedModel:
         Raises:
             Diverged: a local model is not finite, and the server does not drop it.
         """
-        layout, algorithm = self._training.layout, self._algorithm
-        parameters, _ = layout.split(self.model)
+        algorithm, (parameters, _) = self._algorithm, self._training.layout.split(self.model)
         chance = RoundChance(self._streams, at, self.model.device)
         receivers = self._receivers(ids, batches.samples, chance.of_devices("receive", ids))
         lr = algorithm.learning_rate(lr, self.state)
