@@ -67,22 +67,22 @@ def available_bytes(root: Path = Path("/")) -> float:
     return min(limits, default=math.inf)
 
 
-def held_bytes(root: Path = Path("/")) -> float:
+def held_bytes() -> float:
     """Return the bytes of memory that this process holds now; NaN if unknown."""
-    return _of_status("VmRSS", root)
+    return _of_status("VmRSS")
 
 
-def peak_bytes(root: Path = Path("/")) -> float:
+def peak_bytes() -> float:
     """Return the peak memory of this process in bytes.
 
     On Linux, getrusage includes the memory of the parent process, so it is used only without /proc.
     """
-    peak = _of_status("VmHWM", root)
+    peak = _of_status("VmHWM")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0 if math.isnan(peak) else peak
 
 
-def _of_status(wanted: str, root: Path) -> float:
-    for line in _lines(root / "proc/self/status"):
+def _of_status(wanted: str) -> float:
+    for line in _lines(Path("/proc/self/status")):
         name, _, value = line.partition(":")
         if name == wanted:
             return 1024.0 * int(value.split()[0])
