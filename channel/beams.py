@@ -43,7 +43,7 @@ def beam_gain_db(spread: Spread) -> float:
 
 
 def _columns(azimuth_deg: float) -> float:
-    """Return the gain of a panel's columns, with normal azimuths around directions anywhere in the sector."""
+    """Return the gain of a panel's columns for normally distributed azimuths around any direction of a sector."""
     towards = np.radians(np.linspace(-HALF_SECTOR_DEG, HALF_SECTOR_DEG, _DIRECTIONS))[:, None]
     offsets = np.linspace(-_REACH, _REACH, _OFFSETS)
     weights = np.exp(-(offsets**2) / 2.0)
@@ -52,7 +52,7 @@ def _columns(azimuth_deg: float) -> float:
 
 
 def _rows(zenith_deg: float) -> float:
-    """Return the gain of a panel's rows, with Laplacian zeniths around the horizon."""
+    """Return the gain of a panel's rows for Laplacian zenith angles around the horizon."""
     offsets = np.linspace(-2.0 * _REACH, 2.0 * _REACH, 2 * _OFFSETS + 1)
     return _gain(
         ROWS,

@@ -29,7 +29,7 @@ _NODES, _HALVINGS = 64, 60
 
 
 def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
-    """Return the SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
+    """Return the linear SNR from which each rate in bit/s/Hz can be sent, gap * (2^rate - 1), in the rates' shape.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -84,11 +84,11 @@ class Steps:
     Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
     15 needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
     block errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times
-    as much as steps with a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and still carries bits below
+    as much at 20 dB as steps with a gap of 2 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and still carries bits below
     -7.5 dB, where steps carry none.
 
-    With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
-    rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
+    With l layers on one band, each layer has 1/l of the power, and all carry l times the rate of one layer: l times a
+    rate of the table needs l times its SNR. This also holds for a transmitter that uses its power in a part l < 1 of
     its band. The choice with the highest rate is taken: the rank that a device reports, and the number of resource
     blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks
     reach four times that near the site; without parts, a device with little power for a wide band has no link at all

@@ -9,7 +9,7 @@ SUBCARRIERS = 12  # of a resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
-    """Return the resource blocks in a band, not rounded; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+    """Return the unrounded number of resource blocks in a band; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
 
     Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz with 30 kHz has 277.8 blocks here, and
     273 in TS 38.101-1, Table 5.3.2-1.
@@ -26,7 +26,7 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the power that power control requires, over a device's maximum power: P0 2^mu M PL^alpha / Pmax.
+    """Return the power that power control requires, divided by a device's maximum power: P0 2^mu M PL^alpha / Pmax.
 
     A device radiates this fraction of its maximum power, or its full power if power control requires more.
 
