@@ -45,7 +45,7 @@ COSTS = {
 
 
 def headline(comparison: Comparison) -> pd.DataFrame:
-    """Write the headline table, [variants x columns]. The reference has no speed-up or gain."""
+    """Write the headline table, [variants x columns], without speed-up and gain for the reference."""
     kinds = ("both", "trained" if comparison.trained else "untrained")
     chosen = _chosen(comparison, [name for name, kind in COLUMNS.items() if kind in kinds])
     index = comparison.table["variant"]
@@ -75,7 +75,7 @@ def brief(comparison: Comparison) -> pd.DataFrame:
 
 
 def _chosen(comparison: Comparison, usual: Sequence[str]) -> list["Column"]:
-    """Return the requested columns, by default the usual ones that mean the same in all variants."""
+    """Return the requested columns; by default, the usual columns that mean the same in all variants."""
     table = comparison.table.set_index("variant")
     columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
     usual = [name for name in usual if comparison.by_rounds or name not in BY_ROUNDS]

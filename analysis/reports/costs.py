@@ -1,4 +1,4 @@
-"""Report the costs of runs: joules and seconds by use, what joules take from a battery, and J's cost analysis."""
+"""Report the costs of runs: joules and seconds by use, shares of a battery's charge, and J's cost analysis."""
 
 import math
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are roundi
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Break down energy by use, and time by what was waited for, one row per run.
+    """Break down energy by use, and time by what a round waited for; one row per run.
 
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:

@@ -68,7 +68,7 @@ def _last_scores(runs: Runs) -> pd.DataFrame:
 
 
 def measures(by_device: pd.DataFrame) -> pd.DataFrame:
-    """Measure the spread of devices' accuracies, a row per run and model.
+    """Measure the spread of devices' accuracies; one row per run and model.
 
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
@@ -133,7 +133,7 @@ SHARES = np.linspace(0, 1, 101)
 
 
 def _fairness_figure(by_device: pd.DataFrame) -> Figure:
-    """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
+    """Draw the cumulative distribution of devices' accuracies, for each variant and kind of model.
 
     Args:
         by_device: the table that `_last_scores` returns.

@@ -63,7 +63,7 @@ def compare_settings(
     parts, shown = [], set(sessions or ())
     for setting, own in by_setting.items():
         if tuple(axis for axis, _ in setting) != axes:
-            raise ValueError(f"{own.path} has different axes from the rest: give one study's folder")
+            raise ValueError(f"{own.path} differs in axes from other settings: give one study's folder")
         missing = [name for name in variants if name not in set(own.info["variant"])]
         if missing:
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
