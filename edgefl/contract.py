@@ -1,4 +1,4 @@
-"""Values that engine and learning exchange: payload bits, iterations, device ids. No clock, no tensor.
+"""Values that engine and learning exchange: payload bits, iterations, device ids, but no tensors.
 
 A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the learner
 yields, and each round calls its stage to train, then to aggregate the updates that arrived.
@@ -68,7 +68,7 @@ class Staleness:
 
     @property
     def as_sent(self) -> bool:
-        """Whether updates count as they were sent: their mean by data size, with no discount for staleness."""
+        """Whether the server takes the mean of the updates by data size, with no discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
@@ -300,7 +300,7 @@ class Stage(Protocol):
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived: the latest outstanding update of each given device.
 
-        A device has at most one update under way, so its id names the update. Never called without ids.
+        A device has at most one update under way, so its id identifies the update. `ids` is never empty.
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:

@@ -29,7 +29,7 @@ class Streams:
         self._prefix = prefix  # prefix of every stream's name
 
     def below(self, *path: str | int) -> "Streams":
-        """Return the streams below a name, for one of several objects that draw under the same names."""
+        """Return the streams below a path of names, for one of several objects that use the same stream names."""
         return Streams(self.seed, (*self._prefix, *path))
 
     def _sequence(self, path: tuple[str | int, ...]) -> np.random.SeedSequence:

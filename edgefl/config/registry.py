@@ -54,7 +54,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user named the component, and so allows its code to run, rather than a scenario.
+        trusted: whether the user, and not only a scenario, named the component, and so allows its code to run.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.

@@ -28,20 +28,20 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
+    ignore` the count may be smaller, and later ids are left out. The seed and the devices' drop are ignored.
 
     The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 
     - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
-      latitude, by their common names or as `columns` says. Without ids a file is one device.
+      latitude, by their common names or as `columns` says. A file without ids is one device.
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
-    Times of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five
-    times as much.
+    A device's times must increase. Files are read as streams; 24 bytes per sample stay in memory, and reading needs
+    five times as much.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
@@ -283,7 +283,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] the mean speed, path length over the time in which a device is present; 0 with one sample."""
+    """Return [devices] mean speeds: path length divided by the time of presence; 0 for a single sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
@@ -296,9 +296,9 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
     Args:
         times_s: [samples] times, device after device.
         counts: [devices] how many samples each device has.
-        lost: [devices] how many usual intervals a gap must exceed to count as an absence. Devices of a file that
-            lists all devices of each time step have their median interval in common; other devices have their own,
-            and at least RECEPTION_S.
+        lost: [devices] how many usual intervals a gap must exceed to count as an absence. The usual
+            interval is the median: of all devices together in a file that lists all devices of each time step,
+            otherwise of each device, at least RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

@@ -176,7 +176,7 @@ class Results(_Directory):
 
 
 class StudyResults(_Directory):
-    """The directory of a study, a path. The tables cover all its runs, by variant (with its setting) and seed.
+    """The directory of a study, a path. Its tables cover all runs, by variant (with the setting) and seed.
 
     A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 

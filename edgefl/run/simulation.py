@@ -120,8 +120,8 @@ def _journaled(
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
     """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
 
-    Training of another run is reused; run.json counts the reused rounds. Federations that train nothing have no
-    journal: their learners' answers follow from the engine's questions.
+    The training of another run (`sharing`) is reused; run.json counts the reused rounds. Federations that train
+    nothing have no journal: their learners' answers follow from the engine's questions.
     """
     training, identity = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {

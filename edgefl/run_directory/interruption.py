@@ -1,4 +1,4 @@
-"""Handle Ctrl-C and termination signals: a run is left in a state that can be resumed."""
+"""Handle Ctrl-C and termination signals so that an ended run can be resumed."""
 
 import signal
 from collections.abc import Iterator

@@ -48,8 +48,8 @@ def members_of(world: World) -> Members:
     empty = [number for number, population in enumerate(populations, start=1) if not population]
     if empty:
         raise EdgeflError(
-            f"a federation has no device in population {empty[0]}, but trains in the sessions of that "
-            "population too: choose fewer populations, or more devices",
+            f"a federation has no device in population {empty[0]}, but trains in that population's "
+            "sessions too: choose fewer populations, or more devices",
             ("devices", "populations"),
         )
     return Members(ids, len(ids), homes_m[ids], None if kept is None else kept[ids], populations)

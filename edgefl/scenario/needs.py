@@ -79,11 +79,11 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse undefined areas, and radio laws that are invalid or without effect in this world."""
+    """Refuse undefined areas, and radio models that are invalid or without effect in this world."""
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(
-            "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
+            "handovers need the path loss and shadowing at each place: several cells (layout.rings, sites or"
             " sectors) need radio.propagation.shadowing: spatial",
             ("radio", "propagation", "shadowing"),
         )

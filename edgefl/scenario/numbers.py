@@ -1,6 +1,6 @@
 """Check that a scenario's numbers of devices, participants, updates and members of sessions are consistent.
 
-The check runs when a scenario is read and, with a random number of devices, again once this number is known.
+The check runs when a scenario is read and, if the number of devices is random, again once this number is drawn.
 """
 
 import math

@@ -95,7 +95,7 @@ class Scenario(Shown):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
-    stop: StopSettings | None = Field(None, description="scores that end the run early; null: no score does")
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: none does")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,
@@ -120,7 +120,7 @@ class Scenario(Shown):
 
         Args:
             changes: dotted key -> value: `scenario.with_({"learning.local.lr": 0.1})`.
-            keys: changes with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
+            keys: changes, two underscores in a key for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
 
         Raises:
             EdgeflError: the values are faulty; the message names key and remedy of each fault.
@@ -220,7 +220,7 @@ class Scenario(Shown):
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
-        """Return the sections that must fit together for a federation: its own, and those that all share."""
+        """Return the sections that must fit together for a federation: its own, and those of all federations."""
         return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 

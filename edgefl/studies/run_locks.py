@@ -5,8 +5,8 @@ file N + 1, which only one process can. The owner updates the file's time every 
 newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
 so these claims count as expired.
 
-Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: another machine's claim
-is taken over once its file has not changed for longer than the owner's interval between beats.
+Clocks of machines differ and get adjusted, so an old file time is only a reason to watch the file: another machine's
+claim is taken over once its file has not changed for longer than the interval between the owner's updates.
 """
 
 import json
@@ -174,7 +174,7 @@ def _alive(path: Path) -> bool:
 
 
 def _beats(path: Path) -> bool:
-    """Watch a seemingly abandoned claim for longer than a beat; return whether its owner updates it."""
+    """Watch a seemingly abandoned claim for longer than its update interval; return whether the owner updates it."""
     try:
         before = path.lstat().st_mtime_ns
         owner = claim_of(path)
