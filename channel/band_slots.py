@@ -272,5 +272,5 @@ def check_neighbours(neighbours: float, carrier: Carrier) -> None:
         raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")
     if neighbours and carrier.power != "full":
         raise ValueError(
-            f"with power {carrier.power}, neighbours must be 0 and snr include interference, got {neighbours}"
+            f"with power {carrier.power}, neighbours must be 0 (snr includes interference), got {neighbours}"
         )

@@ -171,7 +171,7 @@ class _Sums:
 
     @cached_property
     def groups(self) -> list[FloatArray]:
-        """Sums of levels [receivers, 2^transmitters] for each group; bit k of the index stands for transmitter k."""
+        """Sums [receivers, 2^transmitters] of each group's levels; an index's lowest bit is the first transmitter."""
         groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]

@@ -88,7 +88,7 @@ class LargeScale:
                 changes.
             shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
-            los_common: common part of the fields that decide the line of sight to all sites; None if independent.
+            los_common: common part of the fields of line of sight to all sites; None if these are independent.
             wraparound: how the sites' layout repeats, or None if it does not.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
@@ -158,7 +158,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        The gain is within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. Sight is identical.
+        It is within 1e-3 dB of `links_to`: 1 km coordinates are rounded by up to 6e-5 m. Line of sight is identical.
 
         Args:
             positions_m: [n, 2] positions in the area, m.

@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return the ln(1 + snr g) [snr] above which a rate no longer counts: its cap, or where g is too rare."""
+    """Return the largest ln(1 + snr g) [snr] that affects a rate: its cap, or where g becomes too rare to matter."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 
@@ -273,7 +273,7 @@ def _norm(m: float, taps: int) -> float:
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and a_m's factor of m alone.
+    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and a factor of a_m, from m only.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """

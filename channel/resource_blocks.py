@@ -56,7 +56,7 @@ _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a 
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
-    """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+    """Return a carrier's number of resource blocks, of 15 kHz subcarriers in 1 ms slots or 30 kHz in 0.5 ms.
 
     A band or spacing that the standard does not list has as many blocks as fit into 95 % of the band, at least one.
 

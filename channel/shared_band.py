@@ -41,7 +41,7 @@ class SharedBand:
     In slot n a flow with share b moves w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
     `per_resource_block` without / b), where w_n is the weight of a TDD frame. A flow ends in the first slot in which
     its bits reach its payload; the rest of that slot is padding. A scheduler that holds its shares decides again when
-    a flow joins, leaves or ends; other schedulers decide in every slot with w_n serves.
+    a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
 
     Fading is a function of link and slot, so looking ahead uses up no random numbers. Results are the same bit for
     bit, no matter how often and when `settle`, `next_end` and `moved_bits` are called.

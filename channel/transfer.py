@@ -73,7 +73,7 @@ class Flow:
         """Count the slots of a transfer.
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
-        first slot and direction.     `auto` is `renewal` for transfers that are expected to take at least AUTO_SLOTS
+        first slot and direction. `auto` is `renewal` for transfers that are expected to take at least AUTO_SLOTS
         slots, AUTO_COHERENCE_TIMES coherence times of the fading, and AUTO_COHERENCE_TIMES `exponential_draws`; for
         other transfers `auto` is `slot`.
 
@@ -229,7 +229,7 @@ def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: V
     """Return the number of independent exponential draws with the same relative variance as the bits of a transfer.
 
     Shannon's rates have at least one draw in each coherence time. With a table, a weak link carries bits only in rare
-    moments above the lowest step: fifty coherence times may have two, a number that is far from normal.
+    moments above the lowest step: fifty coherence times may have two, and the law of their number is far from normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

@@ -1,4 +1,4 @@
-"""Values that engine and learning exchange: payload bits, iterations, device ids, but no tensors.
+"""Values that engine and learning exchange: payload bits, iterations, device ids; neither clocks nor tensors.
 
 A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the learner
 yields, and each round calls its stage to train, then to aggregate the updates that arrived.

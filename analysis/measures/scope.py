@@ -92,7 +92,7 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
 
 
 def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
-    """List the variants in the order of the study's file or the given folders; if none, the reference first.
+    """List variants in the order of the study's file or of the given folders, or, without either, reference first.
 
     Args:
         info: the table `Runs.info`, in any order of rows.

@@ -19,7 +19,7 @@ def named(score: str) -> str:
 
 
 def said(text: str, score: str) -> str:
-    """Replace the word accuracy in a text; names with an underscore, such as column names, stay."""
+    """Replace the word accuracy in a text; names with an underscore, such as column names, stay unchanged."""
     if score == ACCURACY:
         return text
     word = named(score)

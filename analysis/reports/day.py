@@ -114,7 +114,7 @@ NARROWEST = 0.075  # least share of the axis for a session to be named
 def _openings(
     rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, overlap: float
 ) -> tuple[pd.DataFrame, Target, str]:
-    """Measure the openings of one cell's sessions with a returning population, or of all after the pilot.
+    """Measure the openings of a cell's sessions with a returning population, or of all sessions after the pilot.
 
     Returns:
         A table with accuracy_start in percent, seconds and joules to the target, and missed (if so, seconds and

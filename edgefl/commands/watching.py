@@ -128,7 +128,7 @@ class Watched:
         )
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; the wall clock dates the first one seen."""
+        """Return the seconds since a run's last heartbeat; the wall clock dates the first heartbeat seen."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -204,7 +204,7 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, including those that its question may add; None if it is no study."""
+    """Return a study's maximum number of runs, including those that its question may add; None if `path` has none."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))

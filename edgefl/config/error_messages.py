@@ -79,7 +79,7 @@ def flat(
 
     Args:
         unnamed: the field's default component, if the value with these errors names no component.
-        root: model of the whole document, which shows where a misplaced key belongs; None if a part is checked.
+        root: the whole document's model, which shows where a misplaced key belongs; None if only a part is checked.
     """
     faults: list[_Fault] = []
     for error in errors:

@@ -128,7 +128,7 @@ class TrainingProcess:
         return self._learners[-1]
 
     def told(self, function: Callable[Given, None]) -> Callable[Given, None]:
-        """Wrap a function so that training can call it, and it runs in the process that began the run."""
+        """Wrap a function that training calls so that it runs in the process that began the run."""
         self._functions.append(function)
         number = len(self._functions) - 1
 
@@ -141,7 +141,7 @@ class TrainingProcess:
         return tell
 
     def done(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Wrap a function so that the process that began the run can call it, and it runs in the training process."""
+        """Wrap a function that the process that began the run calls so that it runs in the training process."""
         self._functions.append(function)
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))

@@ -24,7 +24,7 @@ class Highway(LargerArea):
 
     The vehicles of a lane are placed independently and uniformly on the loop of road and absence (on the road this is
     a Poisson process, given the number of vehicles), so each vehicle's place along the road is uniform at every time,
-    and it is present with probability road / (road + speed x away_s). The devices' drop is ignored.
+    and it is present with probability road / (road + speed x away_s). Drop positions are ignored.
 
     Defaults resemble the freeway case of 3GPP TR 36.885, annex A: three lanes of 4 m each way, base stations 35 m
     beside the road, one speed per lane. Left out: overtaking, acceleration, curves.

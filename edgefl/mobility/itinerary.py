@@ -72,7 +72,7 @@ class Itinerary(Walkers):
     `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
     `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
     {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says
-    where it is. In an area each person has its own spot, uniform in area and the same every time.
+    where home is. In an area each person has its own spot, uniform in area and the same every time.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, with h uniform in -1 to 1, drawn once
     for each person and entry, and d uniform in -1 to 1, drawn every day: a trapezoid of variance
@@ -277,7 +277,7 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people: all days' entries one after another; number 0 is the first entry of time 0's day.
+    """Departures of people: all days' entries one after another; number 0 is the first on the day of time 0.
 
     Attributes:
         first: time at which the row starts: a day before time 0, or a week before if days differ.

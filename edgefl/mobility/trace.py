@@ -28,7 +28,7 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` the count may be smaller, and later ids are left out. The seed and the devices' drop are ignored.
+    ignore` the count may be smaller, and later ids are left out. The seed and the drop positions are ignored.
 
     The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 

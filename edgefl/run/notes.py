@@ -1,4 +1,4 @@
-"""Write a run's notes at its end: above all, what the scenario asked for and never happened.
+"""Write a run's notes at its end: above all, on what the scenario asked for that never happened.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """

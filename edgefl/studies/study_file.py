@@ -112,12 +112,12 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, whose best accuracy sets relative targets for all; null: none",
+        description="the proposed variant, which others are compared with; relative targets refer to it; null: none",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,
-        description="name -> dotted overrides of the base scenario; may be left out with a grid, whose"
-        " settings then run without overrides",
+        description="name -> dotted overrides of the base scenario; may be left out with a grid: the"
+        " base scenario then runs in each setting",
     )
     grid: dict[str, dict[str, Overrides]] = Field(
         default_factory=dict,
