@@ -123,7 +123,7 @@ class LinkFading(PagedFading):
 
     which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a coarser grid
     and are filled in the same way, grid above grid, until a step's correlation falls below NO_CORRELATION; on that
-    grid, edges are drawn independently. This is the only approximation: values on opposite sides of such an edge pair
+    grid, edges are drawn independently. The only approximation is that values on opposite sides of such an edge
     lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.

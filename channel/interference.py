@@ -68,7 +68,7 @@ class Heard:
     received here; the levels are the powers on that part.
 
     Args:
-        levels: each transmitter's linear received power over the receiver's noise, or several powers to draw from.
+        levels: each transmitter's linear received power divided by the receiver's noise, or several to draw from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:

@@ -26,8 +26,8 @@ _CHUNK = 36864
 class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB; independent of time and order.
 
-    Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
-    unchanged. Both are functions of the sites' keys, the place and the radius of the area.
+    Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds both
+    unchanged. They are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
       beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a
@@ -158,7 +158,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        It is within 1e-3 dB of `links_to`: 1 km coordinates are rounded by up to 6e-5 m. Line of sight is identical.
+        The gain is within 1e-3 dB of `links_to`: rounding moves 1 km by up to 6e-5 m. Line of sight is identical.
 
         Args:
             positions_m: [n, 2] positions in the area, m.

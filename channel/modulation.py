@@ -161,7 +161,7 @@ class Steps:
         return np.concatenate([[0.0], rates[best]]), needs[best]
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Return the rate in a slot at a linear SNR; same shape."""
+        """Return the rate in a slot at a linear SNR, in the shape of `snr`."""
         gamma = np.asarray(snr, dtype=float)
         if gamma.size < _MANY:
             return np.asarray(self.rates[np.searchsorted(self.needs, gamma, side="right")])
@@ -198,7 +198,7 @@ class Steps:
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
         """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
 
-        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
+        A step at SNR t has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
         from scipy import special  # this import takes half a second, and reading a scenario does not need it
 

@@ -44,7 +44,7 @@ def wanted_power(
         slot_s: length of a slot, 1 ms / 2^mu; resource blocks are then 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] required power over maximum power: above 0, and above 1 if a device's power does not suffice.
+        [devices] required power divided by maximum power: above 0, and above 1 if a device's power does not suffice.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
     """

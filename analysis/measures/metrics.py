@@ -218,7 +218,7 @@ def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     Rounds that only one of the two variants has are left out.
 
     Returns:
-        variant, seed, cell, session, gain (in accuracy x rounds; J's tables print it times 100). Positive: the
+        variant, seed, cell, session, gain (in accuracy x rounds; J's tables print 100 times the gain). Positive: the
         reference is better; 0 for the reference itself. Source: J (32).
     """
     training = training_rounds(rounds)[[*SESSION, "round", "accuracy"]]

@@ -32,7 +32,7 @@ class Comparison(Found):
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
             time and energy to the target or of a round, are the variant's costs divided by those of `base`, NaN where
             either variant missed the target.
-        per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
+        per_session: one row per session (with a clock, one per cell and session, with its beginning and its number of
             devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
             any seed or cell), and per variant mean and standard deviation of the opening model's accuracy, of the
             accuracy over the first rounds, of the dip and of the rounds to recovery.
@@ -150,8 +150,8 @@ class Sweep(Found):
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
             no cost is below zero; not_reached and targets, the numbers of missed and of all targets. The costs of a
             missed target are those of the whole session, a lower bound. With one key there are also NAME_ratio,
-            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the
-            cost at the series' first value, paired by seed.
+            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost divided by
+            that at the series' first value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first column): time and
             energy, to the target or per round, or the chosen metric.

@@ -173,7 +173,7 @@ def population_kinds(
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the size of two sets' intersection over the size of their union; 0 for two empty sets."""
+    """Return the size of two sets' intersection divided by the size of their union; 0 for two empty sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Write a comparison's verdicts, a sentence per variant: its time and energy over another's, with intervals."""
+"""Write a comparison's verdicts, a sentence per variant: time and energy relative to another variant, with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Versus:
 
     Attributes:
         subject, base: names of the two variants.
-        time, energy: the subject's time and energy over those of the base, paired by seed.
+        time, energy: the subject's time and energy divided by those of the base, paired by seed.
         task: what the costs are for, such as `to 80 % accuracy`.
     """
 

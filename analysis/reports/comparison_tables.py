@@ -55,7 +55,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 def brief(comparison: Comparison) -> pd.DataFrame:
     """Write only the headline table's columns that answer the study, with short headings, [variants x columns].
 
-    These columns are the costs with their ratios, the accuracy, and the number of missed targets, if any.
+    The columns are costs with their ratios, accuracy, and the number of missed targets, if any was missed.
     """
     if comparison.layout.columns:
         return headline(comparison)

@@ -162,7 +162,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
         training rounds' completed participations: downlink_s, compute_s, uplink_s and waiting_s (time in queues, or
         until the next slot); and over each round's slowest participation: slowest_downlink_s, ..., which add up to
-        the latency of a synchronous round. These means are NaN if devices.csv has no rows.
+        the latency of a synchronous round. Means of participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)

@@ -73,8 +73,8 @@ def measures(by_device: pd.DataFrame) -> pd.DataFrame:
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
         worst_tenth (mean of the lowest tenth, with the number of devices rounded up), gini (half the mean absolute
-        difference between two devices over the mean: 0 if all are equal), gap_cells and gap_classes (difference of
-        the highest and the lowest mean of a cell or class; NaN with only one).
+        difference between two devices divided by the mean: 0 if all are equal), gap_cells and gap_classes (difference
+        of the highest and the lowest mean of a cell or class; NaN with only one).
     """
     rows = []
     for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):

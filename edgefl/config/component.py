@@ -63,7 +63,7 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
 
 
 def values_of(component: AnyComponent) -> dict[str, Any]:
-    """Return a component's parameters as written in a scenario file; `build` restores the component from them."""
+    """Return a component's parameters as written in a scenario file; `build` restores the component from these."""
     if isinstance(component, BaseModel):
         return component.model_dump(mode="json")
     model = parameters_of(type(component))

@@ -32,7 +32,7 @@ class Trace(Mobility):
 
     The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 
-    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
+    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. SUMO's vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
       latitude, by their common names or as `columns` says. A file without ids is one device.

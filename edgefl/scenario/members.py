@@ -14,7 +14,7 @@ class Members:
     """The devices of a federation, numbered from 0 in ascending order of id.
 
     A federation's data, first model and mini-batches therefore do not depend on other federations' devices: if it
-    were alone, with the same number of devices, it would learn the same.
+    were alone, with the same number of devices, it would learn the same model.
 
     Args:
         ids: [devices] ids in the run, ascending; None if the federation has all devices, numbered by id.

@@ -75,7 +75,7 @@ def of_first_round(world: World, learner: Any) -> float:
 def of_places(world: World) -> list[Need]:
     """Return the memory need of a world's line of sight and shadowing: a few bytes per site and square metre.
 
-    They are drawn at the first measurement; the need includes the memory for drawing them.
+    Both are drawn at the first measurement; the need includes the memory for drawing.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):

@@ -32,7 +32,7 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
         raise EdgeflError(
-            f"{own.name} has no task, and neither has the scenario: give it learning or workload",
+            f"{own.name} has no task, and neither has the scenario: give learning or workload",
             ("federations", own.name),
         )
     both = learning is not None and workload is not None

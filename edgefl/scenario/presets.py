@@ -53,7 +53,7 @@ FOLLOWS = {
 
 
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with its preset's values in all sections except `radio`, which fills in its own.
+    """Return a scenario with its preset's values in all sections except `radio`, which fills in its values itself.
 
     Sections, also those of federations, may be mappings or objects. 38.901 has walls for UMi and UMa only: with
     another path loss no device is indoors or in a car, unless the scenario says so.

@@ -64,7 +64,7 @@ class _Forecasts:
         return Forecast(run.scenario, probe=made, own=0.0 if reuse.whole else own)
 
     def _known(self, run: Run) -> Probe | None:
-        """Return the probe of a run's first rounds, the nearest if probing takes long, or None if none is made."""
+        """Return the probe of a run's first rounds, or the nearest probe if probing takes long, or None."""
         if run.case not in self._of_cases:
             own = _of_first_rounds(run.scenario)
             keys, near = min(self._probes, key=lambda one: len(own ^ one[0]), default=(own, None))

@@ -133,7 +133,7 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
         ),
         (
             {"workload": None},
-            r"federations\.a: a has no task, and neither has the scenario: give it learning or workload",
+            r"federations\.a: a has no task, and neither has the scenario: give learning or workload",
         ),
         (
             {"federations__b": {"classes": ["meter"], "learning": {**LEARNING, "model": "logistics"}}},
