@@ -204,7 +204,7 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, including those that its question may add; None if `path` has no study."""
+    """Return a study's maximum number of runs, with those that its question may add; None if `path` has no study."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
