@@ -51,7 +51,7 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
 
     Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then rise again with speed:
     the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. A speed beyond
-    this zero raises an error.
+    the first zero of J0 raises an error.
 
     Args:
         speed_m_s: the device's speed, >= 0.
@@ -94,7 +94,7 @@ class Fading(Protocol):
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time: |h|^2 of a static link, otherwise the expectation."""
+        """Mean power over time: |h|^2 of a static link, otherwise its expectation."""
 
     def power(self, first_slot: int, count: int) -> FloatArray:
         """Return [count] the power of the slots first_slot, first_slot + 1, ..."""
@@ -123,7 +123,7 @@ class LinkFading(PagedFading):
 
     which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a coarser grid
     and are filled in the same way, grid above grid, until a step's correlation falls below NO_CORRELATION; on that
-    grid, edges are drawn independently. The only approximation is that values on opposite sides of such an edge
+    grid, edges are drawn independently. The only approximation is that values on opposite sides of those edges
     lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.

@@ -84,7 +84,7 @@ class Heard:
 
     @classmethod
     def each(cls, activity: TransmitterActivity, levels: FloatArray) -> "list[Heard]":
-        """Return the interference at each of many receivers, which hear every transmitter at one level.
+        """Return the interference at each of many receivers, at which each transmitter has a single level.
 
         Args:
             levels: [receivers, transmitters] linear received powers divided by noise; not copied, so do not write
@@ -193,7 +193,7 @@ class Interfered:
     Left out: fast fading of the interference.
 
     Args:
-        heard: interference at the link's receiver, which may be replaced when gains are measured again.
+        heard: interference at the link's receiver; replaced when gains are measured again.
     """
 
     static = False
@@ -212,7 +212,7 @@ class Interfered:
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """Return [count] the power of the slots first_slot, first_slot + 1, ..., relative to the mean over noise."""
+        """Return [count] the power of the slots from first_slot on, divided by the mean power over noise."""
         signal, over_noise = self.parts(first_slot, count)
         return np.asarray(signal / (1.0 + over_noise))
 

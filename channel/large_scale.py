@@ -26,8 +26,8 @@ _CHUNK = 36864
 class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB; independent of time and order.
 
-    Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds both
-    unchanged. They are functions of the sites' keys, the place and the radius of the area.
+    Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
+    unchanged. These values are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
       beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a

@@ -53,7 +53,7 @@ def snr_needed_over_parts(
     information around its expectation for one mean SNR.
 
     Args:
-        efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of each rate's symbols, above the rate.
+        efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of a symbol, above the rate.
         parts: number L of independent parts, >= 1; with one part the result is that of `_snr_needed`.
 
     Returns:
@@ -198,7 +198,7 @@ class Steps:
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
         """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
 
-        A step at SNR t has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
+        A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
         from scipy import special  # this import takes half a second, and reading a scenario does not need it
 

@@ -273,7 +273,7 @@ def _norm(m: float, taps: int) -> float:
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and a factor of a_m, from m only.
+    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and the factor of a_m set by m.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """

@@ -144,9 +144,9 @@ def _limited(
 ) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
-    With its power on all its blocks, a flow reaches some step of the table. To reach a higher step, it uses only the
-    blocks that its power can raise to that step's SNR. The rate per power falls from step to step, so a higher step
-    carries more only because of rounding to whole blocks, or with several layers.
+    With its power on all its blocks, a flow reaches some step of the table. To reach a higher step, the flow uses
+    only the blocks that its power can raise to that step's SNR. The rate per power falls from step to step, so a
+    higher step carries more only because of rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     highest = np.minimum(

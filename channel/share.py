@@ -114,7 +114,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
 
 
 def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full") -> FloatArray:
-    """Compute the SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
+    """Compute the SNR on a share of the band: snr / b, or snr with power per resource block; 0 for a share of 0.
 
     Args:
         share: share b of the band, 0 to 1.

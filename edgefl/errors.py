@@ -1,4 +1,4 @@
-"""Errors caused by user input, and context managers that add their place."""
+"""Errors caused by user input, and context managers that add an error's place."""
 
 import re
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Random streams by name, not by order.
+"""Random streams that are identified by name, not by the order of their use.
 
 Two runs that request the same stream get the same numbers, whatever else they draw. Adding a device or
 swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.

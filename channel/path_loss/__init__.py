@@ -102,7 +102,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates sight in space.
+        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates places.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.

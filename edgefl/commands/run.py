@@ -213,8 +213,8 @@ def record(
 ) -> None:
     """Record the world of a scenario without training: positions, serving cells, transfer costs.
 
-    Writes tables that any framework can read, availability in FedScale's format, and a scenario.yaml that trains on
-    the recorded world.
+    The folder gets tables that any framework can read, availability in FedScale's format, and a scenario.yaml that
+    trains on the recorded world.
 
     Examples:
 

@@ -68,7 +68,7 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if these arrive first."""
+    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if they arrive first."""
 
     work: LocalRound | None = None
     is_there: bool = False

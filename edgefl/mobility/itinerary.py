@@ -280,7 +280,7 @@ class _Leaves:
     """Departures of people: all days' entries one after another; number 0 is the first on the day of time 0.
 
     Attributes:
-        first: time at which the row starts: a day before time 0, or a week before if days differ.
+        first: time at which the row of entries starts: a day before time 0, or a week before if days differ.
         followed: [entries, people] whether a person follows an entry.
     """
 

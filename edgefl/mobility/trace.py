@@ -47,7 +47,7 @@ class Trace(Mobility):
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
-    shift is that of a device's mean speed: path length over the time for which the device is present.
+    shift is that of a device's mean speed: path length divided by the time for which the device is present.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
     the sources of other formats. Left out: heights, the recorded speeds and angles.
@@ -127,7 +127,7 @@ class Trace(Mobility):
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 
     def _read(self, keep: int | None) -> Samples:
-        """Read the samples of this number of devices, or of all devices; note which rows are skipped."""
+        """Read the samples of a given number of devices, or of all devices; note which rows are skipped."""
         wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
@@ -263,7 +263,7 @@ class _Recorded:
         return self._speeds_m_s
 
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
-        """Find the segments of these devices at a time, by bisection: usually the current or the next one."""
+        """Find the given devices' segments at a time, by bisection: usually the current or the next segment."""
         row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
         two_on = np.minimum(row + 2, end)
         low = np.where(self._times_s[row] <= time_s, row, begin)

@@ -188,7 +188,7 @@ class StudyResults(_Directory):
 
     @property
     def answer(self) -> "Answer | None":
-        """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None without a question."""
+        """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None if there is no question."""
         from edgefl.analysis.reports.question import read
 
         return read(self)

@@ -57,7 +57,7 @@ def carry_out(
         every: how often to take a snapshot, from which an interrupted run can resume.
         member: the run's place in its study, or None if the run is not part of a study.
         resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
-        sharing: the training taken from another run, and the training left for other runs.
+        sharing: the training reused from another run, and the training kept for other runs.
 
     Returns:
         The run directory: a path object that has the run's tables as attributes.

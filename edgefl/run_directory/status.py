@@ -181,7 +181,7 @@ def _silent_s(process: dict[str, Any]) -> float:
 
 
 def this_process() -> dict[str, Any]:
-    """Return the host, number and start of this process."""
+    """Return this process's host, process number and start time."""
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 

@@ -22,7 +22,7 @@ class Numbers:
     own: OwnSections
 
     def check(self, devices: int) -> None:
-        """Check that rounds with the required participants and updates are possible with this number of devices.
+        """Check that the given number of devices permits rounds with the required participants and updates.
 
         Args:
             devices: how many devices the scenario has.

@@ -36,8 +36,8 @@ class OnRay:
     """Execute all runs of a study on a Ray cluster: an executor of `StudyOptions`.
 
     Attributes:
-        address: `auto` for the cluster of this machine; `local` for one started here for the study; host:port, or
-            ray://host:port.
+        address: `auto` for the cluster of this machine; `local` for a cluster started here for the study; host:port,
+            or ray://host:port.
         gpus: share of a GPU that each run uses; 0 if runs use no GPU.
     """
 

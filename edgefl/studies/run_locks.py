@@ -53,7 +53,7 @@ def held(directory: Path, run: Path) -> bool | None:
 def take(directory: Path, run: Path) -> "_RunLock | None":
     """Lock a run.
 
-    A run that another machine seems to have abandoned is watched for 1.5 BEAT_S first.
+    A run that another machine seems to have abandoned is watched for 1.5 BEAT_S before it is locked.
 
     Returns:
         The lock, or None if another process has the run.

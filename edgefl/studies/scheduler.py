@@ -27,7 +27,7 @@ class RunScheduler:
     Args:
         directory: the study's directory.
         runs: the runs that this process may do.
-        reuse: path of each run of the study -> the training that the run takes and leaves.
+        reuse: path of each run of the study -> the training that the run reuses and keeps for others.
         states: path of each run -> the run's current state.
 
     Attributes:
@@ -62,7 +62,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now, or None if no run waits, or all waiting runs need training not done yet."""
+        """Return a run to begin now, or None if no run waits, or all waiting runs need unfinished training."""
         _require_there(self._directory)
         run = self._next()
         if run is None:

@@ -259,7 +259,7 @@ def _label_texts(key: str, values: Sequence[Any]) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether a value is a number; true and false are none."""
+    """Return whether a value is a number; true and false do not count as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -122,7 +122,7 @@ class _Placed:
 class SwitchedAt(Churn):
     """Switch each device on, off, on ... at given times."""
 
-    times_s: list[list[float]] = Field(min_length=1, description="times at which each device is switched")
+    times_s: list[list[float]] = Field(min_length=1, description="times of each device's switching on or off")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         return iter(self.times_s[device])
