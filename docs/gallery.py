@@ -160,8 +160,8 @@ def measured(preview: Preview) -> str:
             )
     probe = preview.forecast.probe
     return (
-        f"With its {preview.forecast.devices} devices, a round at the start takes"
-        f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J{moves}."
+        f"With its {preview.forecast.devices} devices, the first rounds take"
+        f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J each{moves}."
     )
 
 

@@ -33,8 +33,8 @@ their figures, not their data). Where they differ, the page says why. The page i
 checks its figures.
 
 *Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. Where
-it says *page*, figure and reference differ for the reason given below the table, and the test compares the figure
-with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
+a row says *page*, the figure and the reference differ for the reason given below the table, and the test compares the
+figure with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
 below](#fault-injection) that makes the deviation larger than allowed.
 """
 
@@ -145,8 +145,8 @@ def shadowing() -> Section:
         "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
         f"The figures are sampled, with a standard error of up to {error:.3f}. The fields are linear between"
-        " nodes 1.25 m apart, which adds up to 0.012 at distances of a few metres. The allowed deviation is"
-        " 0.012 plus four standard errors.",
+        " nodes 1.25 m apart, which adds an error of at most 0.012 at distances of a few metres. The allowed"
+        " deviation is 0.012 plus four standard errors.",
     )
 
 

@@ -208,11 +208,11 @@ def _efficiency(row: Any, section: Any) -> Any:
     unit = "bit/s/Hz"
     return section(
         "Spectral efficiency of a dense city",
-        "TR 37.910, Table 5.4.1.2.1-1(a), the mean of eleven companies, who serve several users at once, and a"
-        " simulator of one author, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS), `docs/benchmark-tr37910.md`,"
-        " which also serves one user at a time (with several users it has 8.99 to 11.02); both in Dense "
-        "Urban eMBB,"
-        " configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz, 32 transceivers, downlink",
+        "TR 37.910, Table 5.4.1.2.1-1(a), the mean of eleven companies' simulations, which serve several"
+        " users at once, and a simulator of one author, [NR_DL_SLS](https://github.com/HelloSYQ/NR_DL_SLS),"
+        " `docs/benchmark-tr37910.md`, which also serves one user at a time (with several users it has 8.99"
+        " to 11.02); both in Dense Urban eMBB, configuration A, of Report ITU-R M.2412: 4 GHz, FDD, 10 MHz,"
+        " 32 transceivers, downlink",
         f"preset nr, {DEVICES:,} devices among 19 UMa sites of three sectors 200 m apart with 41 dBm, all sending;"
         f" 80 % on floors 1 to 8, a fifth of the houses coated, 20 % in cars; {USERS} users share a cell equally",
         [
@@ -240,13 +240,14 @@ CALIBRATION_WHY = (
     " figures."
 )
 EFFICIENCY_WHY = (
-    "30 % were allowed before the first run, for both rows with one user at a time: precoders differ by 6 %,"
-    " scheduling by the channel gains 10 to 20 %, and the overheads of the two programs differ. The mean is within"
-    " 30 %; the 5 % quantile is half of the reference. Devices at this quantile are limited by interference, which"
-    " edgefl's receivers do not suppress and proportional fair scheduling avoids, and a panel of one element receives"
-    " more of it (see above). The companies have more than twice the mean because they serve about four users on the"
-    " same blocks (MU-MIMO), which edgefl [leaves out](left-out.md#left-out-everywhere). We found no figures for"
-    " single users from a company, and none for the uplink."
+    "Before the first run we allowed 30 % for both rows with one user at a time: precoders differ by 6 %,"
+    " scheduling by the channel gains 10 to 20 %, and the overheads of the two programs differ. The mean is"
+    " within 30 %; the 5 % quantile is half of the reference. Devices at this quantile are limited by"
+    " interference, which edgefl's receivers do not suppress and proportional fair scheduling avoids, and a"
+    " panel of one element receives more of it (see above). The companies have more than twice the mean"
+    " because they serve about four users on the same blocks (MU-MIMO), which edgefl [leaves"
+    " out](left-out.md#left-out-everywhere). We found no figures for single users from a company, and none"
+    " for the uplink."
 )
 
 

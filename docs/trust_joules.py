@@ -39,8 +39,8 @@ def joules(row: Any, section: Any) -> Any:
         " alone in the band",
         rows,
         "The energy per bit is essentially 3.5 W divided by the rate. At the measured rates the law gives"
-        " the measured values, and so do the median and the fastest of the simulated devices. The slowest"
-        " devices, at the cell's edge, have a tenth to a third of the measured rates, and spend"
+        " the measured values, and the median and the fastest simulated devices agree with them too. The"
+        " slowest devices, at the cell's edge, have a tenth to a third of the measured rates, and spend"
         " correspondingly more per bit. Devices that share a band are charged in proportion to their share.",
     )
 
