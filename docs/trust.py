@@ -180,11 +180,12 @@ def fading() -> Section:
         "Jakes's law: J0(2 pi f_d t), for scatterers all around",
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
-        "As in the journal paper, fading is a Gauss-Markov process. Its correlation equals Jakes's after"
-        " one slot and is rho^n after n slots, which falls exponentially, while Jakes's correlation falls"
-        " faster at first and then oscillates around zero. A transfer averages over its slots, and fewer of"
-        " them are independent here, so transfer times spread more than with Jakes's correlation, but their"
-        " mean is the same. The figures are sampled; four standard errors are allowed.",
+        "As in the journal paper, fading is a Gauss-Markov process. The correlation of this process equals"
+        " Jakes's after one slot and is rho^n after n slots, which falls exponentially, while Jakes's"
+        " correlation falls faster at first and then oscillates around zero. A transfer averages over its"
+        " slots, and fewer of them are independent here, so transfer times spread more than with Jakes's"
+        " correlation, but their mean is the same. The figures are sampled; four standard errors are"
+        " allowed.",
     )
 
 

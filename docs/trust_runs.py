@@ -60,12 +60,13 @@ HANDOVERS_WHY = (
 )
 SKETCH_WHY = (
     "The sketch has shadowing but no line of sight, and its beams are 10 degrees high; in edgefl line of"
-    " sight changes over 50 m and by 20 dB. Both give 1.2 to 2 handovers per border. In the sketch devices"
-    " return to the previous cell sooner, because its shadowing decorrelates within half the distance. Its"
-    " handovers become fewer at higher speed, when filter and time to trigger cover a longer distance;"
-    " islands of line of sight are too large to be filtered out like this. On foot the filter averages over"
-    " only a metre or two and smooths nothing, so shadowing and line of sight cause more handovers than"
-    " geometry alone. A run with more than three handovers per border has a note in run.json."
+    " sight changes over 50 m and by 20 dB. The sketch and edgefl both give 1.2 to 2 handovers per border."
+    " In the sketch devices return to the previous cell sooner, because its shadowing decorrelates within"
+    " half the distance. The sketch's handovers become fewer at higher speed, when filter and time to"
+    " trigger cover a longer distance; islands of line of sight are too large to be filtered out like this."
+    " On foot the filter averages over only a metre or two and smooths nothing, so shadowing and line of"
+    " sight cause more handovers than geometry alone. A run with more than three handovers per border has a"
+    " note in run.json."
 )
 
 
@@ -296,8 +297,8 @@ def _signalling(row: Any, section: Any) -> Any:
             row("at 90 %", 58.0, latency_ms, "ms"),
         ],
         "The constant is between the 80th and the 90th percentile of the measured times, which is on the"
-        " safe side. The time from report to request (41, 80 and 237 ms) comes before it; during this time"
-        " the source cell still serves the device.",
+        " safe side. The time from report to request (41, 80 and 237 ms) comes before this interruption;"
+        " during that time the source cell still serves the device.",
     )
 
 
@@ -334,7 +335,7 @@ def _uplink(row: Any, section: Any) -> Any:
         "The share depends on payload, rates and training time, and a testbed with its devices a few metres"
         " from the base station differs from this cell in rates and training time. The measured share lies"
         " between those of the presets. With `journal`, which has line of sight everywhere, 22 bit/s/Hz and"
-        " full power on any share of the band, sending takes almost no time. With NR's rates, and a fifth"
-        " of the time for the uplink, it takes a third of a round outdoors and two thirds with devices"
+        " full power on any share of the band, sending takes almost no time. With NR's rates, and a fifth of"
+        " the time for the uplink, sending takes a third of a round outdoors and two thirds with devices"
         " indoors.",
     )
