@@ -134,7 +134,7 @@ def rates(row: Any, section: Any) -> Any:
         " value per second; where operators span a range, the reference is the nearest value in it."
         " Outdoors: six operators in Europe, with good reception (for the uplink: CQI 12 and more). Indoors"
         " and outdoors: four of these operators, at many places; for the uplink 100 MHz of band n41,"
-        " wherever it carried anything",
+        " wherever the uplink carried data",
         f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, in the uplink with"
         " the number of resource blocks that carries the most bits, averaged over fading; with 80 % indoors,"
         f" {everywhere.covered:.1%} of the devices have coverage",
