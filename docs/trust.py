@@ -111,8 +111,9 @@ def path_loss() -> Section:
         "Sionna 2.2.0 and ns-3 3.44, run at 3.5 GHz with UMi of 38.901",
         "`edgefl.channel.path_loss.umi`",
         rows,
-        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in the table's note."
-        " This moves the breakpoint by 0.07 % and the loss beyond it by at most 0.0057 dB.",
+        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in the"
+        " table's note. This difference moves the breakpoint by 0.07 % and the loss beyond it by at most"
+        " 0.0057 dB.",
     )
 
 
