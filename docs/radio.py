@@ -49,7 +49,7 @@ LAWS_HEAD = """\
 ## Effect of leaving out a law
 
 35 devices walk and 35 drive through seven cells of 500 m, with 100 MHz and a load of 0.3 in the neighbouring cells.
-They exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
+The devices exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
 reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "instead" says what
 replaces this law. The last two columns divide the time and energy of the whole preset by those of the row, for the
 same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; the
