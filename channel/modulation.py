@@ -121,7 +121,7 @@ class Steps:
             raise ValueError(f"cap {self.cap} is below the lowest rate, {EFFICIENCIES[0]} bit/s/Hz")
         if not (min(self.layers, self.parts) >= 1 and 0 < self.smallest_part <= 1):
             raise ValueError(
-                "layers and parts must be >= 1 and smallest_part above 0 to 1, got"
+                "layers and parts must be >= 1, smallest_part above 0 and at most 1, got"
                 f" {self.layers}, {self.parts}, {self.smallest_part}"
             )
 

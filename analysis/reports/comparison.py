@@ -123,7 +123,7 @@ def compare(
     detail = averages.with_metrics(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
     if not trained:
-        notes.append("no run has an accuracy (runs without training): latency and energy only")
+        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     elif listed := metrics.unpaired(detail, "labels"):
         notes.append(
             f"the variants had different labels in session {listed} of one seed: this is not a paired comparison"

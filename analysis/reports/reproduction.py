@@ -123,9 +123,7 @@ def reproduce(path: str | Path) -> Reproduction:
     table = paper.rename(columns={"mean": "paper", "std": "paper_std"})
     table = table.merge(ours, on=[*axes, "variant", by], how="left")
     if table["ours"].isna().all():
-        raise ValueError(
-            f"{path} has no run of any row of {source!r}: are variants and axes the shipped ones?"
-        )
+        raise ValueError(f"{path} has no run for any row of {source!r}: use the shipped variants and axes")
     table["difference"] = table["ours"] - table["paper"]
     seeds = sorted({int(seed) for runs in by_setting.values() for seed in runs.info["seed"]})
     columns = [*axes, "variant", by, "ours", "ours_std", "paper", "paper_std", "difference"]

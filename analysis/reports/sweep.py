@@ -163,7 +163,7 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         fitting = [key for key in every if key == name or key.endswith(f".{name}")]
         if len(fitting) != 1:
             raise ValueError(
-                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'none'}"
+                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'no key'}"
             )
         if fitting[0] not in swept:
             raise ValueError(f"'{fitting[0]}' is not a number in every run: it cannot be an axis")

@@ -102,7 +102,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates places.
+        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates near places.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.

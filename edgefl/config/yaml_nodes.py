@@ -102,7 +102,7 @@ def scalar(text: str) -> Any:
     if number is float and not _FLOAT.fullmatch(text):
         return text
     if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} characters, {quoted(text)}")
+        raise ValueError(f"a number is {len(text)} characters long, {quoted(text)}")
     return number(text)
 
 

@@ -25,7 +25,7 @@ class RandomWaypoint(Walkers):
 
     Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a density
     proportional to the leg's length, a resting device with a uniform remaining rest (perfect simulation, Navidi and
-    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). They then follow it at all times.
+    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The law then never changes.
     Without `steady_state` devices start where they were dropped, uniform in area, with a new leg, and approach the
     law within a few legs: the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a
     run differ from later ones. Left out: speeds and rests that differ from leg to leg.

@@ -156,7 +156,7 @@ def block_of(
     block = vars(row_type(**columns)) | further
     lengths = {len(values) for values in block.values() if is_column(values)}
     if len(lengths) > 1:
-        raise ValueError(f"columns of {row_type.__name__} have {sorted(lengths)} rows")
+        raise ValueError(f"columns of {row_type.__name__} differ in length: {sorted(lengths)} rows")
     return block, lengths.pop() if lengths else 1
 
 
