@@ -68,7 +68,7 @@ class Privacy:
 
     @property
     def on_devices(self) -> bool:
-        """Whether devices add the noise; each upload that begins then counts, since the server may see it."""
+        """Whether devices add the noise; if they do, each upload that begins counts, since the server may see it."""
         return self.settings.where == "device"
 
     def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:

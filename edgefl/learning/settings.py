@@ -38,7 +38,7 @@ class InitialModel(Section):
     )
     partial: bool = Field(
         False,
-        description="take the tensors that fit, such as all but the last layer's, and draw the others from "
+        description="load the tensors that fit, such as all but the last layer's, and draw the others from "
         "the seed; otherwise a file that does not fit is an error",
     )
 
@@ -127,13 +127,13 @@ class LocalSettings(Section):
         None,
         gt=0,
         le=1e6,
-        description="memory for devices trained together, on any machine; null: 0.0055 on a CPU, 4 on a GPU",
+        description="memory for devices trained together, on any machine; null: 0.0055 GB on a CPU, 4 GB on a GPU",
     )
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
         """Return whether each of k devices stops after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.
 
-        The first epoch is compared with the received model; `epochs` is a device's maximum (E).
+        The first epoch is compared with the received model; a device trains for at most `epochs` epochs (E).
 
         Args:
             loss, before: [k] mean loss on held-out samples after this epoch, and after the previous epoch.
@@ -146,7 +146,7 @@ class LocalSettings(Section):
         if self.partial_work and self.most < 2:
             raise ValueError("partial_work: a single epoch, or step, cannot be shortened: set two or more")
         if self.one_pass and self.epochs is not None:
-            raise ValueError("one_pass bounds steps, and epochs replaces them: give one of the two")
+            raise ValueError("one_pass limits the steps, and epochs replaces them: set only one of the two")
         return self
 
     @property
@@ -219,7 +219,7 @@ class CostSettings(Section):
     """Settings of costs: bits of a transfer, and samples that take computing time and energy."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="bits of a sent number; payload_bits is this times the parameters"
+        32, ge=1, le=64, description="bits per number sent; times the parameters, this is payload_bits"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
@@ -233,7 +233,7 @@ class CostSettings(Section):
         "model, or to compare or distil with one; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
-        "counted", description="FLOPs of a forward and backward pass, N_p phi: a number, or counted"
+        "counted", description="FLOPs of a sample's forward and backward pass, N_p phi: a number, or counted"
     )
 
 
@@ -277,7 +277,7 @@ class LearningSettings(Section):
     )
     after_pilot: Literal["continue", "restart"] = Field(
         "continue",
-        description="model before session P+1: the pilot sessions' last one, or with restart the run's untrained"
+        description="last model before session P+1: the pilot sessions' last model; with restart the run's untrained"
         " first model, as if there had been no pilot session (except what devices keep)",
     )
     drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
@@ -323,7 +323,7 @@ class LearningSettings(Section):
 
     @property
     def copies_in_transfers(self) -> int:
-        """The number of models per participant in memory, besides the local model, that transfers change."""
+        """How many models per participant codecs and privacy keep in memory, besides the local model."""
         # a device's upload; the model that it received, and its upload as the server counts it
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 

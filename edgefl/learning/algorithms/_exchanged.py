@@ -68,9 +68,9 @@ class Trained(_AtARate):
         gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
         momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if
         steps are not sums of gradients, as with Adam: see `needs_sgd`.
-    lr: local learning rate, or [k] a rate per device. notes: of `Received`. rng: random numbers of these devices,
-    different ones in `upload` and in `keep`. gradients: [k, M] of the loss on all samples of each device at its local
-    model; in `upload` only, with `whole_gradients`.
+    lr: local learning rate, or [k] one rate per device. notes: notes of `Received`. rng: random numbers of these
+    devices, which differ between `upload` and `keep`. gradients: [k, M] of the loss on all samples of each device at
+    its local model; in `upload` only, with `whole_gradients`.
     """
 
     local: Tensor

@@ -117,8 +117,8 @@ class RareVerbs:
     def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         """Return the uploads of k devices after local training.
 
-        The default needs no memory; an algorithm that overrides this method needs a second [K, M] for what is sent
-        besides the local models.
+        The default needs no memory; an algorithm that overrides this method needs a second tensor [K, M], for the
+        uploads besides the local models.
 
         Args:
             trained: the devices and their local models, not to be changed.

@@ -17,8 +17,8 @@ class FedDrift(Clustered):
     than delta, the device has met a new concept. All such devices in `window` rounds, beginning with this one, train
     the same new model, which starts as the first session's opening model. In the paper all devices take part in each
     round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once there are
-    `models` models, such devices train the best one. Models are never merged (FedDrift merges them, FedDrift-Eager
-    does not).
+    `models` models, a device that meets a new concept trains the model with its lowest loss. Models are never merged
+    (FedDrift merges them, FedDrift-Eager does not).
 
     A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one; it
     is assumed to know the first opening model. The model it trains and its lowest loss are columns of devices.csv.

@@ -20,7 +20,7 @@ class HypCluster(Clustered):
     `spread`, because equal models would stay equal. The noise does not depend on the run's seed. The models continue
     from session to session.
 
-    C = 1 is FedAvg.
+    With C = 1 the algorithm is FedAvg.
     """
 
     models: int = Field(2, ge=1, le=100, description="C: number of models")

@@ -23,7 +23,7 @@ class Moon(FedAvg):
     previous model run in evaluation mode. The previous model follows its device through sessions and cells; a device
     without a previous model takes the received model, for which the term has no gradient.
 
-    mu = 0 is FedAvg.
+    With mu = 0 the algorithm is FedAvg.
     """
 
     keeps_local_model: ClassVar = True

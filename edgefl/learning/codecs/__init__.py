@@ -98,7 +98,7 @@ class Contraction:
 def damping_of(change: Tensor, variance: Tensor) -> Tensor:
     """Return the damping with the smallest error for each change v [k, 1], 1 / (1 + variance / |v|^2).
 
-    The error is at most omega / (1 + omega) of |v|^2, as for the worst change, and usually much less.
+    The error is at most omega / (1 + omega) of |v|^2, which the worst change reaches; usually it is far smaller.
 
     Args:
         change: the changes v, [k, M]. variance: E |C(v) - v|^2, [k, 1].
@@ -112,9 +112,9 @@ class Codec(Component):
 
     On the uplink the change is the model that a device would send, minus the one it received. A device's memory
     follows it through sessions and handovers, and changes only with an update that is aggregated. On the downlink the
-    change is the model minus the one that the device's last aggregated update was trained from, so that whatever is
-    not sent at once is sent later. On the downlink, codecs have no memory, and decoded changes are damped by the
-    codec's distortion; a device without such an update receives the whole model.
+    change is the model minus the model from which the device's last aggregated update was trained, so that whatever
+    is not sent at once is sent later. On the downlink, codecs have no memory, and decoded changes are damped by the
+    codec's distortion; a device without an aggregated update receives the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """
@@ -230,11 +230,11 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
     """Return the scenario's codecs with decoding errors that are fed back.
 
     Args:
-        differences: whether devices send differences, as in `Algorithm.sends_differences`.
+        differences: whether devices send differences from earlier vectors, as in `Algorithm.sends_differences`.
     """
-    found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave it out")]
+    found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave the codec out")]
     if uplink is not None and differences:
-        found.append(_FedBack("uplink_codec", uplink, "leave it out"))
+        found.append(_FedBack("uplink_codec", uplink, "leave the codec out"))
     elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
         found.append(_FedBack("uplink_codec", uplink, "set error_feedback: false"))
     return found

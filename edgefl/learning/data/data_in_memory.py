@@ -77,7 +77,7 @@ class SplitInMemory:
     def lap(self, number: int) -> "SplitInMemory":
         """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
 
-        The samples' kinds are those of lap 0.
+        A sample's kind is the same in all laps: its kind in lap 0.
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
@@ -164,7 +164,7 @@ class SampleReader:
         return self._gathered_floats.copy_(self._split.x[first:end])
 
     def normalised(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; views as in `raw`."""
+        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; `views` is as in `raw`."""
         return self.raw(rows, views).sub_(self._split.mean).mul_(self._split.scale)
 
     def labels(self, rows: Tensor) -> Tensor:

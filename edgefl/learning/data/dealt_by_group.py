@@ -23,7 +23,7 @@ class DealtByGroup(DeviceData):
 
     Args:
         pool: the samples; None if there is no training and only sizes are needed.
-        kept: share of its samples that each device keeps [devices]; None: each device keeps all its samples.
+        kept: [devices] share of its samples that each device keeps; None: each device keeps all its samples.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ def device_data_of(
     populations: Sequence[range] = (),
     pool: "SamplePool | None" = None,
 ) -> DeviceData:
-    """Deal the training samples to devices: all samples at once, or a group per device if generated on demand."""
+    """Deal all training samples to devices at once, or one group per device if samples are generated on demand."""
     if by_group is not None:
         return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
     return DeviceData(partition, labels, devices, streams, inputs, populations)

@@ -17,7 +17,7 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
     the same validation samples.
 
     Args:
-        kinds: values to use instead of the training samples' labels, [n]; None: the labels are used.
+        kinds: [n] values that replace the training samples' labels here; None: the labels are used.
 
     Raises:
         EdgeflError: the share is so small, or so large, that no training or no validation sample is left.

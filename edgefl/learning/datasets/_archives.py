@@ -36,7 +36,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
     be stored under the given name or with `.gz` added, and below further folders.
 
     Raises:
-        one of UNREADABLE: a file or archive is damaged, or an archive does not contain the file.
+        one of the exceptions UNREADABLE: a file or archive is damaged, or an archive lacks the file.
     """
     inside: dict[Path, dict[str, Path]] = {}
     for path in paths:

@@ -33,7 +33,7 @@ def require_file(path: Path, remedy: str) -> None:
     """
     if not path.exists():
         here = "" if path.is_absolute() else f" (looked in the scenario's folder and in {Path.cwd()})"
-        raise EdgeflError(f"{path} is not there{here}: {remedy}")
+        raise EdgeflError(f"{path} does not exist{here}: {remedy}")
 
 
 def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -130,8 +130,8 @@ def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         scale: `columns`: one value per column [features] of a table [n, features], or per channel [channels, 1, 1] of
-            images [n, channels, height, width], and as `all` for other samples, such as grey images [n, height,
-            width]. `all`: scalars []. `none`: 0 and 1.
+            images [n, channels, height, width]; other samples, such as grey images [n, height, width], get scalars,
+            as with `all`. `all`: scalars []. `none`: 0 and 1.
     """
     if scale == "none":
         return np.array(0, np.float32), np.array(1, np.float32)

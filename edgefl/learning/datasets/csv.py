@@ -18,11 +18,11 @@ Rows = list[list[str]]
 class Csv(Dataset):
     """A CSV file with a header line, a column of targets, columns of numbers, and optionally a column of groups.
 
-    Groups (for example a person or a place) are for `partition: natural`. Without a file of test samples, a random
-    but constant share is split off for testing. Numbers are scaled column by column (`scale`).
+    Groups (for example persons or places) serve `partition: natural`. Without a file of test samples, a random share
+    of the samples, the same in all runs, is split off for testing. Numbers are scaled column by column (`scale`).
     """
 
-    path: Path = Field(description="the file; relative to the scenario's file")
+    path: Path = Field(description="path of the CSV file, relative to the scenario's file")
     label: str | None = Field(None, description="column of the targets; if left out, the last column")
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"

@@ -39,7 +39,7 @@ class HuggingFace(Dataset):
         "memory; inputs are then scaled by the first 10,000 samples; needs group and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
-    test: str | None = Field("test", description="name of the test split; null: split a share off")
+    test: str | None = Field("test", description="name of the test split; null: a share is split off")
     test_share: float = Field(
         0.2,
         gt=0,

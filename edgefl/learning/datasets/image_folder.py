@@ -21,7 +21,7 @@ class ImageFolder(Dataset):
     Without train and test, a share is split off for testing. All images are resized to one size, uint8 (0 to 255).
     """
 
-    path: Path = Field(description="the folder; relative to the scenario's file")
+    path: Path = Field(description="path of the folder, relative to the scenario's file")
     size: Size = SIZE
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share split off for testing if there are no folders train and test"

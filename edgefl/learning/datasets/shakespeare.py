@@ -159,7 +159,7 @@ def windows(
     """Cut encoded texts [characters] into training and test samples; groups are the positions in `texts`.
 
     Sample m of a text has characters m stride to m stride + length - 1; its label is the character that follows. With
-    `every`, a sample has such a label for each of its characters. Texts with fewer than two samples are left out.
+    `every`, each character of a sample has such a label. Texts with fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):

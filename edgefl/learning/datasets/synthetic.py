@@ -27,8 +27,8 @@ class Synthetic(Dataset):
     shifts the logits of all classes equally, so no label depends on alpha; it exists because papers name it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
-    code: the second number of N is a standard deviation except for x, and 50 samples are added. FLASH uses 30 groups,
-    alpha = beta = 0.5. The samples depend on the parameters above only, not on the run's seed.
+    code: except for x, the second number of N is a standard deviation there, and each group has 50 more samples.
+    FLASH uses 30 groups, alpha = beta = 0.5. The samples depend on the parameters above only, not on the run's seed.
     """
 
     groups: int = Field(30, ge=1, le=10_000_000, description="number of groups, one per device")
@@ -36,7 +36,7 @@ class Synthetic(Dataset):
         0.5, ge=0, le=1e3, description="spread of the models' means; has no effect on the labels"
     )
     beta: float = Field(0.5, ge=0, le=1e3, description="how much the groups' inputs differ")
-    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="seed of the data")
+    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="seed from which the data are generated")
     test_groups: int | None = Field(
         None,
         ge=1,

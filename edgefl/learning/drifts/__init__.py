@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # makes 0.2 + 0.2 + 0.2 of ten devices six devices
 
 @dataclass(frozen=True)
 class Moment:
-    """The number of a round of a cell's global model, from 1 over all sessions, and its start in simulated time."""
+    """A round of a cell's global model: its number, from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float
@@ -53,13 +53,13 @@ class Drift(Component):
         " simulated seconds (rounds that begin then or later)",
     )
     at: float = Field(
-        50.0, gt=0, le=1e9, description="when the new concept begins: a round, or simulated seconds"
+        50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"
     )
     every: float = Field(
-        100.0, gt=0, le=1e9, description="interval of steps (incremental) or of changes (recurrent)"
+        100.0, gt=0, le=1e9, description="interval between steps (incremental) or changes (recurrent)"
     )
     step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
-    share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
+    share: float = Field(1.0, ge=0, le=1, description="share of devices that ever drift")
     cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all")
 
     @abstractmethod

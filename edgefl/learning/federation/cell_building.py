@@ -49,7 +49,7 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(
-            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give them their number"
+            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give each its number"
             " of inputs, an argument of build()",
             ("learning", "model"),
         )
@@ -63,7 +63,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     """Refuse a module, given in evaluation mode, if its outputs do not fit the task's targets.
 
     Raises:
-        EdgeflError: the outputs do not fit; the error names the remedy.
+        EdgeflError: the outputs do not fit the targets; the error names the remedy.
     """
     found = list(tried(module, torch.zeros(1, *input_shape)).shape)
     if task.per_position and found[:-1] != [1, *input_shape]:

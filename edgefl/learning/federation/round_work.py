@@ -96,9 +96,9 @@ class RoundWork:
         """Return each device's number of samples for which computing time and energy are booked.
 
         Processed samples are those in the mini-batches of completed steps: for a device with D samples, D per local
-        epoch, and D per step if D < B. Tested samples run forward only (early stopping, choice of a model, models
-        that a term of the loss compares with): `all` counts them as a third, rounded up, since a backward pass counts
-        as two forward ones. Losses that devices report cost nothing: they are those of the first step.
+        epoch, and D per step if D < B. Tested samples need only a forward pass (for early stopping, choice of a
+        model, or a loss term's reference models): `all` counts them as a third, rounded up, since a backward pass
+        counts as two forward passes. Losses that devices report cost nothing, as they come from the first step.
         """
         if self.how_booked == "nominal":
             return tuple((steps * self.local.batch).tolist())

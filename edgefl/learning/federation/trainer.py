@@ -57,7 +57,7 @@ class Trainer:
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
         device_tests: test data of each device; None if all devices are tested on all test data of the labels.
-        device_validation: validation samples of each device; None if there are none, or if all devices share them.
+        device_validation: validation samples of each device; None if there are no such samples or all are shared.
     """
 
     settings: LearningSettings
@@ -128,7 +128,7 @@ class Trainer:
             drops: whether updates that are not finite are dropped.
             concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
                 each device trains on the concept that it has at the moment.
-            foretell: function called before training with the round, without its scalars, and the round's number; not
+            foretell: function called before training with the round, which lacks scalars, and the round's number; not
                 called if training may change more than scalars, such as which updates are finite.
 
         Raises:

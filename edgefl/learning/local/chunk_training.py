@@ -233,7 +233,7 @@ def _gradient_steps(
     rows: Tensor,
     masks: Sequence[torch.Generator],
 ) -> GradientSteps:
-    """Return a function that computes the gradients of devices' losses at models `rows` [k, M + Q] in some steps."""
+    """Return a function that computes devices' gradients in `steps`, at the models `rows` [k, M + Q]."""
     batches = task.batches
     # a step's batches are contiguous in memory: [steps, k, B]
     places = _together(positions)

@@ -55,7 +55,7 @@ class _WithoutNormals(TorchFunctionMode):
 
 
 def _without_compiler(counter: FlopCounterMode) -> None:
-    """Let a FLOP counter count directly: PyTorch would import its compiler (1.3 s) to hide the counter from it."""
+    """Keep PyTorch from importing its compiler (1.3 s) only in order to hide a FLOP counter from the compiler."""
     mode: Any = getattr(counter, "mode", None)
     if mode is None:  # other versions of PyTorch count the same, but more slowly
         return

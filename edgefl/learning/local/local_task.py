@@ -61,8 +61,8 @@ class LocalModels:
     rows: local models [K, M + Q].
     personal: personal models [K, M + Q]; None if the algorithm trains none.
     steps: local steps of each device [K].
-    tested: how many samples each device only ran forward, for early stopping [K].
-    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if the state is not kept.
+    tested: [K] for how many samples each device ran the forward pass only, for early stopping.
+    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if devices do not keep this state.
     """
 
     rows: Tensor

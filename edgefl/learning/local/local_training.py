@@ -39,7 +39,7 @@ class LocalTraining:
     data and settings only, and each chunk is computed by one thread.
 
     Args:
-        model: the model; its written-out gradients, if any, are used in float32.
+        model: the model; its hand-written gradients, if any, are used in float32.
         module: the model's module, on the torch device.
         train: the training data, on the torch device.
         rule: the rule that turns gradients into steps.
@@ -118,7 +118,7 @@ class LocalTraining:
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
                 f"{self._memory_bytes / 1e9:g} GB for devices trained together do not fit in the GPU's "
-                "memory: set less",
+                "memory: lower memory_gb",
                 ("learning", "local", "memory_gb"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:
@@ -194,7 +194,7 @@ class LocalTraining:
 
     @cached_property
     def _numbers_per_sample(self) -> int:
-        """The numbers in memory per sample: the sample's input, and the numbers that autograd keeps."""
+        """How many numbers a sample occupies in memory: its input, and the numbers that autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
         if self._model.writes_out() and of_cross_entropy(self._task):
             return inputs

@@ -1,4 +1,4 @@
-"""Written-out gradients of logistic regression."""
+"""Hand-written gradients of logistic regression."""
 
 from itertools import chain
 

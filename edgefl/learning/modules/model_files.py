@@ -50,7 +50,7 @@ class Inputs:
         """Parse and validate `inputs` in the header of a model file, which may be foreign.
 
         Raises:
-            EdgeflError: `inputs` is missing or invalid, or the model has more outputs than the file can hold.
+            EdgeflError: `inputs` is missing or invalid, or states more outputs than a model file can hold.
         """
         try:
             told = about["inputs"]
@@ -205,7 +205,7 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
     fitting = [name for name in own if name in given and _like(own[name]) == _like(given[name])]
     if not fitting:
         raise EdgeflError(
-            f"{path}: none of its tensors fits the model, whose first ones are {_some(own, own)}; the file's are"
+            f"{path}: none of its tensors fits the model, whose first tensors are {_some(own, own)}; the file has"
             f" {_some(given, given)}: choose the model that the file belongs to"
         )
     lacking = [name for name in own if name not in given]

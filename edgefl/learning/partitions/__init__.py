@@ -80,7 +80,7 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        If the key changes, devices hold other data, and forget what they remember of the earlier data.
+        If the key changes, devices hold other data, and forget all that they kept from the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
@@ -131,7 +131,7 @@ class Staying(Partition):
         counts = np.bincount(owner[owner >= 0], minlength=devices)
         if empty := np.flatnonzero(counts == 0).tolist():
             raise EdgeflError(
-                f"{len(empty)} of {devices} devices would hold no samples, device {empty[0]} first: take fewer"
+                f"{len(empty)} of {devices} devices would hold no samples, such as device {empty[0]}: take fewer"
                 " devices or a larger data set"
             )
         given = np.flatnonzero(owner >= 0)

@@ -33,9 +33,9 @@ class RecurringLabels(Partition):
 
     Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
     odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
-    a case: 3.2 labels. This is read as two shared labels (overlap 0.5) and sets of three, for three reasons: the only
-    other feasible number is zero (with four the labels would never change, but the paper's Previous falls to 52 %),
-    the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
+    a case: 3.2 labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the
+    only other feasible number is zero (with four the labels would never change, but the paper's Previous falls to
+    52 %), the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
     in order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these
@@ -156,7 +156,7 @@ def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) 
     Args:
         overlap: requested overlap, as a share of all labels.
         feasible: feasible numbers of shared labels.
-        what: name of what is divided, for the message.
+        what: name of the thing that is divided, for the message.
 
     Raises:
         EdgeflError: the overlap is not feasible.
@@ -197,6 +197,6 @@ def require_samples(samples: int, devices: int, per_device: int = 1) -> None:
     """
     if samples < devices * per_device:
         raise EdgeflError(
-            f"{samples} samples in the session are too few for {devices} devices with {per_device} each:"
+            f"{samples} samples in the session are too few for {devices} devices with {per_device} samples each:"
             " choose fewer devices or a larger data set"
         )

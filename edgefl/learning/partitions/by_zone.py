@@ -23,7 +23,7 @@ class ByZone(Staying):
     """
 
     zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="kind of zones")
-    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; ignored for cells")
+    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; unused for cells")
     labels_per_zone: int | None = Field(
         None,
         ge=1,
@@ -54,8 +54,8 @@ class ByZone(Staying):
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
-                f"device {absent[0]} ({len(absent)} of {len(x)} in all) is not in the area at time 0 and has no zone:"
-                " choose a mobility model with all devices present then, or another partition"
+                f"{len(absent)} of {len(x)} devices, such as device {absent[0]}, are outside the area at time 0 and"
+                " have no zone: choose a mobility model with all devices in the area then, or another partition"
             )
         if self.zones == "cells":
             homes = inputs.home_sites()
@@ -71,7 +71,7 @@ class ByZone(Staying):
     def _labels(self, classes: int, zones: int, streams: Streams) -> np.ndarray:
         """Draw the labels of each zone as a mask [zones, C] bool."""
         if self.labels_per_zone is None and zones > classes:
-            raise EdgeflError(f"{zones} zones cannot divide {classes} labels: give labels_per_zone")
+            raise EdgeflError(f"{classes} labels cannot be divided among {zones} zones: set labels_per_zone")
         if self.labels_per_zone is not None and self.labels_per_zone > classes:
             raise EdgeflError(f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels")
         begin = np.arange(zones + 1) * classes // zones

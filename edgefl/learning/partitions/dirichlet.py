@@ -50,7 +50,7 @@ class Dirichlet(RecurringLabels):
     def _top_up(self, owner: np.ndarray, devices: int, rng: np.random.Generator) -> None:
         """Move samples between owners, in place, until each device has `min_samples`.
 
-        The loop ends, because the largest device has more than the minimum as long as another device has less.
+        The loop ends, because as long as a device has less than the minimum, the largest device has more.
         """
         counts = np.bincount(owner, minlength=devices)
         for device in np.flatnonzero(counts < self.min_samples):

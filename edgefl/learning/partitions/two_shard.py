@@ -47,11 +47,11 @@ class TwoShard(Staying):
 
 
 def _pairs(shards: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Deal 2N shards, given by bundle, to N devices at random [N, 2]; a device never gets the same bundle twice.
+    """Deal 2N shards (each given as its bundle) to N devices at random, [N, 2]; no device gets a bundle twice.
 
-    A device with bundle a twice swaps a shard with a random device without a. Such a device exists as long as no
-    bundle has more than N shards: if one device has two shards of a, the other N - 1 devices have at most N - 2. Each
-    swap leaves one device fewer that has a bundle twice, so the swapping ends.
+    A device that has drawn bundle a twice swaps one of its shards with a random device without shards of a. Such a
+    device exists as long as no bundle has more than N shards: if one device has two shards of a, the other N - 1
+    devices have at most N - 2. Each swap leaves one device fewer that has a bundle twice, so the swapping ends.
     """
     pairs = rng.permutation(shards).reshape(-1, 2)
     while len(doubles := np.flatnonzero(pairs[:, 0] == pairs[:, 1])):

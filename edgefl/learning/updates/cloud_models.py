@@ -14,7 +14,7 @@ class CloudModels:
     take part in every round, these samples are the cell's whole data. A model without samples is not kept.
 
     Args:
-        torch_device: device of the models.
+        torch_device: torch device that stores the models.
     """
 
     def __init__(self, torch_device: torch.device) -> None:

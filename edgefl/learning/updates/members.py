@@ -17,7 +17,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 class SessionMembers:
     """The devices of a session (id -> number of samples), weighted by their numbers of samples.
 
-    A vector that is not in `device_vectors` is an error: such a vector is never stored, so it would always be 0.
+    Reading a vector not in `device_vectors` is an error: such a vector is never stored, and would always be 0.
     """
 
     def __init__(

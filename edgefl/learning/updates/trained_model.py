@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """An error raised when a model is no longer finite: the model of `device`, or for None the aggregated model."""
+    """A model is no longer finite: the local model of `device`, or the aggregated model if `device` is None."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -47,7 +47,7 @@ class TrainedModel:
         devices: storage of the devices' vectors; a probe has separate storage, so that it leaves no trace.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
-        streams: random streams of this model; None if there must be no randomness.
+        streams: random streams of this model; None if nothing may be random.
         release: object that clips and noises updates; None: updates are released unchanged.
 
     Attributes:

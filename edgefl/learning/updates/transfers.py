@@ -82,7 +82,7 @@ class Transfers:
     def up(
         self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Sent, Mapping[str, Tensor]]:
-        """Return the uploads as the server decodes them, and the codec's new memory; devices had received `start`.
+        """Return the uploads as the server decodes them, and the codec's new memory; devices received `start`.
 
         Devices store this memory, [k, n] by name, if the update is aggregated: see `keep`.
         """
@@ -124,7 +124,7 @@ class Transfers:
         """Return the bits that a device would receive and send in its first round.
 
         Args:
-            like: any model with these parameters, [M].
+            like: any model of this shape, [M]; its values do not matter.
             state: the server's state.
         """
         down = self._bits(np.array([self._algorithm.expected_down(state)]), None)

@@ -151,7 +151,7 @@ class LocalResult:
 
     round: the trained round.
     samples: number of samples in the mini-batches of each device's steps, without padding, [K].
-    tested: number of samples run forward only, for `stop` and `receive` and by reference models of terms, [K].
+    tested: number of samples with only a forward pass, for `stop`, `receive` and terms' reference models, [K].
     down_bits, up_bits: how many bits each device received and sent, [K].
     scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
     after: column of the privacy account -> the stage after which the column holds.

@@ -44,7 +44,7 @@ class OpeningModel:
 
 
 class WarmStart(Component):
-    """Base of all warm starts. The pilot sessions 1 to P start with the last model, whatever the warm start."""
+    """Base of all warm starts. Pilot sessions 1 to P start with the last session's model in any case."""
 
     # whether the warm start needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
@@ -73,7 +73,7 @@ class WarmStart(Component):
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
-        """Make the pilot model w_pilot [M + Q] from the P pilot sessions; called once, and only with probes.
+        """Make the pilot model w_pilot [M + Q] from the P pilot sessions; called once, and only if probes run.
 
         Args:
             finals: final models of sessions 1 to P.

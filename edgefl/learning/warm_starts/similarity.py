@@ -26,11 +26,11 @@ class Similarity(WarmStart):
 
     The pilot model is the mean of the last models of sessions 1 to P (J 16; P is `pilot_sessions`). Each later
     session s trains V probe rounds from the pilot model, which gives G_s = w_grad - w_pilot (J 17); from session P +
-    2 on, sessions start with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19). R = 0
-    is `average`, R to infinity the most similar session only. Probe rounds cost time and energy; their algorithm
-    starts from scratch and leaves no trace, so that G_s depends on the devices' data only. The devices of probe
-    rounds are sampled once per session from all present devices, with any selector (line 16); if all of them leave
-    before the last probe round, they are sampled again.
+    2 on, sessions start with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19). With
+    R = 0 this is `average`; as R tends to infinity, only the most similar session counts. Probe rounds cost time and
+    energy; their algorithm starts from scratch, and its state is discarded, so that G_s depends on the devices' data
+    only. The devices of probe rounds are sampled once per session from all present devices, with any selector (line
+    16); if all of them leave before the last probe round, they are sampled again.
 
     Beyond the paper: R = auto is 10 over the median distance between all gradients, saved and new, so that R adapts
     to their scale. With `check`, one more probe round, once two sessions are saved, measures the loss of the
@@ -161,7 +161,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the session to drop, as index: one without gradient, the oldest, or the older of the closest two."""
+        """Return the index of the session to drop: without gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index

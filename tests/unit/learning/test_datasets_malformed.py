@@ -73,8 +73,8 @@ MALFORMED: list[tuple[Callable[[bytes], object], bytes, str]] = [
     (parse_idx, b"\0\0\x0d" + IDX[3:], "type code 0x0d"),
     (parse_idx, b"\0\0\x08\0" + b"\1", "header"),
     (parse_idx, IDX[:15], "header of 3 dimensions"),
-    (parse_idx, IDX[:-1], "1567 bytes of data do not fit IDX dimensions (2, 28, 28)"),
-    (parse_idx, IDX + b"\0", "1569 bytes of data do not fit IDX dimensions (2, 28, 28)"),
+    (parse_idx, IDX[:-1], "1567 bytes of data do not fit the IDX dimensions (2, 28, 28)"),
+    (parse_idx, IDX + b"\0", "1569 bytes of data do not fit the IDX dimensions (2, 28, 28)"),
     # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
     (parse_idx, b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
 ]

@@ -103,7 +103,7 @@ def test_csv_with_a_file_of_test_samples() -> None:
         ({"x": X, "y": X[:, :, None]}, {}, "y is float32 [20, 4, 1]: it needs one label per sample"),
         ({"x": X, "y": np.stack([Y, Y])}, {}, "x is float32 [20, 4], y has 2 labels"),
         ({"x": X, "y": Y * 0}, {}, "there is only one class, '0'"),
-        ({"x": X, "y": Y, "groups": Y[:2]}, {}, "groups do not name one group per sample"),
+        ({"x": X, "y": Y, "groups": Y[:2]}, {}, "groups must name one group per sample"),
         (
             {"x": X, "y": np.array([object()] * 20)},
             {},
@@ -145,7 +145,7 @@ def test_a_folder_of_images(parts: tuple[str, ...]) -> None:
 
 
 def test_folders_that_do_not_fit() -> None:
-    with refused_at("", "pets is not there (looked in the scenario's folder and in "):
+    with refused_at("", "pets does not exist (looked in the scenario's folder and in "):
         ImageFolder(path="pets").check()
     with refused_at("", "/dev/null is a file: name a folder with a folder of images for each"):
         ImageFolder(path="/dev/null").check()
