@@ -8,7 +8,7 @@ import numpy as np
 def lengths(
     share: float, asked: int, who: np.random.Generator, each: Sequence[np.random.Generator]
 ) -> list[int]:
-    """Draw the number of epochs, or steps, of each device: `asked`, or for stragglers 1 to `asked` - 1, uniformly.
+    """Draw each device's number of epochs, or steps: `asked`, or, for a straggler, uniform from 1 to `asked` - 1.
 
     Stragglers are drawn in each round, and their updates count like all others. To drop stragglers instead, let fewer
     devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten.

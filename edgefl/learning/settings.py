@@ -198,7 +198,7 @@ class EvaluationSettings(Section):
     @model_validator(mode="after")
     def _metrics_once(self) -> Self:
         if len(set(self.metrics)) < len(self.metrics):
-            raise ValueError(f"metrics {', '.join(self.metrics)}: some are given twice")
+            raise ValueError(f"metrics {', '.join(self.metrics)}: list each metric once")
         return self
 
     @model_validator(mode="after")
@@ -252,12 +252,12 @@ class LearningSettings(Section):
         "fedavg", validate_default=True, description="algorithm"
     )
     uplink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
-        None, description="codec of the changes that devices send; null: whole changes"
+        None, description="codec of the changes that devices send; null: changes are sent unencoded"
     )
     downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None,
         description="codec of the model's change since the model that a device last received, sent instead of the"
-        " whole model; null: the model",
+        " whole model; null: the whole model is sent",
     )
     privacy: PrivacySettings | None = Field(
         None,
@@ -292,7 +292,7 @@ class LearningSettings(Section):
     )
     kernels: Literal["torch", "numba"] = Field(
         "torch",
-        description="code of local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
+        description="code of the local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
         " than torch, and equal to it within rounding; needs the extra kernels",
     )
     local: LocalSettings = LocalSettings()

@@ -81,7 +81,7 @@ class RareVerbs:
     def needs_sgd(self) -> bool:
         """Return whether a device's change must be lr times a weighted sum of gradients, as with SGD.
 
-        If so, any other `learning.local.optimiser` is refused. An algorithm that reads `travel` needs SGD.
+        If it must be, any other `learning.local.optimiser` is refused. An algorithm that reads `travel` needs SGD.
         """
         return False
 

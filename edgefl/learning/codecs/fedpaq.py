@@ -23,7 +23,7 @@ class FedPaq(FeedbackCodec):
     error_feedback: bool = Field(
         False, description="add what earlier messages left out to the next change; the FedPAQ paper does not"
     )
-    bits: int = Field(8, ge=1, le=20, description="bits of each number")
+    bits: int = Field(8, ge=1, le=20, description="number of bits per number sent")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         least, step, scaled = self._scaled(wanted)

@@ -30,7 +30,7 @@ class SplitInMemory:
         labels, groups: kind and group of each sample, [n]; groups is None if the data set has no groups.
         task: the task that the targets belong to.
         kinds: kind of each sample, [n]; by default the sample's label.
-        augmentation: how local training augments samples; None: not at all.
+        augmentation: how local training augments samples; None: samples are not augmented.
     """
 
     def __init__(

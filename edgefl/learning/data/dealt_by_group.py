@@ -81,7 +81,7 @@ class DealtByGroup(DeviceData):
         return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
-        """Return the indices of the samples that a device keeps of its group."""
+        """Return the indices of the samples that a device keeps from its group."""
         return self._some(rows, int(self._held[device]), device, self.key)
 
 

@@ -29,10 +29,10 @@ class Csv(Dataset):
     )
     group: str | None = Field(None, description="column of the groups; null: no groups")
     test_path: Path | None = Field(
-        None, description="file of the test samples, with the same columns; if left out, a share is split off"
+        None, description="CSV file of the test samples, with the same columns; null: a share is split off"
     )
     test_share: float = Field(
-        0.2, gt=0, lt=1, description="share split off for testing if there is no test_path"
+        0.2, gt=0, lt=1, description="share of the samples split off for testing if there is no test_path"
     )
     scale: Scale = SCALE
 
@@ -70,7 +70,7 @@ class Csv(Dataset):
 
     def _column(self, head: list[str], name: str) -> int:
         if name not in head:
-            raise EdgeflError(f"{self.path} has no column {name!r}; it has {', '.join(head)}")
+            raise EdgeflError(f"{self.path} has no column {name!r}; its columns are {', '.join(head)}")
         return head.index(name)
 
 

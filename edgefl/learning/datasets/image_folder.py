@@ -72,7 +72,7 @@ class ImageFolder(Dataset):
                 images.append(pixels.transpose(2, 0, 1))
                 labels.append(label)
         if not images:
-            raise EdgeflError(f"{root}: no images in {', '.join(names)}; known endings: {', '.join(ENDINGS)}")
+            raise EdgeflError(f"{root}: no images in {', '.join(names)}; known types: {', '.join(ENDINGS)}")
         return Split(np.stack(images), np.array(labels, np.int64))
 
 

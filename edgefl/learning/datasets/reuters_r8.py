@@ -40,7 +40,7 @@ class ReutersR8(TextDataset):
         """Parse the content of an Orange table: three header lines, then lines of class, tab and text."""
         lines = content.decode("utf-8", errors="replace").splitlines()
         if lines[: len(HEADER)] != HEADER:
-            raise ValueError(f"its header is {lines[: len(HEADER)]}")
+            raise ValueError(f"its header is {lines[: len(HEADER)]}, expected {HEADER}")
         texts, labels = [], []
         for number, line in enumerate(lines[len(HEADER) :], start=len(HEADER) + 1):
             if not line:

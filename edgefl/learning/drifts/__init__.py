@@ -66,7 +66,7 @@ class Drift(Component):
     def change(self, split: Split, classes: int) -> Split:
         """Return samples with the new concept, in the same order, shape and type.
 
-        Pass on arrays that do not change (`x=split.x`), so that they are in memory only once.
+        Reuse arrays that do not change (`x=split.x`) instead of copying them, so that they are in memory only once.
 
         Raises:
             EdgeflError: this drift cannot change such data.

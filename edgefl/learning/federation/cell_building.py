@@ -70,7 +70,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
         raise EdgeflError(
             f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
             f" the model must give [batch, {input_shape[0]}, {classes}], as {{name: lstm, outputs: every}} does, or"
-            " take one target per sample (of shakespeare, targets: last)",
+            " take one target per sample (for shakespeare, set targets: last)",
             ("learning", "model"),
         )
     if not task.per_position and len(found) != 2:

@@ -49,7 +49,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
 
 
 def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the models [C, M + Q] that serve devices, and each device's index [k]; empty if one serves all."""
+    """Return the models [C, M + Q] that serve devices, and each device's index [k]; empty if one model serves all."""
     model, stage = learner.federation.model.model, learner.train_stage
     distinct, which = model.new_empty((0, len(model))), []
     for begin, end in blocks(len(ids), model):

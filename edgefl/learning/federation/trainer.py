@@ -257,7 +257,7 @@ class Trainer:
     def with_personal(
         self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
     ) -> Evaluation:
-        """Add the mean accuracy of these devices' personal models; None without such a model or test data."""
+        """Add the mean accuracy of these devices' personal models; None without a personal model or test data."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = Scores.of(

@@ -168,7 +168,7 @@ class _PersonalModels:
         self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
     def put(self, positions: Sequence[int]) -> None:
-        """Write the personal models into the round's result, with the statistics gathered at their points."""
+        """Write the personal models into the round's result, with the statistics of the gradients' passes."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
         _put(self._result, positions, self._rows)

@@ -47,7 +47,7 @@ class Inputs:
 
     @classmethod
     def of(cls, path: Path, about: Mapping[str, Any]) -> Self:
-        """Parse and validate `inputs` in the header of a model file, which may be foreign.
+        """Parse and validate `inputs` in the header of a model file, which any program may have written.
 
         Raises:
             EdgeflError: `inputs` is missing or invalid, or states more outputs than a model file can hold.

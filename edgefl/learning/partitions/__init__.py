@@ -98,7 +98,7 @@ class Partition(Component):
 
     @property
     def turns(self) -> int:
-        """The number of first sessions after which every set of labels has appeared."""
+        """The number of sessions, counted from the first, after which every set of labels has appeared."""
         return 2
 
     @property

@@ -110,7 +110,7 @@ class RecurringLabels(Partition):
         return np.sort(np.array(sets[(session - 1) % len(sets)], np.int64))
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
-        """Return both sets' labels as slices, one from each end of all labels, overlapping in the shared ones."""
+        """Return both sets' labels as slices, one from each end of all labels, overlapping in the shared labels."""
         size = (num_classes + self._shared(num_classes)) // 2
         return slice(size), slice(num_classes - size, None)
 

@@ -94,7 +94,7 @@ class ModelTester:
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return the result of `find` for a model, cached as long as the model does not change.
 
-        A session often opens with the model with which the previous one ended.
+        A session often opens with the model with which the previous session ended.
 
         Args:
             model: the model's vector [M + Q], which is never changed in place.

@@ -51,7 +51,7 @@ class SessionMembers:
 
 
 class RoundReceivers:
-    """The devices of a round; `tested` counts the samples that each device ran forward for `losses`.
+    """The devices of a round; `tested` counts each device's samples in forward passes of `losses`.
 
     A name that is neither in `device_vectors` nor in `remembers` is an error, as in `SessionMembers`.
     """

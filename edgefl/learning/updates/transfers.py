@@ -105,7 +105,7 @@ class Transfers:
         return Sent(rows, sent.notes, bits), coded.memory
 
     def keep(self, ids: Sequence[int], memory: Mapping[str, Tensor], start: Tensor) -> None:
-        """Store codec memory from `up` and the received models for devices with aggregated updates."""
+        """Store the codec's memory from `up` and the received models, for devices with aggregated updates."""
         for name, rows in memory.items():
             self._devices.keep(_kept(name), ids, rows)
         if self._downlink is not None:

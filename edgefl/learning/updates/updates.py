@@ -185,7 +185,7 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
 def joined(updates: Sequence[Update]) -> TrainedRound:
     """Join updates of several rounds into one round, in which each device has the model that it received.
 
-    The joined round's version is the earliest version that one of its updates started from.
+    The joined round's version is the earliest version from which any of its updates started.
     """
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]

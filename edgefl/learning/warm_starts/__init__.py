@@ -69,7 +69,7 @@ class WarmStart(Component):
 
     @property
     def probe_participants(self) -> float:
-        """The share of present devices, in (0, 1], that are sampled once per session for its probe rounds."""
+        """The share of present devices, in (0, 1], that each session samples once for its probe rounds."""
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ class Similarity(WarmStart):
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
-        description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of the good ones"
+        description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of good sessions"
         " (I), or the run's untrained first model (N, ablation)",
     )
     ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of older sessions (J 30)")

@@ -112,7 +112,7 @@ def test_csv_with_a_file_of_test_samples() -> None:
         ("x,y\n1,0\n2\n", {}, "a.csv:3: 1 values, but 2 columns"),
         ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' in sample 2, which is not a number"),
         ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' in sample 2, which is not a finite number"),
-        ("x,y\n1,0\n2,1\n", {"label": "z"}, "a.csv has no column 'z'; it has x, y"),
+        ("x,y\n1,0\n2,1\n", {"label": "z"}, "a.csv has no column 'z'; its columns are x, y"),
         ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression set targets: numbers"),
         ("x\n1\n", {}, "needs a line of at least two column names"),
         ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "of 2 samples leaves none to train on"),
