@@ -79,7 +79,7 @@ NO_CHANCE = Chance()
 class RoundChance:
     """The random streams of a round, one for each method of the algorithm.
 
-    streams: streams below the name of the cell and its model; None outside of a run.
+    streams: random streams below the name of the cell and its model; None outside of a run.
     at: place of the round, or of the aggregation, in the run.
     """
 

@@ -19,7 +19,7 @@ MUCH = 100_000_000  # bytes; at least this much is available, or the program wou
 
 @dataclass(frozen=True)
 class Need:
-    """A need of memory: a lower bound in bytes, the key that determines it, and its purpose in words."""
+    """A need for memory: a lower bound in bytes, the key that determines the bound, and the purpose in words."""
 
     place: tuple[str, ...]
     size: float  # bytes

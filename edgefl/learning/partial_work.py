@@ -11,7 +11,7 @@ def lengths(
     """Draw each device's number of epochs, or steps: `asked`, or, for a straggler, uniform from 1 to `asked` - 1.
 
     Stragglers are drawn in each round, and their updates count like all others. To drop stragglers instead, let fewer
-    devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten.
+    devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten devices.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 0.5 and 0.9 of
     ten devices), as in its public code.

@@ -73,7 +73,7 @@ class LocalSettings(Section):
         description="shape of the rate's decay, in each session or over the run: lr (floor + (1 - floor)"
         " shape^power); polynomial: 1 - (t-1)/T",
     )
-    lr_power: float = Field(1.0, ge=0, le=100, description="power of the decay's shape; 0 keeps lr constant")
+    lr_power: float = Field(1.0, ge=0, le=100, description="power of the decay's shape; 0: constant lr")
     lr_floor: float = Field(0.0, ge=0, le=1, description="share of lr to which the rate decays")
     probe_lr: float = Field(
         1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr, without decay"
@@ -191,7 +191,7 @@ class EvaluationSettings(Section):
         ge=1,
         le=10**9,
         description="rounds between tables of all present devices' scores, evaluation.csv, if tested_on is "
-        "devices; null: only their mean and spread",
+        "devices; null: only the scores' mean and spread",
     )
     every: int = Field(1, ge=1, le=10**9, description="rounds between tests of the global model")
 
@@ -216,7 +216,7 @@ class EvaluationSettings(Section):
 
 
 class CostSettings(Section):
-    """Settings of costs: bits of a transfer, and samples that take computing time and energy."""
+    """Settings of costs: bits of a transfer, and samples for which computing time and energy are booked."""
 
     bits_per_parameter: int = Field(
         32, ge=1, le=64, description="bits per number sent; times the parameters, this is payload_bits"
@@ -292,7 +292,7 @@ class LearningSettings(Section):
     )
     kernels: Literal["torch", "numba"] = Field(
         "torch",
-        description="code of the local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
+        description="code for local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
         " than torch, and equal to it within rounding; needs the extra kernels",
     )
     local: LocalSettings = LocalSettings()
@@ -303,7 +303,7 @@ class LearningSettings(Section):
     def _drift_that_is_known(self) -> Self:
         if self.algorithm.knows_drift and self.drift is None:
             name = registry.name_of("algorithms", self.algorithm)
-            raise ValueError(f"algorithm: {name} needs a drift known in advance: give drift")
+            raise ValueError(f"algorithm: {name} needs a drift known in advance: set drift")
         return self
 
     def beyond_theory(self) -> Iterator[tuple[str, str, str]]:

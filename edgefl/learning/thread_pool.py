@@ -1,4 +1,4 @@
-"""A pool of threads, including the caller's, that work off a list of jobs."""
+"""A pool of threads, including the caller's, that work through a list of jobs."""
 
 import os
 from collections.abc import Callable, Sequence

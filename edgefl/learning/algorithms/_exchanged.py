@@ -107,10 +107,10 @@ class Updates(_AtARate):
     lr: local learning rate, or [K] a rate per device if their updates were trained in different rounds. shares: [K]
     number of samples of each device over the number of samples of all K devices, sum 1. coverage: number of samples
     of these devices over the number of samples of all devices of the session, in (0, 1]. notes: those of `Received`
-    and `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
-    (`vectors_up`), which travels unchanged; None if `rows` has the local models. received: [M] or [K, M] what the
-    devices really received; None if they received `start`. staleness: if rounds overlap, the largest number of models
-    made since the training of one of these updates began.
+    and `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from the
+    local models (`vectors_up`), which travels unchanged; None if `rows` has the local models. received: [M] or [K, M]
+    the models that devices in fact received; None if these are `start`. staleness: if rounds overlap, how many models
+    were made since the training of the oldest of these updates began.
     """
 
     rows: Tensor

@@ -59,7 +59,7 @@ class RareVerbs:
         return state
 
     def learning_rate(self, lr: float, state: ServerState) -> float:
-        """Return the devices' learning rate in a round; `lr` is the rate by the settings."""
+        """Return the devices' learning rate in a round; `lr` is the rate that the settings give."""
         return lr
 
     def expected_down(self, state: ServerState) -> int:

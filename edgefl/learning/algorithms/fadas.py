@@ -16,7 +16,7 @@ class Fadas(FedAdam):
     In FADAS, updates count equally at any staleness, which is `rounds.server: {name: fedbuff, staleness: constant}`
     here. The paper's v starts at 0; here v = u = tau^2, as for all adaptive servers. Each session resets the state.
 
-    With synchronous rounds there is no staleness, and only the maximum u distinguishes it from `fedadam`.
+    With synchronous rounds there is no staleness, and only the maximum u distinguishes `fadas` from `fedadam`.
     """
 
     uses: ClassVar[str] = "updates"

@@ -30,7 +30,7 @@ class Scaffold(Algorithm):
 
     A round at learning rate 0 gives no gradients: c and the c_k stay as they are.
 
-    server_lr = 1 and a single device is FedAvg: c_1 = c.
+    With server_lr = 1 and a single device this is FedAvg, since c_1 = c.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("control",)

@@ -67,9 +67,9 @@ class Coded:
 class Unbiased:
     """An error bound of unbiased codecs: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every change v.
 
-    Fed back unchanged, the error grows from round to round if omega is above 1. Divided by 1 + omega, the codec is a
-    contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2. Mishchenko et
-    al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
+    Fed back unchanged, the error grows from round to round if omega is above 1. A codec whose output is divided by 1
+    + omega is a contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2.
+    Mishchenko et al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
     """
 
     omega: float
@@ -84,7 +84,7 @@ class Unbiased:
 class Contraction:
     """An error bound of contractive codecs: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every change v.
 
-    The error of such a codec may be fed back unchanged.
+    The error of a contractive codec may be fed back unchanged.
     """
 
     delta: float
@@ -166,11 +166,11 @@ class FeedbackCodec(Codec):
 
     A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
     messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
-    feedback both ends damp the output of compress() if it is unbiased; the message has the same bits. `distortion`
+    error feedback, both ends damp the output of an unbiased compress(); the message has as many bits. `distortion`
     states the bound of compress().
     """
 
-    error_feedback: bool = Field(True, description="add to the next change what earlier messages left out")
+    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {RESIDUAL: sizes.count} if self.error_feedback else {}

@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Qsgd(FeedbackCodec):
-    """Send the norm of a change, and the sign and one of s levels of each number, rounded at random without bias.
+    """Send a change's norm, and each number's sign and one of s levels, rounded at random without bias.
 
     A number v_i becomes |v| sign(v_i) l / s, where l is one of the two integers around s |v_i| / |v|: the upper one
     with probability p, the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed

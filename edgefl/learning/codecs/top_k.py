@@ -9,8 +9,8 @@ from edgefl.learning.tensors import Tensor
 class TopK(FeedbackCodec):
     """Send the share of a change's numbers with the largest magnitudes, uncompressed and with their indices.
 
-    The numbers are chosen from all tensors together (grace chooses within each tensor); among equal numbers, the
-    first ones. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
+    The numbers are chosen from all tensors together (the library grace chooses within each tensor); of equal numbers,
+    the first. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
     the smallest squares, at most (1 - share) of all squares. With share 1, results are exactly those without a codec.
     """
 

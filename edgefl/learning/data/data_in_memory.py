@@ -101,7 +101,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Inputs of small data sets are cached, since every round's evaluation reads them; large data sets give None.
+        Inputs of small data sets are cached, since every round's evaluation reads them; for large ones, return None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -119,7 +119,7 @@ class SplitInMemory:
             kinds = self.y[: self.count] if self.kinds is None else self.kinds
             rows = torch.isin(kinds, wanted).nonzero().squeeze(1)
             if not len(rows):
-                raise EdgeflError(f"the test data hold no sample of the labels {list(key)}")
+                raise EdgeflError(f"no test sample has one of the labels {list(key)}")
             self._labels[key] = rows
         return self._labels[key]
 

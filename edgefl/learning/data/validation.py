@@ -12,8 +12,8 @@ from edgefl.rng import Streams
 def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) -> tuple[Data, Split | None]:
     """Split validation samples off the training data; return the rest, and these samples (None without a share).
 
-    A rounded share is taken of each group of the data set (a writer, a role), or of each label if there are no
-    groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have
+    The share, rounded, is taken from each group of the data set (a writer, a role), or from each label if there are
+    no groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have
     the same validation samples.
 
     Args:

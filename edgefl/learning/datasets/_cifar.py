@@ -60,7 +60,7 @@ class _Unpickler(pickle.Unpickler):
         try:
             return ALLOWED[module, name]
         except KeyError:
-            raise ValueError(f"it tries to load {module}.{name}") from None
+            raise ValueError(f"the pickle tries to load {module}.{name}") from None
 
 
 def unpickle(content: bytes) -> dict[bytes, Any]:

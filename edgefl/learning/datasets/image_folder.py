@@ -40,7 +40,7 @@ class ImageFolder(Dataset):
         names = sorted({folder.name for root in roots for folder in _folders(root)})
         if len(names) < 2:
             raise EdgeflError(
-                f"{roots[0]} needs a folder of images for each of at least two classes; it has {names}"
+                f"{roots[0]} needs a folder of images for each of at least two classes, but has only {names}"
             )
         splits = [self._read(root, names) for root in roots]
         train, test = splits if separate else split_off(splits[0], self.test_share, "image_folder")

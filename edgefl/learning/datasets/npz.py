@@ -77,15 +77,15 @@ class Npz(Dataset):
         lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in headers]
         if lacking:
             raise EdgeflError(
-                f"{self.path} lacks {', '.join(lacking)}; it has {', '.join(headers) or 'nothing'}"
+                f"{self.path} lacks {', '.join(lacking)}; its arrays are {', '.join(headers) or 'none'}"
             )
         for part in parts:
             (x_shape, x_type), (y_shape, y_type) = headers[f"x{part}"], headers[f"y{part}"]
             kinds = {1: "biufUS", 2: "biuf"}.get(len(y_shape), "")
             if y_type.kind not in kinds:
                 raise EdgeflError(
-                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: it needs one label per sample, an integer or"
-                    " a word; for a regression one float; or [n, L] 0 or 1 for several labels"
+                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: y needs one label per sample, an integer or"
+                    " a word; for a regression one float; for several labels [n, L], 0 or 1"
                 )
             if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
                 raise EdgeflError(

@@ -20,11 +20,11 @@ class Synthetic(Dataset):
     """60 features, 10 classes; each group k has its own input distribution and true model.
 
     u_k ~ N(0, alpha), B_k ~ N(0, beta), v_kj ~ N(B_k, 1), x ~ N(v_k, diag(j^-1.2)), W_k and b_k ~ N(u_k, 1),
-    y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Groups are
-    meant as devices (`partition: natural`). Samples are [60] float32, not normalised.
+    y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Each group is
+    meant to be one device (`partition: natural`). Samples are [60] float32, not normalised.
 
     beta sets how much the groups' inputs differ. alpha is meant to set how much the groups' models differ, but u_k
-    shifts the logits of all classes equally, so no label depends on alpha; it exists because papers name it.
+    shifts the logits of all classes equally, so no label depends on alpha, which exists because papers name it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
     code: except for x, the second number of N is a standard deviation there, and each group has 50 more samples.
@@ -76,7 +76,7 @@ class Synthetic(Dataset):
 
 
 class _Groups:
-    """Training samples of a synthetic data set, drawn on demand by group; `load` draws the same samples at once."""
+    """Training samples of a synthetic data set, drawn on demand by group; `load` draws all of them at once."""
 
     content = ""
 

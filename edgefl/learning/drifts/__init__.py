@@ -60,7 +60,7 @@ class Drift(Component):
     )
     step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
     share: float = Field(1.0, ge=0, le=1, description="share of devices that ever drift")
-    cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all")
+    cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all cells")
 
     @abstractmethod
     def change(self, split: Split, classes: int) -> Split:

@@ -294,8 +294,8 @@ class ProbeStage(_SessionStage):
 class CheckStage(_SessionStage):
     """The stage of one round in which devices report the losses of the constructed model and the previous one.
 
-    Nothing is trained: devices run two models forward on a mini-batch; with `booked: processed` this counts as an
-    iteration.
+    Nothing is trained: devices run forward passes of two models on a mini-batch; with `booked: processed` this counts
+    as an iteration.
     """
 
     @property

@@ -168,7 +168,7 @@ class Trainer:
 
     @contextmanager
     def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
-        """Name the place in the run in the error if a model is not finite in a `with` block.
+        """Turn the error about a model that is not finite into one that names the place in the run.
 
         Raises:
             Divergence: a model is not finite.

@@ -35,7 +35,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """Run the local steps of a chunk of devices, sorted by falling number of steps; write results into `models`."""
+    """Run the local steps of a chunk of devices, sorted by decreasing number of steps; write into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
@@ -156,7 +156,7 @@ class _PersonalModels:
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Do a step of the first devices' personal models by prepared gradients, before their local models' step."""
+        """Step the first devices' personal models with the prepared gradients, before these devices' local models."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])

@@ -27,7 +27,7 @@ class Handed(dict[str, Tensor]):
         self._algorithm, self._among = registry.name_of("algorithms", algorithm), among
 
     def check(self, name: str) -> None:
-        """Raise an EdgeflError if a name is unknown, as looking it up would."""
+        """Raise an EdgeflError if a name is unknown, as a look-up would."""
         if name not in self:
             self.__missing__(name)
 

@@ -142,10 +142,10 @@ class LocalTraining:
         return losses
 
     def gradients(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        """Compute the gradients [K, M] of each device's mean loss on its samples, in evaluation mode.
+        """Compute the gradients [K, M] of devices' mean losses, in evaluation mode; 0 for a device without samples.
 
         Args:
-            models: one for all devices [M + Q], or one each [K, M + Q]. A device without samples has gradient 0.
+            models: one model for all devices [M + Q], or one per device [K, M + Q].
         """
         found = models.new_zeros(len(samples), self.layout.parameters.size)
         module = self._module.eval()

@@ -18,7 +18,7 @@ def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["t
     Measured speed-up of a round in CPU time, with AVX-512 and with AVX2: `svhn_cnn` 1.15 to 1.7, `cnn2` 1.1 to 1.2,
     `lenet` 1.1 to 1.4; in tests of 64 images, for the same models in this order, 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5.
     Residual networks gain nothing in training (0.9 to 1.0 times); in tests ResNet-18 is 1.05 to 1.25 times as fast.
-    Foreign models keep their order, because a model that calls `view` would fail.
+    Models from outside edgefl keep their order, because a model that calls `view` would fail.
 
     Args:
         gain: the kind of work in which the model gains from this order.

@@ -151,7 +151,7 @@ def read(path: Path) -> dict[str, Tensor]:
 def _reading(path: Path) -> Iterator[None]:
     """Check that a path is a plain file, and turn errors of reading it as safetensors into EdgeflErrors."""
     if not path.is_file():
-        raise EdgeflError(f"{path}: is not a file; give a safetensors file")
+        raise EdgeflError(f"{path}: is not a file; name a safetensors file")
     try:
         yield
     except (OSError, SafetensorError) as error:

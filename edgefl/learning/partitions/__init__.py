@@ -41,7 +41,7 @@ NO_INPUTS = PartitionInputs()
 class Partition(Component):
     """Base of all partitions.
 
-    Sessions count from 1. A partition only deals training samples; a session is tested on all test data of its
+    Sessions are counted from 1. A partition only deals training samples; a session is tested on all test data of its
     labels.
     """
 

@@ -23,10 +23,7 @@ class ByWeight(RecurringLabels):
     """
 
     labels_per_device: int | None = Field(
-        None,
-        ge=1,
-        le=1_000_000,
-        description="labels per device; null: all labels of the session",
+        None, ge=1, le=1_000_000, description="labels per device; null: all labels of the session"
     )
 
     @abstractmethod

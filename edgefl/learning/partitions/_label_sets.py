@@ -24,7 +24,7 @@ class RecurringLabels(Partition):
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
     are equally large, share overlap x C labels and together are all C labels. In both cases each session deals its
-    samples again: its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With
+    samples again: its population is new (D_k^(s) in the journal paper), and its devices have kept nothing. With
     `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
     turns.
 
@@ -59,7 +59,7 @@ class RecurringLabels(Partition):
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",
-        description="order in which labels are assigned to the two sets: random from the seed, or ascending",
+        description="order in which the two sets get labels: random, drawn from the seed, or ascending",
     )
     label_sets: tuple[tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...], ...] | None = Field(
         None,

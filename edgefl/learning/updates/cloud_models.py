@@ -10,8 +10,8 @@ from torch import Tensor
 class CloudModels:
     """The last model that each cell has sent to the cloud, and the number of samples behind the model.
 
-    These samples are held by the devices with an update in the model since the cell's previous model. If all devices
-    take part in every round, these samples are the cell's whole data. A model without samples is not kept.
+    These samples belong to the devices with an update in the model since the cell sent its previous model. If all
+    devices take part in every round, these samples are the cell's whole data. A model without samples is not kept.
 
     Args:
         torch_device: torch device that stores the models.

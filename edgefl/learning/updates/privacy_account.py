@@ -35,7 +35,7 @@ class Release:
         self.changes_upload = settings is not None
         if settings and layout.statistics.size:
             raise EdgeflError(
-                "batch norm's statistics would be sent without noise: choose a model without them",
+                "batch norm's statistics would be sent without noise: choose a model without batch norm",
                 ("learning", "privacy"),
             )
 

@@ -44,7 +44,7 @@ class TrainedModel:
     """A model that is trained from round to round: the global model, or the auxiliary model of probe rounds.
 
     Args:
-        devices: storage of the devices' vectors; a probe has separate storage, so that it leaves no trace.
+        devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
         streams: random streams of this model; None if nothing may be random.
@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return the number of reference models run forward on each sample for further terms of the local loss."""
+        """Return how many reference models each sample passes through, for further terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = self._algorithm.term(self.model, previous)
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))

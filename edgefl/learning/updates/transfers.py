@@ -132,7 +132,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost the same)."""
+        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost equally)."""
         codec = self._uplink
         if codec is None:
             return None

@@ -32,9 +32,9 @@ class Similarity(WarmStart):
     only. The devices of probe rounds are sampled once per session from all present devices, with any selector (line
     16); if all of them leave before the last probe round, they are sampled again.
 
-    Beyond the paper: R = auto is 10 over the median distance between all gradients, saved and new, so that R adapts
-    to their scale. With `check`, one more probe round, once two sessions are saved, measures the loss of the
-    constructed and the previous model on one mini-batch of each device; the session starts with the better one.
+    Beyond the paper: with `auto`, R is 10 divided by the median distance between all gradients, saved and new, so
+    that R adapts to their scale. With `check`, once two sessions are saved, one more probe round measures the losses
+    of the constructed and the previous model on a mini-batch of each device; the better one is used.
     """
 
     first_two_as_previous: ClassVar = True
@@ -63,9 +63,9 @@ class Similarity(WarmStart):
     good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that counts as good; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
-        "last", description="sessions to keep: the newest, or those with gradients furthest apart"
+        "last", description="saved sessions to keep: the last, or those with the most diverse gradients"
     )
-    check: bool = Field(False, description="keep the previous model if a check finds it better")
+    check: bool = Field(False, description="open with the previous model if a check round finds it better")
     _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of the weights' tensors in a gradient
 
     def of_model(self, layout: TensorLayout) -> Self:

@@ -98,9 +98,9 @@ def test_csv_with_a_file_of_test_samples() -> None:
 @pytest.mark.parametrize(
     ("content", "options", "reason"),
     [
-        ({"x_train": X, "y_train": Y}, {}, "lacks x_test, y_test; it has x_train, y_train"),
+        ({"x_train": X, "y_train": Y}, {}, "lacks x_test, y_test; its arrays are x_train, y_train"),
         ({"x": X, "y": Y[:3]}, {}, "x is float32 [20, 4], y has 3 labels"),
-        ({"x": X, "y": X[:, :, None]}, {}, "y is float32 [20, 4, 1]: it needs one label per sample"),
+        ({"x": X, "y": X[:, :, None]}, {}, "y is float32 [20, 4, 1]: y needs one label per sample"),
         ({"x": X, "y": np.stack([Y, Y])}, {}, "x is float32 [20, 4], y has 2 labels"),
         ({"x": X, "y": Y * 0}, {}, "there is only one class, '0'"),
         ({"x": X, "y": Y, "groups": Y[:2]}, {}, "groups must name one group per sample"),
@@ -150,7 +150,7 @@ def test_folders_that_do_not_fit() -> None:
     with refused_at("", "/dev/null is a file: name a folder with a folder of images for each"):
         ImageFolder(path="/dev/null").check()
     for file, content, reason in (
-        ("pets/cat/note", "", "at least two classes; it has ['cat']"),
+        ("pets/cat/note", "", "at least two classes, but has only ['cat']"),
         ("pets/dog/note", "", "no images in cat, dog"),
         ("pets/dog/1.png", "no image", "dog/1.png cannot be read as an image"),
     ):
