@@ -154,7 +154,7 @@ class LocalResult:
     tested: number of samples with only a forward pass, for `stop`, `receive` and terms' reference models, [K].
     down_bits, up_bits: how many bits each device received and sent, [K].
     scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
-    after: column of the privacy account -> the stage after which the column holds.
+    after: name of an account column -> the stage after which the column holds.
     not_finite: devices with an update that is not finite.
     """
 
