@@ -19,7 +19,7 @@ def lengths(
     Args:
         share: share of stragglers, `learning.local.partial_work`.
         who: generator that draws the stragglers.
-        each: generators, one per device, that draw the devices' numbers of epochs or steps as stragglers.
+        each: generators, one per device, that draw the numbers of epochs or steps of stragglers.
     """
     few = set(who.permutation(len(each))[: round(share * len(each))].tolist())
     return [int(rng.integers(1, asked)) if k in few else asked for k, rng in enumerate(each)]

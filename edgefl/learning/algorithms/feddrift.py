@@ -21,9 +21,9 @@ class FedDrift(Clustered):
     (FedDrift merges them, FedDrift-Eager does not).
 
     A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one model;
-    each device is assumed to know the first opening model. devices.csv has the model that a device trains and its
-    loss. Models continue from session to session. A device takes its remembered loss to the next cell and may mistake
-    that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
+    each device is assumed to know the first opening model. devices.csv has the model that each device trains, and the
+    lowest loss. Models continue from session to session. A device takes its remembered loss to the next cell and may
+    mistake that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
 
     The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: a second test
     in the authors' code, which looks for a fall of the highest accuracy.

@@ -34,7 +34,7 @@ class FedDyn(FedAvg):
     round of sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20
     steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
-    alpha = 0, where the paper divides by zero, is FedAvg.
+    With alpha = 0, where the paper divides by zero, this is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"

@@ -26,7 +26,7 @@ class Fedl(Algorithm):
     it is the mean, by data size, of the gradients that the participants of the last round sent with their local
     models, each at its own local model. Except for the local steps, gradients are over all samples of a device; they
     are computed without dropout, and with fixed batch statistics. Two vectors travel each way.
-    `learning.cost.payload` counts both vectors, and `learning.cost.booked: all` the gradients' passes.
+    `learning.cost.payload` counts both vectors, and `learning.cost.booked: all` counts the passes for gradients.
 
     There is no G in the first round of a session, so this round has plain SGD steps, as in the authors' file, where a
     round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and

@@ -14,7 +14,7 @@ SHORTEST = 1e-8  # floor of a representation's length; one of length zero has co
 
 
 class Moon(FedAvg):
-    """Add mu times a contrast to the loss: it pulls representations to the received model's, off the last model's.
+    """Pull representations towards the received model's and away from the last local model's, by mu times a contrast.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is

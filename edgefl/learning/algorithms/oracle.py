@@ -13,7 +13,7 @@ class Oracle(FedYogi):
     nothing is lost when the data change. No real method can do this, since the algorithm knows all data in advance.
     Time and energy are counted for the model of the device's current concept only, as if the other model were free.
 
-    A later session's opening model replaces the model for data before the drift; the model for data after it
+    A later session's opening model replaces the model for data before the drift; the model for data after the drift
     continues.
 
     Panchal et al., FLASH, ICML 2023, section 5.1 (ORACLE, based on FedYogi). The algorithm requires a drift.

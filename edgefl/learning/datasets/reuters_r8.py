@@ -34,7 +34,7 @@ class ReutersR8(TextDataset):
     )
     NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 
-    length: ClassVar[int] = 256  # number of words kept of each text
+    length: ClassVar[int] = 256  # number of words kept from each text
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse the content of an Orange table: three header lines, then lines of class, tab and text."""

@@ -30,7 +30,7 @@ def about(learner: TorchLearner) -> dict[str, Any]:
 def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str, Mapping[str, Tensor]]]:
     """Yield a cell's models by kind: the global model, the models that serve devices, and personal models.
 
-    global: the module's `state_dict`. served: if there are several such models, [C, *shape] by name, with `devices`
+    global: the module's `state_dict`. served: if several models serve devices, [C, *shape] by name, with `devices`
     [k] and `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. `devices` are the ids of devices
     whose last session was this cell's.
     """

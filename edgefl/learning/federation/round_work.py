@@ -32,7 +32,7 @@ class RoundWork:
     smallest: int
 
     def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
-        """Draw the mini-batches of a round's devices from their samples, for each device by its own stream."""
+        """Draw the mini-batches of a round's devices from their samples, with each device's own random stream."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
         share = local.kept_apart if local.early_stopping is not None else self.algorithm.keeps_apart()
@@ -51,7 +51,7 @@ class RoundWork:
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
-        """Return the number of local steps in a round of each device, given the devices' numbers of samples."""
+        """Return each device's number of local steps in a round, given the devices' numbers of samples."""
         asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
         if partial and asked > 1:
@@ -76,7 +76,7 @@ class RoundWork:
         Args:
             held: how many samples each device holds.
             bits: how many bits a downlink transfer and an uplink transfer have.
-            compared: how many other models run forward on each sample.
+            compared: how many other models make a forward pass on each sample.
         """
         many = np.array(held, dtype=np.int64)
         steps = self._at_most(np.full(len(ids), self.local.most), many)

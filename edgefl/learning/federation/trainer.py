@@ -96,7 +96,7 @@ class Trainer:
     def learning_rate(
         self, round_: int, longest: int | None, progress: float | None = None, *, of_run: int = 1
     ) -> float:
-        """Return the devices' learning rate in a round by the schedule.
+        """Return the devices' learning rate that the schedule gives for a round.
 
         Args:
             longest: maximum number of rounds in the session; None if the session has no maximum.

@@ -174,7 +174,7 @@ class _PersonalModels:
         _put(self._result, positions, self._rows)
 
     def close(self, going: Sequence[int]) -> None:
-        """Keep only the personal models of devices that continue, given by their rows."""
+        """Keep only the personal models of the devices that continue, which are in the rows `going`."""
         self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
         self._points = in_front(self._points, going)
 
@@ -263,7 +263,7 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return the optimiser's state of zeros for `count` models, as a list of vectors [count, M]."""
+    """Return the optimiser's initial state of `count` models: zeros, as a list of vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]

@@ -129,7 +129,7 @@ def _unpack(work, dims, table, row):
 
 @compiled
 def _forward(size, distance, dims, table, model, work):
-    """Compute the activations of all layers for a batch; those of the last layer lack the bias."""
+    """Compute the activations of all layers for a batch; the last layer's activations lack the bias."""
     base, last = work.ctypes.data, len(dims) - 2
     for layer in range(last):
         weights, bias, a, _, c = table[layer]

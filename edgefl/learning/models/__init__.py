@@ -137,7 +137,7 @@ class Model(Component):
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
         """Return the model's size by a formula, or None if its size can only be counted by building and running it.
 
-        With a formula a scenario is validated without loading PyTorch, which takes longer than everything else.
+        A formula lets scenarios be validated without PyTorch, which takes longer to load than everything else.
         """
         return None
 
@@ -201,7 +201,7 @@ class Model(Component):
         read: ReadSome,
         scaling: tuple[float, float],
     ) -> Tensor:
-        """Compute the logits [B, C] of test samples as the module in evaluation mode does, by faster code.
+        """Compute the logits [B, C] of test samples as the module in evaluation mode does, with faster code.
 
         Args:
             tensors: the module's parameters by name.
@@ -216,7 +216,7 @@ class Model(Component):
 
     @classmethod
     def writes_logits(cls) -> bool:
-        """Return whether this model computes logits of test samples by its own code."""
+        """Return whether this model computes logits of test samples with its own code."""
         return cls.logits is not Model.logits
 
     @classmethod

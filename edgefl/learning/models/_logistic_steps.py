@@ -17,7 +17,7 @@ TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which on
 class LogisticSteps:
     """The explicit gradients of a chunk: delta = weight (softmax - onehot) at the logits, then the chain rule.
 
-    Devices are computed in blocks, so that inputs stay in the cache from the first product to the second.
+    Devices are processed in blocks, so that inputs stay in the cache from the first product to the second.
 
     Logits are stored as [k, classes, B]: with weights as [classes, inputs] both products run in BLAS's fast
     orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their scaling

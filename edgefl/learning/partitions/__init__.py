@@ -19,7 +19,7 @@ class PartitionInputs:
     groups: origin of each training sample (`Split.groups`), [n] int64.
     positions_m: positions of the devices at time 0, m, [N, 2].
     sites_m: positions of the base stations, m, [cells, 2].
-    kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all of them.
+    kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all its samples.
     """
 
     groups: np.ndarray | None = None

@@ -23,7 +23,7 @@ class RecurringLabels(Partition):
     (the conference paper's Table 12).
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
-    are equally large, share overlap x C labels and together are all C labels. In both cases each session deals its
+    are equally large, share overlap x C labels and together are all C labels. With either key, each session deals its
     samples again: its population is new (D_k^(s) in the journal paper), and its devices have kept nothing. With
     `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
     turns.
@@ -34,13 +34,13 @@ class RecurringLabels(Partition):
     Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
     odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
     a case: 3.2 labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the
-    only other feasible number is zero (with four the labels would never change, but the paper's Previous falls to
+    only other feasible number is zero (with four, the sets would never change, but the paper's Previous falls to
     52 %), the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
-    in order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these
-    are labels 0 to 4 and 4 to 8, and label 9 is never used. If rounding leaves no shared label, the sets are the two
-    halves of all labels.
+    in order, a set has G = floor(C / (2 - overlap)), and the two sets share floor(overlap x G); with C = 10 and 0.2
+    these are labels 0 to 4 and 4 to 8, and label 9 is never used. If rounding leaves no shared label, the sets are
+    the two halves of all labels.
 
     Source: the journal paper, section VI, Label Distribution.
     """
@@ -193,7 +193,7 @@ def require_samples(samples: int, devices: int, per_device: int = 1) -> None:
     """Check that a session has `per_device` samples for each device.
 
     Raises:
-        EdgeflError: the session has fewer samples.
+        EdgeflError: the session has too few samples.
     """
     if samples < devices * per_device:
         raise EdgeflError(

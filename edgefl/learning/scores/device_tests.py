@@ -54,7 +54,7 @@ class Scores:
         }
 
     def by_samples(self) -> float:
-        """Return the accuracy over devices, weighted by their numbers of test samples."""
+        """Return the mean accuracy over devices, weighted by their numbers of test samples."""
         known = self.known
         if not known.any():
             return float("nan")

@@ -37,7 +37,7 @@ class Task(Component):
         """Check that the data set's targets fit this task.
 
         Raises:
-            EdgeflError: the targets do not fit; the error names their type and the remedy.
+            EdgeflError: the targets do not fit the task; the error names the targets' type and the remedy.
         """
 
     @abstractmethod

@@ -35,7 +35,7 @@ class CloudModels:
         return samples
 
     def mean(self, cells: Sequence[int]) -> Tensor:
-        """Return the mean [M + Q] of these cells' last models, weighted by samples."""
+        """Return the mean [M + Q] of these cells' last models, weighted by numbers of samples."""
         first, *others = cells
         if not others:
             return self._models[first]

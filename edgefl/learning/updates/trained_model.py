@@ -102,7 +102,7 @@ class TrainedModel:
         self.tiers = None
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Admit newcomers to the session; `samples` maps all its devices, newcomers included, to numbers of samples.
+        """Admit newcomers to the session; `samples` has the number of samples of all devices, newcomers included.
 
         A repeated call changes nothing.
         """

@@ -44,7 +44,7 @@ class OpeningModel:
 
 
 class WarmStart(Component):
-    """Base of all warm starts. Pilot sessions 1 to P start with the last session's model in any case."""
+    """Base of all warm starts. Pilot sessions 1 to P start with the last session's model, whatever the warm start."""
 
     # whether the warm start needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
@@ -91,12 +91,12 @@ class WarmStart(Component):
 
         Args:
             current: the global model at the end of the previous session, [M + Q].
-            saved: those of the sessions P+1 .. s-1 that `retain` kept, oldest first; may be empty.
+            saved: the sessions among P+1 .. s-1 that `retain` kept, oldest first; may be empty.
             gradient: G_s [M], if this warm start probes and a probe's update has arrived.
         """
 
     def retain(self, saved: Sequence[Saved]) -> list[Saved]:
-        """Return the saved sessions to keep, once the newest session has been added at the end."""
+        """Return which of the saved sessions to keep; the newest session has been added at the end."""
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
