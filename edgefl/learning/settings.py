@@ -54,8 +54,8 @@ class LocalSettings(Section):
         ge=0,
         le=1,
         description=(
-            "share of each round's participants that do only a random part of their epochs or steps; their "
-            "number is rounded"
+            "share of each round's participants (their number is rounded) that do only a random "
+            "part of their epochs or steps"
         ),
     )
     one_pass: bool = Field(
@@ -65,7 +65,7 @@ class LocalSettings(Section):
         "is 5",
     )
     lr: float = Field(
-        0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
+        0.01, gt=0, le=100, description="largest learning rate, used in a session's first round"
     )
     lr_schedule: Annotated[Any, Named("lr_schedules", "polynomial")] = Field(
         "polynomial",
@@ -92,7 +92,7 @@ class LocalSettings(Section):
         description="optimiser of devices' local steps; its state restarts each round, or is kept",
     )
     momentum: float = Field(
-        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1, restarted each round"
+        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"
     )
     weight_decay: float = Field(
         0.0,
@@ -162,7 +162,7 @@ class EvaluationSettings(Section):
         None,
         gt=0,
         lt=1,
-        description="share of the training samples that no device holds, for accuracy_validation and "
+        description="share of training samples kept from all devices, for accuracy_validation and "
         "loss_validation: these scores choose settings, best models and targets, and test data serve only "
         "for the report; null: no validation",
     )
@@ -176,7 +176,7 @@ class EvaluationSettings(Section):
         ge=1,
         le=10**9,
         description=(
-            "test samples of each device if tested_on is devices; null: in proportion to its training samples"
+            "number of test samples per device if tested_on is devices; null: in proportion to training samples"
         ),
     )
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
@@ -219,7 +219,7 @@ class CostSettings(Section):
     """Settings of costs: bits of a transfer, and samples for which computing time and energy are booked."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="bits per number sent; times the parameters, this is payload_bits"
+        32, ge=1, le=64, description="bits per number; payload_bits is this times the number of parameters"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
@@ -230,7 +230,7 @@ class CostSettings(Section):
         description="samples whose compute time and energy are booked. processed: those in a device's mini-batches, "
         "counted twice with a personal model (fewer than e B if the device holds fewer than B or an epoch's last "
         "batch is short); all: also, at a third each, those of forward passes that serve to stop early, to choose a "
-        "model, or to compare or distil with one; nominal: e B (J 27, 28)",
+        "model, or to compare or distil with another model; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="FLOPs of a sample's forward and backward pass, N_p phi: a number, or counted"
@@ -264,7 +264,7 @@ class LearningSettings(Section):
         description="clip updates, add noise, and keep a privacy account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
-        None, description="file of the model with which the run begins; null: drawn from the seed"
+        None, description="file of the model with which the run begins; null: a model drawn from the seed"
     )
     warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
         "previous", validate_default=True, description="construction of a session's opening model"

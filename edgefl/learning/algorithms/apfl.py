@@ -26,7 +26,7 @@ class Apfl(FedAvg):
     trains_personal: ClassVar = True
 
     alpha: float = Field(
-        0.25, ge=0, le=1, description="share of a device's own model in the mixture; FLASH: 0.25 or 0.5"
+        0.25, ge=0, le=1, description="share of a device's own model in the mixture; 0.25 or 0.5 in FLASH"
     )
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:

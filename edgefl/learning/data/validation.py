@@ -34,7 +34,7 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
         taken[places[order[: round(share * len(places))]]] = True
     if taken.all() or not taken.any():
         raise EdgeflError(
-            f"a share of {share:g} of each {'label' if train.groups is None else 'group'} is "
+            f"a share of {share:g} of each {'label' if train.groups is None else 'group'} takes "
             f"{'all' if taken.all() else 'none'} of the {len(taken)} training samples: choose another share",
             ("learning", "evaluation", "validation"),
         )

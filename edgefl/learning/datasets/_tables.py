@@ -16,12 +16,12 @@ from edgefl.rng import Streams
 Scale = Literal["columns", "all", "none"]
 SCALE: Any = Field(
     "columns",
-    description="how inputs are scaled to the mean and deviation of the training samples. columns: each "
+    description="how inputs are scaled by the mean and deviation of the training samples. columns: each "
     "column of a table, or each channel of images [n, channels, height, width]; all: all "
     "numbers together; none: not at all, e.g. for token numbers",
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
-SIZE: Any = Field((32, 32), description="[height, width] to which images are resized, pixels")
+SIZE: Any = Field((32, 32), description="[height, width] in pixels to which images are resized")
 AT_ONCE = 65_536  # number of samples summed at a time
 
 

@@ -24,7 +24,7 @@ class ImageFolder(Dataset):
     path: Path = Field(description="path of the folder, relative to the scenario's file")
     size: Size = SIZE
     test_share: float = Field(
-        0.2, gt=0, lt=1, description="share split off for testing if there are no folders train and test"
+        0.2, gt=0, lt=1, description="share of images split off for testing without folders train and test"
     )
 
     def check(self) -> None:

@@ -80,10 +80,10 @@ class Shakespeare(FileDataset):
 
     length: ClassVar[int] = 80  # number of characters in a sample
     stride: int = Field(
-        10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
+        10, ge=1, le=1_000_000, description="characters from the start of a role's sample to the next start"
     )
     min_characters: int = Field(
-        1_000, ge=1, le=1_000_000_000, description="roles with less text are left out"
+        1_000, ge=1, le=1_000_000_000, description="roles with fewer characters of text are left out"
     )
 
     targets: Literal["last", "every"] = Field(

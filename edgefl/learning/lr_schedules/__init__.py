@@ -23,7 +23,7 @@ class LrSchedule(Component):
         None,
         ge=1,
         le=10**9,
-        description="length in rounds of the global model over all sessions; if left out, one session",
+        description="length in rounds of the global model over all sessions; null: each session's length",
     )
     warm_up: ClassVar[int] = 0  # rounds with t / (warm_up + 1) of the rate in round t; papers use no warm-up
 

@@ -65,14 +65,14 @@ class RecurringLabels(Partition):
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: labels, by number, of session 1, 2, ...; after the last set, "
+        description="instead of `overlap`: the label numbers of session 1, 2, ...; after the last set, "
         "sessions start again with the first",
     )
 
     @model_validator(mode="after")
     def _sets_or_overlap(self) -> Self:
         if self.label_sets is not None and self.overlap is not None:
-            raise ValueError("give either overlap or label_sets")
+            raise ValueError("set either overlap or label_sets, not both")
         for session, labels in enumerate(self.label_sets or (), start=1):
             if not labels or len(set(labels)) < len(labels):
                 raise ValueError(

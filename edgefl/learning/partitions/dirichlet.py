@@ -26,8 +26,10 @@ class Dirichlet(RecurringLabels):
     each device's label mix, with devices of equal size: `dirichlet_mix`.
     """
 
-    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")
-    min_samples: int = Field(1, ge=1, le=1_000_000_000, description="smallest number of samples of a device")
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
+    min_samples: int = Field(
+        1, ge=1, le=1_000_000_000, description="each device's smallest number of samples"
+    )
 
     def deal(
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator

@@ -20,12 +20,12 @@ class DirichletMix(RecurringLabels):
     whose alpha is per label.
     """
 
-    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
     samples: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="samples of each device; if left out, all samples are divided equally",
+        description="number of samples of each device; if left out, all samples are divided equally",
     )
 
     def deal(

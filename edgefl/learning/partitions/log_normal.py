@@ -20,7 +20,7 @@ class LogNormal(ByWeight):
     """
 
     sigma: float = Field(
-        2.0, gt=0, le=10, description="standard deviation of the logarithm; larger is more uneven"
+        2.0, gt=0, le=10, description="standard deviation of the logarithm; the larger, the more uneven"
     )
 
     def weights(self, devices: int, rng: np.random.Generator) -> np.ndarray:

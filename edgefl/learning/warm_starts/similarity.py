@@ -52,7 +52,7 @@ class Similarity(WarmStart):
         1.0,
         ge=1e-6,
         le=1,
-        description="share of the devices present at a session's start to sample for its probe rounds",
+        description="share of the devices present at a session's start that take part in its probe rounds",
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
