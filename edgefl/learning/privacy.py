@@ -62,7 +62,7 @@ class PrivacySettings(Section):
 
 @dataclass(frozen=True)
 class Privacy:
-    """Clip updates and add noise by the settings, and compute epsilon."""
+    """Clip updates and add noise as the settings say, and compute epsilon."""
 
     settings: PrivacySettings
 

@@ -26,7 +26,7 @@ class Scaffold(Algorithm):
     the payload doubles if `learning.cost.payload` counts it.
 
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
-    With `learning.local.clip_norm` these are the clipped gradients; with `weight_decay` they include the decay.
+    With `learning.local.clip_norm` the gradients are the clipped ones; with `weight_decay` they include the decay.
 
     A round at learning rate 0 gives no gradients: c and the c_k stay as they are.
 

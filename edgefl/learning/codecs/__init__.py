@@ -166,8 +166,8 @@ class FeedbackCodec(Codec):
 
     A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
     messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
-    error feedback, both ends damp the output of an unbiased compress(); the message has as many bits. `distortion`
-    states the bound of compress().
+    error feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the
+    bound of compress().
     """
 
     error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")

@@ -88,7 +88,7 @@ def divided(
 
 
 def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
-    """Split a share of samples off for testing, at random but always the same; return (train, test).
+    """Split a share of samples off for testing, at random but equally in all runs; return (train, test).
 
     Raises:
         EdgeflError: no training or no test sample would be left.

@@ -18,7 +18,7 @@ Rows = list[list[str]]
 class Csv(Dataset):
     """A CSV file with a header line, a column of targets, columns of numbers, and optionally a column of groups.
 
-    Groups (for example persons or places) serve `partition: natural`. Without a file of test samples, a random share
+    `partition: natural` needs groups (for example persons or places). Without a file of test samples, a random share
     of the samples, the same in all runs, is split off for testing. Numbers are scaled column by column (`scale`).
     """
 

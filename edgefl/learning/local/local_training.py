@@ -157,7 +157,7 @@ class LocalTraining:
 
     @property
     def state_size(self) -> int:
-        """The length of a device's kept optimiser state with the number of its steps; 0 if no state is kept."""
+        """The length of the optimiser state that a device keeps, with its number of steps; 0 if none is kept."""
         vectors = self._rule.optimiser.vectors
         return vectors * self.layout.parameters.size + 1 if self._rule.keeps_state else 0
 

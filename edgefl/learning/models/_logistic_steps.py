@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Copy the local models before the reference models, and add the inputs' scaling to the products' offset."""
+        """Copy the local models in front of the reference models, and add the inputs' scaling to the offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias

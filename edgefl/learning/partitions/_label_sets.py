@@ -151,7 +151,7 @@ class RecurringLabels(Partition):
 
 
 def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) -> int:
-    """Return the number of labels that two sets share, by the requested overlap.
+    """Return the number of labels that two sets share, given the requested overlap.
 
     Args:
         overlap: requested overlap, as a share of all labels.

@@ -27,9 +27,7 @@ class Dirichlet(RecurringLabels):
     """
 
     alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
-    min_samples: int = Field(
-        1, ge=1, le=1_000_000_000, description="each device's smallest number of samples"
-    )
+    min_samples: int = Field(1, ge=1, le=1_000_000_000, description="minimum number of samples per device")
 
     def deal(
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
