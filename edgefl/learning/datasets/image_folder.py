@@ -18,7 +18,7 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
 class ImageFolder(Dataset):
     """Images in folders named after their classes: path/train/CAT/1.png and path/test/CAT/2.png, or path/CAT/1.png.
 
-    Without folders train and test, a share of the images is for testing. All are resized to one size, uint8 (0 to 255).
+    Without train and test folders, a share is for testing. All images are resized to one size, uint8 (0 to 255).
     """
 
     path: Path = Field(description="path of the folder, relative to the scenario's file")

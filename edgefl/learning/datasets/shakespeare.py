@@ -124,7 +124,7 @@ class Shakespeare(FileDataset):
 def speeches(play: str) -> dict[str, str]:
     """Collect the text of each role in a play; return role -> lines in order, each with a line break.
 
-    A play is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
+    A play is a Markdown text: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
     """
     said: dict[str, list[str]] = {}
     speaker: str | None = None

@@ -136,7 +136,7 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Average accuracy and loss over models, by `shares`: each model's weight and its devices' drifted share."""
+    """Average accuracy and loss over models; `shares` has each model's weight and its devices' drifted share."""
     tests = [
         (part * weight, evaluate(tester, model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)

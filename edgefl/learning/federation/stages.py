@@ -83,7 +83,7 @@ class _SessionStage:
     def _take_in(self, models: Sequence[TrainedModel], ids: Sequence[int], at: At) -> None:
         """Admit a round's new participants to the session and to the models that it trains.
 
-        A device that has been in another cell's session since it was last in this cell's session is new too. From
+        A device that has been in another cell's session since it was last in this cell's session is also new. From
         this round on, the session is also tested on the new participants' labels. A round that is trained again after
         a restart has already admitted its participants; an interrupted admission is repeated, with the same result.
         """

@@ -31,7 +31,7 @@ class _HandedDropout(nn.Module):
 
 
 def hand_in_dropout(module: nn.Module) -> dict[str, _HandedDropout]:
-    """Replace every `nn.Dropout` in a module by dropout with a given mask; return mask's name -> new layer."""
+    """Replace every `nn.Dropout` in a module by dropout with a given mask; return mask name -> new layer."""
     replaced: dict[str, _HandedDropout] = {}
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):

@@ -17,8 +17,8 @@ class PartitionInputs:
     """Facts about samples and devices that some partitions need besides labels; None if unknown.
 
     groups: origin of each training sample (`Split.groups`), [n] int64.
-    positions_m: positions of the devices at time 0, m, [N, 2].
-    sites_m: positions of the base stations, m, [cells, 2].
+    positions_m: positions of the devices at time 0, in m, [N, 2].
+    sites_m: positions of the base stations, in m, [cells, 2].
     kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all its samples.
     """
 

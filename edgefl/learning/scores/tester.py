@@ -25,7 +25,7 @@ class ModelTester:
     """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
 
     Args:
-        model: the object that builds the module, and may compute logits by its own code.
+        model: the object that builds the module, and may compute logits with its own code.
         module: the model's module, on the torch device, in evaluation mode.
         pool: threads that test blocks at the same time; a single thread on a GPU.
     """

@@ -189,7 +189,7 @@ class TrainedModel:
 
         Updates of one round that started from the current model with weight 1 are used unchanged; other updates are
         joined, rebased on the current model and weighted for the server. If coding changed the models that devices
-        received, the server uses each device's change only. Devices keep the models that they actually trained.
+        received, the server uses only each device's change. Devices keep the models that they actually trained.
 
         Args:
             arrived: ids of devices with an update that arrived.
