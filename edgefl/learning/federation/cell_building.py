@@ -122,5 +122,8 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         compiled=settings.kernels == "numba",
     )
     if local.batch < training.smallest_batch:
-        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "local", "batch"))
+        raise EdgeflError(
+            f"batch norm cannot train on batches of one sample: choose {training.smallest_batch} or more",
+            ("learning", "local", "batch"),
+        )
     return training

@@ -146,7 +146,11 @@ class TorchLearner:
         device_data.deal(start.number)
         labels = device_data.labels(start.ids)
         if not labels:
-            raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
+            raise EdgeflError(
+                f"no device of session {start.number} has any data: choose a partition that gives some to each"
+                " device, or fewer devices",
+                ("learning", "partition"),
+            )
         last, known = federation.now, federation.now.labels
         self.trainer.training_data.devices.serve(self.trainer.cell, start.ids)
         federation.gradient = federation.probe = None

@@ -36,7 +36,10 @@ class ByZone(Staying):
     ) -> np.ndarray:
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
-            raise EdgeflError(f"only {len(zone_of)} of {devices} devices have known positions")
+            raise EdgeflError(
+                f"zones need every device's first position, and only {len(zone_of)} of {devices} are known: choose"
+                " another partition"
+            )
         known = self._labels(int(labels.max()) + 1, zones, streams)
         rng = streams("partition", 0)
         owner = np.full(len(labels), -1)
