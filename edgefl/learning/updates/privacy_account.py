@@ -39,7 +39,7 @@ class _PrivateRelease(Release):
         self._privacy, self._devices = Privacy(settings), devices
         if layout.statistics.size:
             raise EdgeflError(
-                "batch norm's statistics would be sent without noise: choose a model without them",
+                "batch norm's statistics would be sent without noise: choose a model without batch norm",
                 ("learning", "privacy"),
             )
 

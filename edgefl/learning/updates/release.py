@@ -35,7 +35,7 @@ class Release:
             trained: whether each device took at least one local step, [k] bool.
 
         Returns:
-            Values [k] by column, and stage by column; a column without values is one that `uploaded` returns.
+            Values [k] by column, and stage by column; `uploaded` returns the values of a column that has none here.
         """
         return {}, {}
 
