@@ -5,7 +5,7 @@ Each note is a function of sections of the scenario and of counts of the rows th
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
@@ -77,10 +77,16 @@ def of_run(
     yield from _beyond_nr(radio.efficiency, settings.link)
 
 
-def of_stop(one: OwnSections, servers: Sequence[Stopped | None]) -> Iterator[str]:
-    """Yield a sentence on a federation with `stop`: which scores ended its servers, and when."""
-    if one.stop is not None and servers:
-        yield from one.named([_of_stop(servers)])
+def of_stop(several: Mapping[str, OwnSections], stopped: Mapping[Any, Stopped | None]) -> Iterator[str]:
+    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when.
+
+    Args:
+        stopped: cell and federation of each server -> how scores ended it.
+    """
+    for name, one in several.items():
+        own = [how for (_, whose), how in stopped.items() if whose == name]
+        if one.stop is not None and own:
+            yield from one.named([_of_stop(own)])
 
 
 def _of_stop(servers: Sequence[Stopped | None]) -> str:

@@ -95,24 +95,14 @@ def carry_out(
                 simulation.run(*ends)
             _write_ledger(simulation)
             keep_models()
-            told_at_end = [
-                *plan.notes,
-                *simulation.federations.notes(),
-                *notes.of_run(
-                    plan.world, plan.radio, simulation.network, counts, simulated_s=simulation.env.now
-                ),
-            ]
-            stopped = "; ".join(
-                note
-                for name, one in plan.world.federations.items()
-                for note in notes.of_stop(
-                    one, [s.stopped for seat, s in servers.items() if seat.federation == name]
-                )
-            )
+            facts = plan.world, plan.radio, simulation.network, counts
+            of_run = notes.of_run(*facts, simulated_s=simulation.env.now)
+            stops = {seat: server.stopped for seat, server in servers.items()}
+            stopped = "; ".join(notes.of_stop(plan.world.federations, stops))
             run.complete(
                 wall_s=round(time.perf_counter() - began_s, 3),
                 simulated_s=round(simulation.env.now, 9),
-                notes=told_at_end,
+                notes=[*plan.notes, *simulation.federations.notes(), *of_run],
                 **({"journal_notes": journal_notes} if journal_notes else {}),
                 **({"stopped": stopped} if stopped else {}),
             )
