@@ -27,10 +27,7 @@ WORLDS: dict[str, dict[str, Any]] = {
     "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},
     "deadline": {"rounds": {"deadline_s": 0.05, "every_s": 1}},
     "over-selection": {"rounds": {"selector": {"name": "uniform", "count": 3}, "over_selection": 1.7}},
-    "fedbuff": {
-        "rounds": {"server": {"name": "fedbuff", "buffer": 3}},
-        "radio": {"sharing": "dynamic"},
-    },
+    "fedbuff": {"rounds": {"server": {"name": "fedbuff", "buffer": 3}}, "radio": {"sharing": "dynamic"}},
     "cells": {
         "layout": {"rings": 1, "isd_m": 200.0, "federations": "all"},
         "devices": {

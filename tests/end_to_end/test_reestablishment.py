@@ -14,11 +14,7 @@ from tests.tools.invariants import check_run
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
-    weak = {
-        "budget": {"array_gain_db": 0.0},
-        "monitoring": {"coverage_margin_db": None},
-        "tdd": None,
-    }
+    weak = {"budget": {"array_gain_db": 0.0}, "monitoring": {"coverage_margin_db": None}, "tdd": None}
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
     scenario = Scenario.model_validate(
         {

@@ -40,12 +40,7 @@ CASES = {
     "two cells, by an error, later": (CELLS, 4, 1, EdgeflError("no space left")),
     "by the clock": (CLOCK, LEFT_AT, 4, None),
     "by a score": ("stop={accuracy: 0.75}; learning.local.lr=0.002; sessions.rounds=40", LEFT_AT, 4, SIGNAL),
-    "no learning": (
-        "learning=null; workload={payload_bits: 1e5, flops_per_sample: 1e6}",
-        LEFT_AT,
-        4,
-        SIGNAL,
-    ),
+    "no learning": ("learning=null; workload={payload_bits: 1e5, flops_per_sample: 1e6}", LEFT_AT, 4, SIGNAL),
     "oort": ("rounds.selector={name: oort, count: 4}; learning.uplink_codec=qsgd", LEFT_AT, 4, SIGNAL),
     "best_norm": (
         "rounds.selector={name: best_norm, count: 3}; learning.uplink_codec=qsgd",

@@ -39,11 +39,7 @@ STANDARD_ERRORS = 4
 
 @pytest.mark.parametrize(
     ("snr_db", "rho", "weights", "cap", "slots"),
-    [
-        (10.0, 0.95, UPLINK, None, 2000),
-        (20.0, 0.9667, DOWNLINK, 7.4, 1500),
-        (25.0, 0.95, None, 7.4, 1000),
-    ],
+    [(10.0, 0.95, UPLINK, None, 2000), (20.0, 0.9667, DOWNLINK, 7.4, 1500), (25.0, 0.95, None, 7.4, 1000)],
 )
 def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     snr_db: float, rho: float, weights: Weights | None, cap: float | None, slots: int

@@ -265,13 +265,7 @@ def test_many_renewals_at_once_equal_single_renewals(rules: dict[str, Any]) -> N
     share = rng.uniform(0.1, 1.0, count)
     band = carrier(**rules)
     many = slots_renewal_many(
-        bits,
-        band,
-        snr=snr,
-        correlation=rho,
-        share=share,
-        first_slot=first_slot,
-        rng=np.random.default_rng(6),
+        bits, band, snr=snr, correlation=rho, share=share, first_slot=first_slot, rng=np.random.default_rng(6)
     )
     same = np.random.default_rng(6)
     one = [

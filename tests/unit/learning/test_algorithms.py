@@ -456,12 +456,7 @@ def test_the_degenerate_case_is_another_algorithm(
 
 @pytest.mark.parametrize(
     ("algorithm", "ids"),
-    [
-        (named("fednova"), ALL),
-        (named("scaffold"), [5]),
-        (named("ca2fl"), ALL),
-        (named("fedl", eta=1), [5]),
-    ],
+    [(named("fednova"), ALL), (named("scaffold"), [5]), (named("ca2fl"), ALL), (named("fedl", eta=1), [5])],
     ids=name_of,
 )
 def test_with_equal_steps_one_device_or_everybody_it_is_fedavg(algorithm: Algorithm, ids: list[int]) -> None:

@@ -50,13 +50,7 @@ def expect_exact_cover(assigned: Sequence[np.ndarray], samples: np.ndarray) -> N
     seed=st.integers(0, 2**32),
 )
 def test_dirichlet_deals_every_available_sample_to_one_device(
-    counts: list[int],
-    devices: int,
-    alpha: float,
-    min_samples: int,
-    session: int,
-    overlap: bool,
-    seed: int,
+    counts: list[int], devices: int, alpha: float, min_samples: int, session: int, overlap: bool, seed: int
 ) -> None:
     classes = len(counts)
     labels = np.random.default_rng(seed).permutation(np.repeat(np.arange(classes), counts))

@@ -198,13 +198,7 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
-        simulate(
-            scenario,
-            tmp_path / "left",
-            device="cpu",
-            on_round=leave,
-            snapshot_rounds=4,
-        )
+        simulate(scenario, tmp_path / "left", device="cpu", on_round=leave, snapshot_rounds=4)
     resume(tmp_path / "left")
     assert kill.differences(tmp_path / "left", whole) == []
     devices = pd.read_csv(whole / "devices.csv")

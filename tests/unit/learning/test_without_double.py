@@ -59,10 +59,7 @@ def _leaving() -> bool:
 
 @pytest.mark.parametrize(
     "evaluation",
-    [
-        {"metrics": ["top5", "macro_f1", "auc", "perplexity"]},
-        {"tested_on": "devices", "scores_every": 1},
-    ],
+    [{"metrics": ["top5", "macro_f1", "auc", "perplexity"]}, {"tested_on": "devices", "scores_every": 1}],
 )
 def test_a_run_makes_float64_only_on_the_processor(tmp_path: Path, evaluation: dict[str, Any]) -> None:
     scenario = edgefl.load_scenario(SCENARIO).with_(learning__evaluation=evaluation)

@@ -115,9 +115,7 @@ def test_a_single_sample_is_a_moment(write: Write) -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_any_trace_is_interpolated(
-    tmp_path_factory: pytest.TempPathFactory,
-    data: dict[str, dict[int, tuple[int, int]]],
-    times: list[float],
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, dict[int, tuple[int, int]]], times: list[float]
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "trace.csv"
     rows = [(t, id_, *data[id_][t]) for id_ in data for t in sorted(data[id_])]

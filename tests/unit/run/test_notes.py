@@ -19,12 +19,7 @@ from edgefl.run import notes, preflight
 from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.notes import (
-    NR_EFFICIENCY,
-    Counts,
-    _of_gains,
-    _without_coverage,
-)
+from edgefl.run.notes import NR_EFFICIENCY, Counts, _of_gains, _without_coverage
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within

@@ -29,10 +29,7 @@ def driven(folder: Path, track: str, sites: Any, law: str = "uma", **sections: A
             "path_loss": law,
             "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
         },
-        "devices": {
-            "count": devices,
-            "mobility": {"name": "trace", "path": str(folder / "track.csv")},
-        },
+        "devices": {"count": devices, "mobility": {"name": "trace", "path": str(folder / "track.csv")}},
         "sessions": {"name": "interval", "length_s": 20},
         "rounds": {"every_s": 10},
         "workload": {"payload_bits": 1e6, "flops_per_sample": 1e6},

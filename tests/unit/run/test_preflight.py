@@ -25,12 +25,7 @@ variants:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "rounds: {min_updates: 7}",
-        "rounds: {over_selection: 2}",
-        "radio: {slot_s: 0.01}",
-    ],
+    "line", ["rounds: {min_updates: 7}", "rounds: {over_selection: 2}", "radio: {slot_s: 0.01}"]
 )
 def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
     digits.write_text(f"{digits.read_text()}{line}\n")

@@ -252,9 +252,7 @@ def test_a_session_by_time_has_one_round_of_training_whatever_its_probes_take(la
 
 def test_a_session_by_time_ends_in_an_empty_cell() -> None:
     world = ran(
-        rules={"every_s": 0.5},
-        crossings_s={0: [0.52, 2.2]},
-        policy=FixedInterval(count=2, length_s=1.2),
+        rules={"every_s": 0.5}, crossings_s={0: [0.52, 2.2]}, policy=FixedInterval(count=2, length_s=1.2)
     )
     assert session_events(world.rows) == [
         (0.0, "session_start", 1, "start"),
