@@ -1,5 +1,6 @@
 """Tables of cases as text: a row is a line, " | " stands between its cells."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +15,9 @@ def rows(table: str, short: Mapping[str, str] | None = None) -> list[tuple[str, 
 
 
 def sections(keys: str) -> dict[str, Any]:
-    """Return a scenario's sections from keys and values, as "layout.rings=1; radio={preset: nr}"."""
+    """Return a scenario's sections from keys and values, as "layout.rings=1; radio={preset: nr}", on one or more lines."""
     found: dict[str, Any] = {}
-    for key, value in (one.split("=", 1) for one in keys.split("; ") if one):
+    for key, value in (one.strip().split("=", 1) for one in re.split("; |\n", keys) if one.strip()):
         *outer, last = key.split(".")
         inner = found
         for name in outer:
