@@ -15,7 +15,7 @@ def rows(table: str, short: Mapping[str, str] | None = None) -> list[tuple[str, 
 
 
 def sections(keys: str) -> dict[str, Any]:
-    """Return a scenario's sections from keys and values, as "layout.rings=1; radio={preset: nr}", on one or more lines."""
+    """Return a scenario's sections from keys and values, as "layout.rings=1; radio={preset: nr}", on any lines."""
     found: dict[str, Any] = {}
     for key, value in (one.strip().split("=", 1) for one in re.split("; |\n", keys) if one.strip()):
         *outer, last = key.split(".")

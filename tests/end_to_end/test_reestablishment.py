@@ -9,6 +9,7 @@ import pytest
 import edgefl
 from edgefl.scenario.scenario import Scenario
 from edgefl.testing.cell import within
+from tests.tables import sections
 from tests.tools.invariants import check_run
 
 
@@ -61,23 +62,15 @@ def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> Non
 
 
 WEAK_ONES: dict[str, dict[str, Any]] = {
-    "no deadline": {
-        "cell": {"radius_m": 2000},
-        "devices": {"count": 8, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
-        "radio": {
-            "budget": {"array_gain_db": 20},
-            "bandwidth_hz": 5e6,
-            "link": {"downlink_layers": 1, "frequency_taps": 4},
-        },
-        "seed": 5121,
-    },
-    "deadline": {
-        "cell": {"radius_m": 800},
-        "devices": {"count": 12, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
-        "radio": {},
-        "rounds": {"deadline_s": 6},
-        "seed": 1,
-    },
+    "no deadline": sections("""
+        cell={radius_m: 2000}; devices={count: 8, mobility: {name: static, doppler_speed_m_s: 3}}
+        radio={budget: {array_gain_db: 20}, bandwidth_hz: 5e6, link: {downlink_layers: 1, frequency_taps: 4}}
+        seed=5121
+    """),
+    "deadline": sections("""
+        cell={radius_m: 800}; devices={count: 12, mobility: {name: static, doppler_speed_m_s: 3}}; radio={}
+        rounds={deadline_s: 6}; seed=1
+    """),
 }
 
 

@@ -19,6 +19,7 @@ from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
 from edgefl.rng import Streams
 from edgefl.run.api import resume
+from tests.tables import sections
 from tests.tools import kill
 
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
@@ -31,18 +32,13 @@ PUBLISHED = [
 ]
 SIGMAS, NUMBERS = 4.5, 40_000
 CHANCE = RoundChance(Streams(3), (1, "train", 1))
-RUN = {
-    "name": "private",
-    "devices": {
-        "count": 12,
-        "mobility": {"name": "random_waypoint", "speed_min_m_s": 10, "speed_max_m_s": 20},
-    },
-    "layout": {"sites": [[0, 0], [200, 0]], "federations": "all"},
-    "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
-    "rounds": {"every_s": 4, "selector": {"name": "uniform", "count": 3}},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 6},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"steps": 1}},
-}
+RUN = sections("""
+    name=private; devices={count: 12, mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}}
+    layout={sites: [[0, 0], [200, 0]], federations: all}
+    radio={preset: journal, propagation: {shadowing: spatial}}
+    rounds={every_s: 4, selector: {name: uniform, count: 3}}; sessions={name: schedule, count: 2, rounds: 6}
+    learning={dataset: digits, partition: iid, model: logistic, local: {steps: 1}}
+""")
 
 
 @pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)

@@ -25,13 +25,10 @@ from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 from tests.tables import rows, sections
 
-BASE: dict[str, Any] = {
-    "name": "notes",
-    "devices": {"count": 4},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
-    "workload": {"payload_bits": 1000, "flops_per_sample": 1},
-    "radio": {"preset": "journal"},
-}
+BASE: dict[str, Any] = sections("""
+    name=notes; devices={count: 4}; sessions={name: schedule, count: 2, rounds: 2}
+    workload={payload_bits: 1000, flops_per_sample: 1}; radio={preset: journal}
+""")
 LEARNING = {"dataset": "digits", "model": "logistic", "local": {"steps": 1, "batch": 4}}
 
 

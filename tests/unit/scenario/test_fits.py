@@ -13,20 +13,12 @@ from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.fedavgm import FedAvgM
 from edgefl.scenario.fits import ROWS, _Clash
-from tests.tables import rows
+from tests.tables import rows, sections
 
-BASE: dict[str, Any] = {
-    "name": "fits",
-    "devices": {"count": 6},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
-    "learning": {
-        "dataset": "digits",
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"momentum": 0, "batch": 16},
-    },
-}
+BASE: dict[str, Any] = sections("""
+    name=fits; devices={count: 6}; radio={preset: journal}; sessions={name: schedule, count: 2, rounds: 2}
+    learning={dataset: digits, partition: iid, model: logistic, local: {momentum: 0, batch: 16}}
+""")
 SHORT = {
     "FEDBUFF": "DYNAMIC; rounds.server={name: fedbuff, buffer: 2}",
     "TIERS": "DYNAMIC; rounds.server={name: tiers, count: 2}",

@@ -18,25 +18,17 @@ from edgefl.studies import planning
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
 from tests.tables import rows as rows_of
+from tests.tables import sections
 from tests.tools.invariants import check_run
 
-BASE: dict[str, Any] = {
-    "name": "shared",
-    "devices": {"count": 8, "classes": {"phone": {"share": 0.5}, "meter": {}}},
-    "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "rounds": {"pause_s": 1.0},
-    "workload": {"payload_bits": 100_000, "flops_per_sample": 1000},
-    "federations": {
-        "a": {"classes": ["phone"]},
-        "b": {
-            "classes": ["meter"],
-            "weight": 2,
-            "rounds": {"deadline_s": 9.0},
-            "workload": {"payload_bits": 7, "flops_per_sample": 1},
-        },
-    },
-}
+BASE: dict[str, Any] = sections("""
+    name=shared; devices={count: 8, classes: {phone: {share: 0.5}, meter: {}}}
+    radio={preset: journal, sharing: dynamic, scheduler: equal_share}
+    sessions={name: schedule, count: 1, rounds: 2}; rounds={pause_s: 1.0}
+    workload={payload_bits: 100000, flops_per_sample: 1000}; federations.a={classes: [phone]}
+    federations.b.classes=[meter]; federations.b.weight=2; federations.b.rounds={deadline_s: 9.0}
+    federations.b.workload={payload_bits: 7, flops_per_sample: 1}
+""")
 EQUAL = {"a": {"share": 0.5}, "b": {"share": 0.5}}
 
 
@@ -234,23 +226,14 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
     """By `nr`, one with rounds that overlap: the books of all four servers hold, and nobody changes federation."""
     run = simulate(
-        {
-            "name": "cells",
-            "duration_s": 4,
-            "layout": {"sites": [[0, 0], [150, 0]], "federations": "all"},
-            "cell": {"radius_m": 100},
-            "devices": {
-                "count": 10,
-                "mobility": {"name": "random_waypoint", "speed_min_m_s": 20, "speed_max_m_s": 30},
-            },
-            "radio": {"sharing": "dynamic", "scheduler": "equal_share", "bandwidth_hz": 20e6},
-            "sessions": {"name": "interval", "length_s": 2},
-            "workload": {"payload_bits": 500_000, "flops_per_sample": 1e6},
-            "federations": {
-                "a": {"share": 0.4, "weight": 2, "rounds": {"server": {"name": "fedbuff", "buffer": 2}}},
-                "b": {"share": 0.6, "rounds": {"pause_s": 0.1}},
-            },
-        },
+        sections("""
+            name=cells; duration_s=4; layout={sites: [[0, 0], [150, 0]], federations: all}; cell={radius_m: 100}
+            devices={count: 10, mobility: {name: random_waypoint, speed_min_m_s: 20, speed_max_m_s: 30}}
+            radio={sharing: dynamic, scheduler: equal_share, bandwidth_hz: 20e6}
+            sessions={name: interval, length_s: 2}; workload={payload_bits: 500000, flops_per_sample: 1e6}
+            federations.a={share: 0.4, weight: 2, rounds: {server: {name: fedbuff, buffer: 2}}}
+            federations.b={share: 0.6, rounds: {pause_s: 0.1}}
+        """),
         tmp_path / "run",
     )
     assert check_run(run) == []

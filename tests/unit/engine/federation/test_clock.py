@@ -21,6 +21,7 @@ from edgefl.run.api import simulate
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.testing import Rows, Scripted, SmallWorld, small_world
 from tests.refusals import refused_at
+from tests.tables import sections
 
 EXACT = 1e-9
 
@@ -141,15 +142,11 @@ def test_the_round_under_way_at_the_end_is_finished(latency_s: float) -> None:
 
 def test_idle_energy_and_simulated_time_reach_to_the_duration(tmp_path: Path) -> None:
     scenario = Scenario.model_validate(
-        {
-            "name": "idle",
-            "duration_s": 50.0,
-            "devices": {"count": 3, "idle_power_w": 2.0},
-            "radio": {"preset": "journal"},
-            "sessions": {"name": "interval", "length_s": 20.0},
-            "rounds": {"every_s": 10.0},
-            "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
-        }
+        sections("""
+            name=idle; duration_s=50.0; devices={count: 3, idle_power_w: 2.0}; radio={preset: journal}
+            sessions={name: interval, length_s: 20.0}; rounds={every_s: 10.0}
+            workload={payload_bits: 1000000, flops_per_sample: 1e6}
+        """)
     )
     out = simulate(scenario, tmp_path / "run")
     about = json.loads((out / "run.json").read_text())
