@@ -81,11 +81,3 @@ def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
     notes = prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]
     assert float(re.search(r"\(([\d.]+)%", note)[1]) > 99  # type: ignore[index]
-
-
-def test_a_single_cell_stays_within_the_range(tmp_path: Path) -> None:
-    one = driven(tmp_path, "0,a,0,0\n40,a,10,0\n", None)
-    one["layout"], one["cell"] = {}, {"radius_m": 200}
-    one["radio"]["path_loss"] = "inh"
-    with refused_at("cell.radius_m", "the farthest links are 200 m long", "150 m"):
-        scenario.load(one)

@@ -251,14 +251,6 @@ def test_a_deadline_cuts_off_late_devices() -> None:
     assert round_.energy_wasted_j == pytest.approx(late.energy_j)
 
 
-def test_a_deadline_nobody_meets_and_one_everybody_meets() -> None:
-    nobody = World([50.0, 240.0], rules={"deadline_s": 0.03}).run()
-    assert [r.completed for r in nobody.rows.of[Round]] == [0]
-    assert [e.event for e in nobody.rows.of[Event]].count("no_updates") == 1
-    everybody = World([50.0, 240.0], rules={"deadline_s": 10.0}).run()
-    assert everybody.rows.of[Round][0].latency_s < 1.0
-
-
 def test_too_few_updates_are_not_aggregated() -> None:
     world = World([50.0, 60.0], crossings_s={1: [0.02]}, rules={"min_updates": 2}).run()
     (round_,) = world.rows.of[Round]
@@ -274,15 +266,6 @@ def test_over_selection_ends_with_the_updates_wanted() -> None:
     outcomes = {r.device: r.outcome for r in world.rows.of[DeviceRound]}
     assert sorted(outcomes.values()) == ["completed", "completed", "surplus_uplink"]
     assert world.rows.of[Round][0].latency_s == pytest.approx(ends[1], abs=EXACT)
-
-
-def test_best_channel_takes_the_nearest_and_round_robin_takes_turns() -> None:
-    distances = [200.0, 50.0, 120.0, 90.0]
-    policy = Schedule(count=1, rounds=3)
-    best = World(distances, rules={"selector": {"name": "best_channel", "count": 2}}, policy=policy).run()
-    assert {r.device for r in best.rows.of[DeviceRound]} == {1, 3}
-    turns = World(distances, rules={"selector": {"name": "round_robin", "count": 2}}, policy=policy).run()
-    assert [call[2] for call in turns.learner.calls if call[0] == "train"] == [(0, 1), (2, 3), (0, 1)]
 
 
 def test_a_device_switched_off_is_cut_off() -> None:
