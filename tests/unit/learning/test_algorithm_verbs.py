@@ -217,24 +217,16 @@ def asking(base: type[Algorithm], verb: str, body: Callable[..., Any]) -> Algori
 @pytest.mark.parametrize(
     ("algorithm", "asked", "among"),
     [
-        (
-            asking(FedAvg, "init_state", lambda own, start, last, all_: {"control": all_.mean("c")}),
-            "c",
-            "devices",
-        ),
+        (asking(FedAvg, "init_state", lambda own, w, last, all_: {"x": all_.mean("c")}), "c", "devices"),
         (asking(FedAvg, "init_state", lambda own, start, last, all_: all_.shift("s", start)), "s", "devices"),
         (asking(FedAvg, "init_state", lambda own, start, last, all_: all_.forget("f")), "f", "devices"),
         (
-            asking(LocalOnly, "receive", lambda own, w, s, to: Received(to.own("modle", w))),
-            "modle",
+            asking(LocalOnly, "receive", lambda own, w, s, to: Received(to.own("mode", w))),
+            "mode",
             "only model",
         ),
         (asking(FedAvg, "receive", lambda own, w, s, to: to.remembered("loss", 0.0)), "loss", "remember"),
-        (
-            asking(Scaffold, "keep", lambda own, trained, sent, *more: {**own(), "controls": sent}),
-            "controls",
-            "only control",
-        ),
+        (asking(Scaffold, "keep", lambda own, t, sent, *_: {**own(), "ctrl": sent}), "ctrl", "only control"),
         (RemembersNothingNoted(), "loss", "notes of the round"),
         (SparseScaffold(), "control", "only residual"),
         (asking(Scaffold, "aggregate", lambda own, *given: (own()[0], {})), "control", "the server's state"),
