@@ -375,7 +375,6 @@ EXPLODED = Extremes(
 )
 STUCK = Counts(participants=9, rounds=Counter({0: 3}), models={0: 0})
 AWAY = Counts(participants=9, rounds=Counter({0: 3}), uncovered=[9, 9], timers=1)
-WAITED = Counts(participants=9, rounds=Counter({0: 3}), timers=1)
 FAST = SimpleNamespace(median=lambda direction: 99.0)
 
 

@@ -29,7 +29,6 @@ BASE: dict[str, Any] = sections("""
     federations.b.classes=[meter]; federations.b.weight=2; federations.b.rounds={deadline_s: 9.0}
     federations.b.workload={payload_bits: 7, flops_per_sample: 1}
 """)
-EQUAL = {"a": {"share": 0.5}, "b": {"share": 0.5}}
 
 
 def scenario(**keys: Any) -> Any:

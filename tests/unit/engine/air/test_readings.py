@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
 
 SLOT_S, READING_SLOTS, T310_SLOTS = 0.5e-3, 400, 2000
-SERVER_W, DEVICE_W, RX_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000, 0.1
+SERVER_W, RX_W = 10 ** (43 / 10) / 1000, 0.1
 EXACT = 1e-9
 BITS = 100_000_000
 FOLLOW = {"monitoring": {"gain_reading": "interval"}}
