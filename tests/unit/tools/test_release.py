@@ -89,7 +89,7 @@ def test_a_checkout_without_faults_may_be_released(tmp_path: Path) -> None:
     assert list(faults(checkout(tmp_path))) == []
 
 
-NOWHERE, CITED = "edgefl.invalid", "version: 1.2.0\nrepository-code: x\n"
+NOWHERE, CITATION = "edgefl.invalid", "version: 1.2.0\nrepository-code: x\n"
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ NOWHERE, CITED = "edgefl.invalid", "version: 1.2.0\nrepository-code: x\n"
             '__version__ = "1.1.0"\n',
             "CITATION.cff: version is 1.2.0, but edgefl's is 1.1.0",
         ),
-        ("CITATION.cff", CITED, "CITATION.cff: has no date-released"),
-        ("CITATION.cff", f"{CITED}date-released: soon\n", "date-released is soon"),
+        ("CITATION.cff", CITATION, "CITATION.cff: has no date-released"),
+        ("CITATION.cff", f"{CITATION}date-released: soon\n", "date-released is soon"),
         ("mkdocs.yml", "site_name: edgefl\n", "mkdocs.yml: has no site_url"),
         ("CHANGELOG.md", "## [Unreleased]: 1.2.0\n", "CHANGELOG.md: its latest version is not 1.2.0"),
         ("CHANGELOG.md", "## [1.2.0]\n", "CHANGELOG.md: version 1.2.0 has no date"),
