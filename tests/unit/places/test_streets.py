@@ -87,17 +87,11 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
     for begin, end, way in zip(one, other, ways, strict=True):
         assert length_m(way) == pytest.approx(brute_force_m(begin, end), rel=1e-12)
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
+        [alone] = hand_made().ways(begin[:, None], end[:, None])
+        assert np.array_equal(alone, way), "it does not depend on the others"
         # what is between the first and the last step lies on pieces
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
-
-
-def test_a_way_does_not_depend_on_the_others() -> None:
-    places = np.random.default_rng(4).uniform((-200, -300), (1050, 450), (40, 2))
-    together = hand_made().ways(places[:20].T, places[20:].T)
-    for n in (0, 7, 19):
-        [alone] = hand_made().ways(places[[n]].T, places[[20 + n]].T)
-        assert np.array_equal(alone, together[n])
 
 
 def test_two_places_by_one_piece_need_no_corner() -> None:
