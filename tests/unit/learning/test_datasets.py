@@ -168,10 +168,16 @@ def test_an_incomplete_place_is_passed_over_and_named(
 # ---- download
 
 
-def test_download_fills_the_cache_and_is_not_repeated(tmp_path: Path, small: FileSet) -> None:
+def test_download_fills_the_cache_and_is_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet
+) -> None:
     served = put(tmp_path / "served")
     cache = user_cache() / "small"
-    paths = locate(small, download=True)
+    monkeypatch.setattr(FashionMnist, "FILES", small)
+    monkeypatch.setattr(FashionMnist, "parse", lambda self, paths: paths)
+    with refused_at("", "Small"):
+        FashionMnist().check()
+    paths = FashionMnist().load()
     assert paths == {name: cache / f"{name}.gz" for name in CONTENT}
     assert sorted(path.name for path in cache.iterdir()) == sorted(f"{name}.gz" for name in CONTENT)
     shutil.rmtree(served)
