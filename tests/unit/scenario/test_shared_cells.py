@@ -74,7 +74,7 @@ federations.b.rounds.max_wait_s | is the same for all | B.rounds.max_wait_s=1
 federations.b.rounds.min_updates | 5 exceeds the number of participants | B.rounds.min_updates=5
 federations.b.sessions | no end | B.sessions={name: interval, length_s: 9}
 federations.b.workload | give either learning | B.learning=LEARNING
-federations.a | a has no task, and neither has the scenario: give it learning or workload | workload=null
+federations.a | a has no task, and neither has the scenario: give learning or workload | workload=null
 federations.b.learning.model | logistic | B=METER, learning: {dataset: digits, model: logistics}}
 federations.b.sessions | give learning.evaluation.validation | B=METER, learning: LEARNING, sessions: {name: early_stopping, count: 2}}
 federations.b.rounds.min_updates | 4 exceeds the number of participants of a probe round of b, 2 | B=METER, learning: LEARNING, sessions: {name: schedule, count: 3, rounds: 1}, rounds: {min_updates: 4}}; B.learning.warm_start={name: similarity, probe_share: 0.5}
@@ -218,7 +218,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
     study.write_text(
         f"name: s\nscenario: shared.yaml\nseeds: [1]\n{aim}\nvariants: {{one: {{}}, other: {{duration_s: 9}}}}\n"
     )
-    with refused_at("", f"{aim.partition(':')[0]} is about the rounds of one"):
+    with refused_at("", f"{aim.partition(':')[0]} is about a single federation's rounds"):
         planning.plan(study)
 
 
