@@ -149,10 +149,7 @@ def test_byte_order_mark_and_windows_lines(tmp_path: Path) -> None:
         ),
         *(("'010'", "010"), ('"5"', "5"), ("! 5", "5")),
         *((".inf", math.inf), ("-.inf", -math.inf), ("1e999", math.inf)),  # refused by every key
-        *(
-            ("[1, a]", [1, "a"]),
-            ("{a: {b: 1e1}}", {"a": {"b": 10.0}}),
-        ),
+        *(("[1, a]", [1, "a"]), ("{a: {b: 1e1}}", {"a": {"b": 10.0}})),
     ],
 )
 def test_values(text: str, value: Any) -> None:

@@ -10,16 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgefl.learning.datasets import (
-    cifar10,
-    cifar100,
-    emnist,
-    femnist,
-    mnist,
-    mnist_5k,
-    svhn,
-    tiny_imagenet,
-)
+from edgefl.learning.datasets import cifar10, cifar100, emnist, femnist, mnist, mnist_5k, svhn, tiny_imagenet
 from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._images import moments
 from tests.refusals import refused_at
