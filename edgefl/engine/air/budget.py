@@ -173,8 +173,8 @@ class Budget:
     ) -> list[FloatArray]:
         """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
 
-        Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
-        whole band, or, with rule `full`, concentrated on the share.
+        Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
+        the whole band, or, with rule `full`, concentrated on the share.
 
         Args:
             power_db: [devices, cells] gains in dB; a device belongs to the cell with the largest gain.

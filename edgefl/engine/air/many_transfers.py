@@ -42,8 +42,8 @@ def time_in_band(
 
     Args:
         flows: [links] each transfer's arguments of `SharedBand.add`. from_s: [links] each transfer's earliest start.
-        led: [links] the clock's times of the events that led to from_s, the last event first; transfers that begin at
-            the same time do so in the order of these times.
+        led: [links] times of the chain of events that led to from_s, the last event first; transfers that begin at
+            the same time begin in the order of these times.
     """
     band, slot_s = air.band(cell, direction), np.float64(air.slot_s)
     first_slots, start_s, begun_s = _begins_of(air, from_s)
@@ -93,7 +93,7 @@ def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int
     """Return whether transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
-        power: [links] fading power that nearly all slots exceed.
+        power: [links] fading power that is exceeded in nearly all slots.
     """
     carrier, share = air.carriers[direction], links.share[direction]
     snr = carrier.share_snr(share, links.snr[direction])

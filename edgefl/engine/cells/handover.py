@@ -85,10 +85,10 @@ class EventA3:
 
         enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
 
-    A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer continues
-    between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the neighbour
-    entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out
-    (zero). Layer 1 needs no filter: the measurements are free of fast fading.
+    A neighbour for which the event has been entered, and not left, for time_to_trigger_s is the target; the timer
+    continues between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the
+    neighbour entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are
+    left out (zero). Layer 1 needs no filter: the measurements are free of fast fading.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:

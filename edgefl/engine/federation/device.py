@@ -53,7 +53,7 @@ class Processors:
 
 
 class Device:
-    """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
+    """A device that takes part in rounds; interrupting the device's process with a Cause cuts the device off.
 
     Attributes:
         draws: power draws of the device's radio.
@@ -96,7 +96,7 @@ class Device:
     def _move(
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
-        """Move bits; after a link failure, move the rest over the next link. Return the span and the last link."""
+        """Move bits; after a link failure, move the rest over the next link. Return the time span and last link."""
         access, cut = yield from self._access(link, direction, bits)
         if cut is not None:
             now_s = self.env.now

@@ -21,8 +21,8 @@ class Federations:
     """Track which federations work, wait or are done; a cell has one federation, or several with names.
 
     A federation without a device waits for one as long as any other federation is active: an empty cell stops only
-    its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
-    in time, its federation works again, and all others go on waiting.
+    its own federation. Once no federation is active, all share one further wait of patience_s; if a device comes in
+    time, its federation works again, and all others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -52,7 +52,7 @@ class Federations:
         self._rests(label)
 
     def waits(self, label: int | str) -> simpy.Event:
-        """Record that a federation has no device; return an event that succeeds when it is given up."""
+        """Record that a federation has no device; return an event that succeeds when the federation is given up."""
         self._rests(label)
         return self._given_up
 
@@ -87,7 +87,7 @@ class Federations:
 class Federation(NamedTuple):
     """One federation of a run, as its server sees it.
 
-    label: the federation's cell, and its name where several federations share the cell.
+    label: the federation's cell, and the federation's name if several federations share the cell.
     """
 
     all: Federations
@@ -102,9 +102,9 @@ class Federation(NamedTuple):
         self.all.finishes(self.label)
 
     def waits(self) -> simpy.Event:
-        """Record that the federation has no device; return an event that succeeds when it is given up."""
+        """Record that the federation has no device; return an event that succeeds when it has been given up."""
         return self.all.waits(self.label)
 
     def stops(self, session: int, since_s: float) -> None:
-        """Record that the federation is given up after having no device since a time."""
+        """Record that the federation is given up because it has had no device since `since_s`."""
         self.all.stopped.append(Stop(self.label, session, since_s))

@@ -1,4 +1,4 @@
-"""A finished round as a value; where rounds overlap, everything that ended between two models."""
+"""A finished round as a value; if rounds overlap, all work that ended between two models."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ class Made:
 
     @cached_property
     def taken(self) -> list[bool]:
-        """Whether the update of each part was aggregated."""
+        """Whether each job's update was aggregated."""
         return [job.taken for job in self.jobs]
 
     @property

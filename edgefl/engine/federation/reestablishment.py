@@ -13,7 +13,7 @@ from edgefl.engine.parts import Cause, Span, Stall
 
 
 class Search:
-    """A device's search for a cell after a radio link failure, while T311 runs and beyond.
+    """A device's search for a cell after a radio link failure, while T311 runs and afterwards.
 
     An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link to that
     cell if this link reaches the lowest rate in the transfer's direction. Otherwise the next attempt begins. The

@@ -141,7 +141,7 @@ class Rounds:
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]
     ) -> tuple[list[Part], float] | None:
-        """Return all parts of a predictable round and its end.
+        """Return all parts of a predictable round and the round's end.
 
         Returns:
             The parts and the end, or None if devices may leave, if there is a deadline or a surplus, if the radio is

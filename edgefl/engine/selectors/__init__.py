@@ -29,10 +29,10 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with what a selector may know about them.
 
-    Arrays are [ids] and read-only. `Selector`s see only ids, gains_db and turn, `Decider`s everything. Seconds and
-    joules are expected values for a round with the wanted number of participants, each on an equal share of the band
-    with full power (or its power control) and full clock, at the link's mean rate over fading; downloads count as
-    unicast even if they are broadcast.
+    Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
+    Seconds and joules are expected values for a round with the wanted number of participants, each on an equal share
+    of the band with full power (or its power control) and full clock, at the link's mean rate over fading; downloads
+    count as unicast even if they are broadcast.
 
     Args:
         ids: ids of the devices, sorted, at least one.

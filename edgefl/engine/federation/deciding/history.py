@@ -15,7 +15,7 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Values of each device [devices]: its work, if known, and its last part of a round."""
+    """Values of each device [devices]: the device's work, if known, and its last part of a round."""
 
     def __init__(self, devices: int) -> None:
         self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
@@ -49,6 +49,6 @@ class History:
                 getattr(self, name)[ids[there]] = told[there]
 
     def of(self, ids: np.ndarray, turn: int) -> dict[str, FloatArray]:
-        """Return the fields of Candidates [ids] that follow from the past; `age` counts rounds until this turn."""
+        """Return the fields of Candidates [ids] that follow from the past; `age` counts the rounds until `turn`."""
         age = np.where(np.isnan(self.turn[ids]), np.inf, turn - self.turn[ids])
         return {"age": age, **{name: getattr(self, name)[ids] for name in OF_THE_PAST}}
