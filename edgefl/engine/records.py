@@ -104,7 +104,7 @@ class Event:
 
 
 class EventName(StrEnum):
-    """Events, as the column `event` of events.csv names them."""
+    """Names of events in the column `event` of events.csv."""
 
     SESSION_START = "session_start"  # detail: why
     SESSION_END = "session_end"  # detail: why

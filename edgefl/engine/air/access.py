@@ -46,7 +46,7 @@ class AccessSettings(Section):
 
 
 class Lead(NamedTuple):
-    """Slots that a device waits before a transfer: first at rest, then connected and listening."""
+    """Numbers of slots that a device waits before a transfer: first at rest, then connected and listening."""
 
     resting: int
     listening: int

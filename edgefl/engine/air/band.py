@@ -16,7 +16,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: another band that may use these slots only while this band has no flows; None without such a band.
+        yields: the other direction's band if it may use these slots only while this band has no flows, or None.
     """
 
     def __init__(

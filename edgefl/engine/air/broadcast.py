@@ -23,9 +23,9 @@ class Broadcast:
 
     Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has no
-    array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, and their slowest
-    devices take twice as long (90 devices, cell of 250 m).
+    the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has one
+    layer and no array gain. Without broadcast, rounds take 1.4 times as long, and their slowest devices take twice as
+    long (90 devices, cell of 250 m).
 
     Args:
         received_bits: device -> bits that the device has received when the broadcast ends.

@@ -98,7 +98,7 @@ class Budget:
         return gain
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
-        """Return the noise of a direction's receivers in the whole band, raised by this much interference."""
+        """Return the noise of a direction's receivers in the whole band, raised by rise_db of interference."""
         settings = self._settings
         return noise_w(
             self._noise_psd_w_hz,

@@ -77,7 +77,7 @@ class ChannelReports:
         return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
-        """Return a device's mean SNR now, or None if its link has not been measured yet at this time."""
+        """Return the mean SNR of a device's link now, or None if the link has not been measured at this time."""
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 

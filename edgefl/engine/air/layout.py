@@ -61,7 +61,7 @@ class LayoutSettings(Section):
         le=50_000,
         description="radius of the world around sites; if left out, cell.radius_m beyond the farthest site",
     )
-    sectors: Literal[1, 3] = Field(1, description="cells of a site: 1, equal in all directions, or 3 panels")
+    sectors: Literal[1, 3] = Field(1, description="cells of a site: 1, omnidirectional, or 3 panels")
     antenna_gain_dbi: float = Field(
         0.0,
         ge=-10,
@@ -133,7 +133,7 @@ class LayoutSettings(Section):
                 listed = len(self.azimuth_deg)
                 raise ValueError(f"azimuth_deg lists the panels of {listed} sites; the layout has {sites}")
             if self.cells > MOST_CELLS:
-                raise ValueError(f"azimuth_deg: name at most {MOST_CELLS} cells, got {self.cells}")
+                raise ValueError(f"azimuth_deg: list at most {MOST_CELLS} panels, got {self.cells}")
         if self.antenna_gain_dbi and self.bearings_deg:
             raise ValueError("leave antenna_gain_dbi out: it is for sites without sectors; a panel has 8 dBi")
         return self

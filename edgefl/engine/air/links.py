@@ -36,7 +36,7 @@ class Links:
         return len(self.devices)
 
     def at(self, rows: Sequence[int]) -> "Links":
-        """Return some of the links, by index."""
+        """Return the links in these rows, in this order."""
         return Links(
             [self.devices[row] for row in rows],
             [self.cells[row] for row in rows],
@@ -53,8 +53,8 @@ class Links:
 class Transfers:
     """Transfers of n links that run to their ends, [n] each.
 
-    clock_s: SimPy's time at the ends. power: mean fraction of its power that each device radiated, or None if the
-    links' values apply. rank: order of the ends in a shared band.
+    clock_s: SimPy's time at each end. power: mean fraction of its power that each device radiated, or None if the
+    links' values apply. rank: order in which transfers end in a shared band.
     """
 
     start_s: FloatArray

@@ -65,7 +65,7 @@ def time_in_band(
 
 
 def _begins_of(air: AirInterface, from_s: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
-    """Return the first slot [n] of transfers, its start, and the clock's time then.
+    """Return the first slot [n] of each transfer, the slot's start, and the clock's time at that start.
 
     The clock reaches a time by adding a wait to its current time, and the sum may be rounded.
     """
@@ -90,7 +90,7 @@ def _airtimes_s(
 
 
 def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-    """Return whether transfers are certain to end within a tenth of MAX_SLOTS.
+    """Return whether all of these transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
         power: [links] fading power that is exceeded in nearly all slots.

@@ -1,7 +1,7 @@
 """Values of the radio's presets for keys that a scenario leaves out.
 
 `nr`, a radio as built today, is the default; `journal` consists of the defaults of these settings, Table I of the
-journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` has all sections.
+journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` covers all sections.
 
 The laws: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in `modulation`,
 power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up links, and
@@ -122,7 +122,7 @@ def with_preset(
     A key given as null is kept. Values are filled in the preset's order: some depend on earlier ones.
 
     Args:
-        beside: keys of the sections that enclose this one.
+        beside: keys of the sections that enclose this section.
     """
     filled = dict(given)
     for key, value in values.items():
@@ -197,7 +197,7 @@ def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _spreads(given: Mapping[str, Any]) -> Spreads:
-    """Return the delay and angular spreads of a scenario's links; those of UMi if its path loss has none."""
+    """Return the delay and angular spreads of a scenario's links, by default those of UMi."""
     carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
     return _path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
 

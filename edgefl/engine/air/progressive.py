@@ -210,7 +210,7 @@ class MonitoredTransfer:
             self.air.pieces.expect(slot, self)
 
     def give_up(self) -> None:
-        """Announce that the transfer does not continue."""
+        """Announce that the transfer will not continue at a later slot."""
         self._over = True
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:

@@ -122,7 +122,7 @@ class Radio:
         """Return [ids] whether links to a cell's site are static, and the fading power of their next slot, mean 1.
 
         Args:
-            all_: whether to return the power of links that fade, too; if not, their power is given as 1.
+            all_: whether to return the power of fading links, too; if not, the power of these links is returned as 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
@@ -251,8 +251,8 @@ class Radio:
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
-        Where shares are fixed for a round, the device keeps its share in that cell's band, and that cell's devices
-        keep their shares. The missing part of a broadcast is sent by unicast.
+        If shares are fixed for a round, the device keeps its share in the band of the new cell, whose own devices
+        keep their shares too. The missing part of a broadcast is sent by unicast.
 
         Args:
             state: state of the round that opened the link.

@@ -187,7 +187,7 @@ class LinkSettings(Section):
                 "uplink_layers": self.uplink_layers > 1,
             }
             for key in filter(chosen.get, chosen):
-                raise ValueError(f"{key} chooses among NR's rates: set rates: cqi, or leave {key} out")
+                raise ValueError(f"{key} needs the rates of NR: set rates: cqi, or leave {key} out")
         if None not in (self.uplink_waterfall_db, self.uplink_threshold_db):
             raise ValueError(
                 "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: set only one"

@@ -185,7 +185,7 @@ class RadioSettings(Section):
 
     @property
     def flexible(self) -> bool:
-        """Whether each slot serves the direction that has data in it."""
+        """Whether all slots are flexible, so that each one serves the direction that has data to send."""
         return self.tdd is not None and self.tdd.pattern_of().flexible
 
     @property

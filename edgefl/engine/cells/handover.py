@@ -79,7 +79,7 @@ class Layer3Filter:
 
 
 class EventA3:
-    """Event A3: a neighbour is better than the serving cell by an offset, for a time-to-trigger.
+    """Event A3: a neighbour is stronger than the serving cell by an offset during the time-to-trigger.
 
     With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
 

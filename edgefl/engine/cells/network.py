@@ -155,7 +155,7 @@ class Network:
 
     @property
     def still(self) -> bool:
-        """Whether no device ever moves, is switched or has a battery."""
+        """Whether no device ever moves, is switched on or off, or has a battery."""
         return not self.moves and self.power.constant and not self._measurements.changes
 
     # -- processes ------------------------------------------------------------------------------------

@@ -83,7 +83,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="devices beyond the file's last client start again with its first; otherwise an error",
+        description="devices beyond the file's last client start again with the first one; false: an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:

@@ -73,7 +73,7 @@ class Attendance:
         """Wait for the devices that are connecting now, at most for one interruption and not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
-        the device would miss the next round, which begins at once. If links never fail, no round waits (J).
+        the device would miss the next round, which begins at once. If links never fail, a round never waits (J).
         """
         if not self._simulation.radio.may_fail:
             return
@@ -88,7 +88,7 @@ class Attendance:
         """Wait until a device is in the cell, at most until `until_s`; the federation is idle meanwhile.
 
         Raises:
-            Deserted: no device came in time, and another federation is done.
+            Deserted: no device came in time, and another federation has finished.
             EdgeflError: no device came in time, no federation has finished, and the run has no duration.
         """
         federation, env = self.federation, self._simulation.env

@@ -178,7 +178,7 @@ class Device:
         """Turn the radio off; return the joules of the transfer.
 
         Args:
-            power_w: power while the radio is on. booked_j: joules to add to the energy of that power.
+            power_w: power while the radio is on. booked_j: joules to add to the energy drawn at this power.
         """
         booked_j = self._network.power.radio_off(self.id, transfer.end_s, booked_j, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s

@@ -18,7 +18,7 @@ class Stop(NamedTuple):
 
 
 class Federations:
-    """Track which federations work, wait or are done; a cell has one federation, or several with names.
+    """Track which federations work, wait or are done; a cell has one federation, or several named federations.
 
     A federation without a device waits for one as long as any other federation is active: an empty cell stops only
     its own federation. Once no federation is active, all share one further wait of patience_s; if a device comes in

@@ -75,7 +75,7 @@ class Made:
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio, or the last one if there are several."""
+        """The round on the radio, or the last of several overlapping rounds."""
         return self.jobs[-1].dispatch.opened
 
 

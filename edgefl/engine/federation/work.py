@@ -85,7 +85,7 @@ class WorkUnderWay:
     Attributes:
         working: process of a device -> the device's job.
         arrived: updates that wait for the server, in order of arrival.
-        ended: jobs to book with the next model: lost, too stale, or taken into it.
+        ended: jobs to book with the next model: lost, too stale, or taken into that model.
     """
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -110,7 +110,7 @@ class WorkUnderWay:
 
     @property
     def lost(self) -> int:
-        """Number of jobs that have ended without an update since the last model."""
+        """Number of jobs since the last model that have ended without an update."""
         return sum(done.staleness is None for done in self.ended)
 
     def begin(self, dispatch: Dispatch, processes: Sequence[simpy.Process]) -> None:

@@ -270,8 +270,8 @@ def _sending_times(
         close: the search ends once all steps are shorter than this.
 
     Returns:
-        The times, their consequences, the next step, and the devices that send for as long as the maximum clock
-        allows.
+        The times' logarithms, the shares at these times, the next step, and whether each device sends for as long as
+        its maximum clock allows.
     """
     low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
     log_t, open_ = begin, np.ones(len(begin), dtype=bool)
@@ -299,7 +299,7 @@ class _Priced:
 
     Attributes:
         share: best share of the band at that price.
-        gain: logarithm of the watts that more time saves over the watts that more time costs; falls with time.
+        gain: logarithm of the ratio of watts that more time saves to watts that more time costs; falls with time.
     """
 
     share: FloatArray

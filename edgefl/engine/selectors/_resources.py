@@ -17,7 +17,7 @@ Allocate = Callable[[Uploads, Allocation | None], Allocation]
 
 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:
-    """Return what participants compute and send, as if rates were Shannon's.
+    """Return the participants' computations and uploads, with gains for which rates are Shannon's.
 
     The band's real rates are averaged over fading, capped, or rise in NR's steps, and a TDD frame serves the uplink
     for part of the time. The gain of each link is chosen so that Shannon's formula gives the link's mean rate at one

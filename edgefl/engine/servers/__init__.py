@@ -102,7 +102,7 @@ class WeighingServer(ServerPolicy):
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
-        description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
+        description="weight of an update of staleness tau: models made since its device started. constant: 1;"
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync

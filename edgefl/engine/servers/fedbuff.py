@@ -25,7 +25,7 @@ class FedBuff(WeighingServer):
     buffer: int = Field(10, ge=1, le=1_000_000, description="K: number of updates from which a model is made")
     divisor: Literal["buffer", "weights", "none"] = Field(
         "buffer",
-        description="divisor of the weighted sum of changes: the buffer's size, as in the paper; the sum of the"
+        description="divisor of the weighted sum of changes: the buffer size, as in the paper; the sum of the"
         " weights; or none",
     )
     base: Literal["received", "current"] = Field(

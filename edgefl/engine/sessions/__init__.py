@@ -126,7 +126,7 @@ class BoundedPolicy(SessionPolicy):
 
 
 def since_best(scores: Sequence[float]) -> int:
-    """Return the number of scores after the best one (the first of equals), or of all scores if all are nan."""
+    """Return the number of scores after the best one (the first of equal ones), or of all scores if all are nan."""
     best, since = -math.inf, 0
     for score in scores:
         best, since = (score, 0) if score > best else (best, since + 1)

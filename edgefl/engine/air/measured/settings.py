@@ -44,7 +44,7 @@ class MeasuredSettings(Section):
     must have as many cells. Tables without the column `device` have one device, tables without `cell` one cell.
 
     The name of a column of rates ends with the rates' unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
-    `columns` names other columns.
+    `columns` maps columns with other names.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
     rate R that takes Z / R, in whole slots. A device hands over when its cell changes. A device's radio is on for the

@@ -86,7 +86,7 @@ class Outlook:
         return tails.energies_j(ids, between_s) + tails.energies_j(ids, math.inf)
 
     def _charge_j(self, ids: np.ndarray) -> FloatArray:
-        """Return the joules [ids] left in each battery, inf on mains."""
+        """Return the joules [ids] left in each device's battery; inf on mains."""
         charges = self._simulation.network.power.charges()
         left = [charges[id_] for id_ in ids.tolist()] if charges else [None] * len(ids)
         return np.array([math.inf if one is None else one.left_j for one in left])
