@@ -24,7 +24,7 @@ def beam_gain_db(spread: Spread) -> float:
 
     A beam of N elements, d wavelengths apart, receives a path whose direction differs by x in the sine of its angle
     with the gain |sum_n e^(2 pi i d n x)|^2 / N = 1 + 2 sum_k (1 - k / N) cos(2 pi d k x), k from 1 to N - 1: N for a
-    path in its direction, and 1 on average over all directions. Its mean over the paths of a link is 1 + 2 sum_k (1 -
+    path in its direction, and 1 on average over all directions. The mean gain over a link's paths is 1 + 2 sum_k (1 -
     k / N) c_k, with c_k the mean of cos(2 pi d k x), the characteristic function of the paths' directions. The paths
     lie around the link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that a
     wide spread removes the gain, which falls from N to 1. The direct path is in the link's direction; all of the

@@ -158,7 +158,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. The line of sight is identical.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. Line of sight is the same.
 
         Args:
             positions_m: [n, 2] positions in the area, m.

@@ -91,7 +91,7 @@ class BlockLink:
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
-    """Return [n, s] the largest number of blocks on which each flow carries something in a slot, 0 to `blocks`.
+    """Return [n, s] the largest number of blocks on which each flow carries bits in a slot, 0 to `blocks`.
 
     Args:
         steps: table of rates; with Shannon's rates, all blocks are usable.
@@ -144,9 +144,9 @@ def _limited(
 ) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
-    On all of its blocks a flow reaches some step of the table. At a higher step the flow uses as many blocks as its
-    power can raise to that step's SNR. The rate per power falls from step to step, so a higher step carries more only
-    because of rounding to whole blocks, or with several layers.
+    With its power on all of its blocks, a flow reaches some step of the table. At a higher step the flow uses as many
+    blocks as its power can raise to that step's SNR. The rate per power falls from step to step, so a higher step
+    carries more only because of rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     highest = np.minimum(

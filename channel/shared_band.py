@@ -123,7 +123,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to announce the flow only: `join` then adds it, with fading drawn with other flows'.
+            expected: whether to announce the flow only: `join` then adds it, and draws its fading with other flows'.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends

@@ -28,10 +28,10 @@ class Comparison(Found):
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
-            which a session that missed counts with its whole length. `targets` counts pairs of session and seed, and
-            `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
-            time and energy to the target or of a round, are the variant's costs over those of `base`, NaN where
-            either variant missed the target.
+            which a session that missed the target counts with its whole length. `targets` counts pairs of session and
+            seed, and `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and
+            `_pairs`, of time and energy to the target or of a round, are the variant's costs over those of `base`,
+            NaN where either variant missed the target.
         per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
             devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
             any seed or cell), and per variant mean and standard deviation of the opening model's accuracy, of the
@@ -124,8 +124,8 @@ class SettingsTable(Found):
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
-            Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. All are NaN if no run is completed.
+            Without training, there is one row per setting: the axes' labels, and per variant and quantity of
+            `metrics.totals` VARIANT_QUANTITY_mean and _std. All are NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: names of the variants, in the order of the study's file.

@@ -68,7 +68,7 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if these arrive first."""
+    """A learner's answer, perhaps still pending; `work` holds a round's amounts of work, which may arrive earlier."""
 
     work: LocalRound | None = None
     is_there: bool = False
@@ -326,7 +326,7 @@ class TrainingProcess:
         return not leaves
 
     def _foretell(self, work: LocalRound, round_: int) -> None:
-        """Send a round's amounts of work before it trains, unless it only repeats a round of an interrupted run."""
+        """Send a round's amounts of work before its training, unless the round repeats one of an interrupted run."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
             self._foretold = work

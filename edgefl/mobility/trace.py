@@ -27,7 +27,7 @@ class Trace(Mobility):
     """Devices move as recorded in files, along straight lines between their samples.
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
-    become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
+    become devices 0, 1, ... in order of first appearance; `devices.count` counts the ids, or is `all`. With `surplus:
     ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
 
     The format of a file is found by its content, whatever its name; files may be compressed with gzip:
@@ -40,8 +40,8 @@ class Trace(Mobility):
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
-    Times of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five
-    times as much.
+    Times of a device must rise. Files are read as streams; 24 bytes of memory per sample remain in use, and reading
+    takes five times as many.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.

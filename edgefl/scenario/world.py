@@ -330,7 +330,7 @@ class World:
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """Return the walls and cars between devices and sites on a simulated clock; None if there are none."""
+        """Return the walls and cars between devices and sites on a simulated clock; None if nothing is in between."""
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)

@@ -211,8 +211,8 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
     """Return each run's place in the queue: by family; runs that only take training follow the next family.
 
     A run that takes all its training from another run takes moments: such a run fills the time while others train, so
-    that at the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
-    snapshots meanwhile.
+    that at the end no worker trains alone while others idle. Such a run waits for a single family only, since lenders
+    keep snapshots until then.
     """
     ranks: dict[int, int] = {}
     places = {}
