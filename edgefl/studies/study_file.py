@@ -63,7 +63,7 @@ class QuestionSettings(Section):
         0.05,
         gt=0,
         lt=1,
-        description="probability that any interval misses the true difference, however often it is checked",
+        description="probability that any setting's interval misses the true difference, however often it is checked",
     )
     target: Annotated[float, Field(gt=0, le=1)] | str | None = Field(
         None,

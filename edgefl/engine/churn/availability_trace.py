@@ -216,7 +216,7 @@ def _client(entry: Any) -> _Client:
         raise ValueError(f"finish_time is {period:g}; it must be above 0")
     begins, ends = (_times(name, entry[name]) for name in ("active", "inactive"))
     if len(begins) != len(ends):
-        raise ValueError(f"has {len(begins)} times in active and {len(ends)} in inactive: give as many")
+        raise ValueError(f"has {len(begins)} times in active, {len(ends)} in inactive: give the same number")
     spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
     return _Client(period, _wrapped(spells, period))
 
