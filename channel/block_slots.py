@@ -70,7 +70,7 @@ class BlockRules(BandRules):
     In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
     gets none, and a flow whose power suffices for few blocks leaves the remaining blocks to other flows. Schedulers
     with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
-    other held shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
+    other fixed shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
     blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
     control's target, in the downlink all blocks. Blocks that are left over are divided equally among all flows.
 

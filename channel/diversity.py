@@ -123,7 +123,7 @@ class DiverseFading(PagedFading):
             ValueError: an argument is out of range.
         """
         if not (0.0 <= correlation <= 1.0 and parts >= 1):
-            raise ValueError(f"correlation must lie within 0 and 1, parts >= 1, got {correlation}, {parts}")
+            raise ValueError(f"correlation must be 0 to 1 and parts >= 1, got {correlation}, {parts}")
         self._rows = 2 * parts  # real and imaginary part of each
         self._grids = _grids(correlation)
         super().__init__(key, correlation, PAGE, _COARSE_PAGE, len(self._grids))

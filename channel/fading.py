@@ -145,7 +145,7 @@ class LinkFading(PagedFading):
         if not block > 1:
             raise ValueError(f"block must be at least 2 slots, got {block}")
         if not -1.0 < correlation <= 1.0:
-            raise ValueError(f"correlation must lie within -1 (excluded) and 1, got {correlation}")
+            raise ValueError(f"correlation must be above -1 and at most 1, got {correlation}")
         self._grids = grids(correlation, block)
         super().__init__(key, correlation, block, block, len(self._grids))
 

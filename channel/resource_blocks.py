@@ -91,7 +91,7 @@ class BlockLink:
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
-    """Return [n, s] the largest number of blocks on which each flow carries something in a slot, 0 to `blocks`.
+    """Return [n, s] the largest number of blocks on which each flow carries bits in a slot, 0 to `blocks`.
 
     Args:
         steps: table of rates; with Shannon's rates, all blocks are usable.

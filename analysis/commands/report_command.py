@@ -49,7 +49,7 @@ class _ReportCommand(ReadingCommand):
 
     @property
     def params(self) -> list[Any]:
-        """The command's options, those of the report's function."""
+        """The command's options, which are the arguments of the report's function."""
         return self._real.params
 
     @params.setter

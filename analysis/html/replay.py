@@ -36,7 +36,7 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
     Integers have 16 bits if these suffice, otherwise 32; the smallest integer marks a missing value.
 
     Raises:
-        ValueError: a value has too many units for 32 bits.
+        ValueError: a value is too large for 32 bits.
     """
     heads, parts = [], []
     for name, (values, unit) in columns.items():

@@ -52,7 +52,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Determine which sessions are pilots and which recur.
 
     A session recurs if its set of labels was seen in an earlier session that was not a pilot. A session is a pilot if
-    it is a pilot in any variant of the seed, so that a variant without pilots is measured on the same sessions.
+    it is a pilot in any variant of its seed, so that a variant without pilots is measured on the same sessions.
 
     Returns:
         variant, seed, cell, session, labels (as written), pilot, recurring.

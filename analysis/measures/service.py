@@ -1,4 +1,4 @@
-"""Devices served by each cell over time; they weight the models when cells are averaged."""
+"""Devices served by each cell over time; their number weights the cells' models in averages."""
 
 from collections.abc import Mapping
 from typing import Any

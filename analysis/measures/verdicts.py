@@ -229,7 +229,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
 
 
 def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
-    """Compare two variants' accuracies; `what` says over which rounds."""
+    """Compare two variants' accuracies; `what` names the rounds over which accuracies are averaged."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
     near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end that would read 0, or even -0
     low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))

@@ -75,7 +75,7 @@ class Found:
             name: name of the figure, such as `comparison_pareto`; None for the first figure.
 
         Raises:
-            ValueError: there is no such figure.
+            ValueError: no figure has this name.
         """
         drawn = self.written_by.figures(self)
         if name is not None and name not in drawn:
@@ -232,7 +232,7 @@ class Report:
         )
 
     def print(self, console: Console | None = None, *, explain: bool = False) -> None:
-        """Print verdicts, tables, sentences, and where to read on.
+        """Print verdicts, tables, sentences, and pages for further reading.
 
         Columns beyond the console's width continue in another table.
 

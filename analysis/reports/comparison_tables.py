@@ -235,7 +235,7 @@ def _rounds(row: pd.Series) -> str:
 
 
 def _units(table: pd.DataFrame) -> dict[str, tuple[str, float]]:
-    """Choose the units of time and energy to a target."""
+    """Choose units for the time and energy that reaching a target takes."""
     kinds = {"seconds": TIME_UNITS, "joules": ENERGY_UNITS}
     return {kind: unit_for(table[f"{kind}_to_target_at_least"], units) for kind, units in kinds.items()}
 

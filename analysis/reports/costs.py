@@ -289,7 +289,7 @@ def _tables(
 def _spreads(
     frames: dict[str, pd.DataFrame], words: dict[str, str], units: Units
 ) -> tuple[pd.DataFrame, str]:
-    """Write means over seeds, in the unit that fits; without units each number as it is."""
+    """Write means over seeds in the unit that fits; without units, write each number as it is."""
     known = {
         name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())
     }

@@ -276,7 +276,7 @@ def _draw_openings(
 def _axis(
     ax: Axes, column: str, means: Sequence[float], values: pd.Series, text: Callable[[float], str]
 ) -> None:
-    """Choose a linear axis from 0, or a logarithmic one where the means differ much."""
+    """Choose a linear axis from 0, or a logarithmic axis if the means differ by a large factor."""
     known = [mean for mean in means if math.isfinite(mean) and mean > 0]
     if column == "seconds" and known and max(known) >= LOGARITHMIC * min(known):
         low, high = 0.5 * float(values[values > 0].min()), float(values.max())

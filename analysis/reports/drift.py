@@ -131,7 +131,7 @@ def _refuse_without_drift(given: Runs, by: Weights) -> None:
 
 
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
-    """List spells of rounds with drifted devices: first, last, and the share of devices, mean over all runs."""
+    """List spells of rounds with drifted devices: first and last round, and the mean share of devices over runs."""
     share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
     edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
     spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]

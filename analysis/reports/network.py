@@ -239,7 +239,7 @@ FEW = 40  # up to this many points of a line are marked
 def network_figure(course: pd.DataFrame) -> Figure | None:
     """Draw the network over time, variants as lines with a band of one deviation over seeds; None without data.
 
-    Handovers have a panel if there are any, devices in service if their number changes.
+    There is a panel of handovers if any occurred, and one of devices in service if their number changes.
 
     Args:
         course: the table that `edgefl.analysis.reports.network.over_time` returns.

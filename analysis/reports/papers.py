@@ -171,7 +171,7 @@ def record(one: Reproduction) -> Path:
 
 
 def compared(result: Result) -> pd.DataFrame:
-    """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
+    """Read a result's numbers: the columns of `COLUMNS`, and `agrees`, whether our number is within the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
     rows = table[JUDGED].itertuples(index=False, name=None)

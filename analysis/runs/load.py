@@ -18,7 +18,7 @@ Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () wit
 
 
 def named(setting: Iterable[tuple[str, object]], between: str = ", ") -> str:
-    """Write a setting as its axes and labels: `bandwidth 20 MHz, alpha 0.3`."""
+    """Write a setting as text with axes and labels, such as `bandwidth 20 MHz, alpha 0.3`."""
     return between.join(f"{axis} {label}" for axis, label in setting)
 
 
@@ -54,7 +54,7 @@ class Runs:
 
     @property
     def score(self) -> str:
-        """The name of the score of the runs' models."""
+        """The name of the score that judges the runs' models."""
         return str(self.info["score"].iloc[0])
 
     @property
@@ -80,7 +80,7 @@ class Runs:
     def devices(self) -> pd.DataFrame:
         """Read the table devices of all runs, one row per device and round, on first use.
 
-        Rounds may lack rows if a run did not record them: see `notes`.
+        A round has no rows if its run did not record them: see `notes`.
         """
         return read_all(self.info, "devices")
 

@@ -61,7 +61,7 @@ def describe(what: str, file: Path | None = None) -> str:
         file: a scenario; a description of `layout` lists this scenario's cells.
 
     Raises:
-        EdgeflError: nothing has this name.
+        EdgeflError: no component, kind, section or key has this name.
     """
     if file is not None and what != "layout":
         raise EdgeflError(
@@ -99,7 +99,7 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_names(bare: str) -> list[str]:
-    """Return the full names of all components with a bare name, or the full name of the only key with it.
+    """Return the full names of all components with this bare name, or the full name of the only key with it.
 
     Raises:
         EdgeflError: no component or key has this name, or several keys have this name.

@@ -49,7 +49,7 @@ MOST_SWITCHES = 1_000_000  # switches of all devices together
 
 @dataclass(frozen=True)
 class Preview:
-    """A scenario before it runs.
+    """What is known about a scenario before it runs.
 
     Attributes:
         forecast: the forecast of the run without training.

@@ -152,7 +152,7 @@ def study(
 def _carry_out(
     plan: "studies.StudyPlan", out: Path | None, options: "studies.StudyOptions", told: Told
 ) -> Path:
-    """Run a study with a progress display; Ctrl-C and SIGTERM end it with exit code 130 or 143."""
+    """Run a study with a progress display; Ctrl-C and SIGTERM end the command with exit code 130 or 143."""
     from edgefl import studies
     from edgefl.run_directory.interruption import Interrupted
 

@@ -210,7 +210,7 @@ class _Composer:
 
 
 def _under(merged: Node, node: Node) -> Node:
-    """Return a mapping's node with merged children added in front, except those with keys that the node has."""
+    """Return a mapping's node with merged children added in front, except for keys that the node itself has."""
     whole = Node(node.line, kind=dict)
     for key, child in {**merged.children, **node.children}.items():
         whole.add(key, child, (node if key in node.children else merged).lines[key])

@@ -49,7 +49,7 @@ class Source:
         return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:
-        """Set one dotted key; `origin` names it in errors, e.g. `--set learning.local.lr=0.1`."""
+        """Set one dotted key; `origin` names the setting in errors, e.g. `--set learning.local.lr=0.1`."""
         place = tuple(dotted.split("."))
         if not all(place) or len(place) > DEEPEST:
             raise EdgeflError(f"{origin}: {quoted(dotted)} is not a dotted key such as learning.algorithm.mu")

@@ -16,7 +16,7 @@ class Derived(Generic[*Of, Value]):
     kept, so neither may be written to.
 
     Args:
-        compute: a function of its arguments, and of nothing else that changes.
+        compute: a function whose value depends only on its arguments, or on things that never change.
     """
 
     def __init__(self, compute: Callable[[*Of], Value]) -> None:

@@ -326,7 +326,7 @@ class TrainingProcess:
         return not leaves
 
     def _foretell(self, work: LocalRound, round_: int) -> None:
-        """Send a round's amounts of work before it trains, unless it only repeats a round of an interrupted run."""
+        """Send a round's amounts of work before its training, unless the round repeats one of an interrupted run."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
             self._foretold = work

@@ -150,7 +150,7 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
     """Return the facts of a learner's state, or raise if JSON cannot restore them.
 
     Raises:
-        EdgeflError: the facts do not survive JSON unchanged.
+        EdgeflError: JSON does not restore the facts unchanged.
     """
     try:
         same = json.loads(json.dumps(facts)) == facts and isinstance(facts, dict)

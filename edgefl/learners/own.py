@@ -7,10 +7,10 @@ that are known in advance. `make` returns that cell's learner; instead of a func
 constructor takes the assignment, or with a single such cell, a finished learner. The scenario gives a `workload`
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
-A learner answers the engine's calls and has no clock. For a session it receives the devices present, for a round the
-participants; it answers with each participant's iterations, samples and bits, and then receives the devices whose
-updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers from
-`Assignment.streams`: then the run is a function of scenario and seed.
+A learner answers the engine's calls and has no clock. For a session the learner receives the devices present, for a
+round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
+whose updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers
+from `Assignment.streams`: then the run is a function of scenario and seed.
 
 A run can resume (`edgefl.resume(path, learner=make)`) if the run's learner has three more methods:
 
@@ -141,13 +141,13 @@ def _assignments(world: World) -> dict[int, Assignment]:
     sections = world.sections
     if sections.workload is None:
         raise EdgeflError(
-            "an external learner replaces this one: give workload instead of learning (payload and"
+            "an external learner replaces learning: give workload instead of learning (payload and"
             " FLOPs are then the learner's own)",
             ("learning",),
         )
     if sections.cloud is not None:
         raise EdgeflError(
-            "the cloud averages the cells' models, but an external learner does not share its own: leave out cloud",
+            "the cloud averages the cells' models, but an external learner does not share its model: leave out cloud",
             ("cloud",),
         )
     homes_m = world.movement.positions_m(0.0).copy()

@@ -43,7 +43,7 @@ class RecordedMovement(Movement, Protocol):
 def trips(movement: Movement, time_s: float) -> Trips:
     """Return the devices' trips at the given time; one endless trip if the movement has no method `trips`.
 
-    `Legs` has this method.
+    The base class `Legs` has this method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:

@@ -71,7 +71,7 @@ class Ways:
 
 
 def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> Iterator[str]:
-    """Yield a note on people that leave home and never come back.
+    """Yield a note on people leaving home and never coming back.
 
     Args:
         followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.

@@ -57,7 +57,7 @@ class _Trip(Strict):
     @model_validator(mode="after")
     def _days_once(self) -> Self:
         if not isinstance(self.days, str) and not 0 < len(self.days) == len(set(self.days)):
-            raise ValueError("days: name at least one day, each once, or leave it out for every day")
+            raise ValueError("days: name at least one day, each once, or omit days for every day")
         return self
 
     @property

@@ -47,7 +47,7 @@ class SitesFile(Strict):
         description="table, .csv, .csv.gz or .parquet, relative to the scenario's file: OpenCelliD's, with or without"
         " a line of column names, or any other with columns of longitude and latitude",
     )
-    geojson: Path | None = Field(None, description="points of a GeoJSON file (RFC 7946) instead")
+    geojson: Path | None = Field(None, description="GeoJSON file of points (RFC 7946), instead of csv")
     lon: str | None = Field(None, description="column of longitudes; if left out, lon, longitude or lng")
     lat: str | None = Field(None, description="column of latitudes; if left out, lat or latitude")
     azimuth: str | None = Field(

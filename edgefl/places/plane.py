@@ -1,4 +1,4 @@
-"""A plane around a place on Earth: converts longitude and latitude to metres east and north of it."""
+"""A plane around a place on Earth: converts longitude and latitude to metres east and north."""
 
 import math
 from collections.abc import Sequence

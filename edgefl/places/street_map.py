@@ -1,4 +1,4 @@
-"""Streets as a graph: where people enter them, and the shortest route between two places."""
+"""Streets as a graph: where people enter the streets, and the shortest route between two places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class StreetMap:
     Attributes:
         corners_m: [2, corners] position of each corner, m.
         ends: [2, pieces] the two corners of each straight piece.
-        lost: pieces of street that are not connected to this map's pieces, or None if all are connected.
+        lost: pieces of streets that are not connected to this map's pieces, or None if all pieces are connected.
     """
 
     corners_m: np.ndarray

@@ -142,7 +142,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, as all others then do; timing thousands would take seconds."""
+    """Check that a round's slowest transfers end, so that all transfers do; timing thousands would take seconds."""
     # a link without Doppler keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)

@@ -92,7 +92,7 @@ class Forecast:
 
     @property
     def wall_s(self) -> Range:
-        """The wall time, without training that another run does for this one."""
+        """The wall time of this run, without the training that another run does for it."""
         probe = self.probe
         each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
         return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))

@@ -15,8 +15,8 @@ WHILE_A_RUN_GOES = (2_000, 10, 100)
 def seldom_at_start() -> Iterator[None]:
     """Make garbage collection rare in a command's process, and skip it at the end of the process.
 
-    Everything that a command loads stays until its process ends. By default Python scans all of it repeatedly while
-    loading, and once more at the end, which wastes 0.8 s of CPU with PyTorch.
+    Everything that a command loads stays until its process ends. By default Python scans these objects repeatedly
+    while loading, and once more at the end, which wastes 0.8 s of CPU with PyTorch.
     """
     atexit.register(gc.freeze)
     gc.set_threshold(*AT_START)

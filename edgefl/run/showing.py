@@ -76,7 +76,7 @@ class Showing:
         """Show a note of the run above the progress bars."""
 
     def end(self, results: Results | StudyResults) -> None:
-        """Show a run's notes that have not been shown, and a last line."""
+        """Show a run's notes that have not been shown yet, and a last line."""
 
 
 class _InTerminal(Showing):

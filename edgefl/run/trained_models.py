@@ -72,7 +72,7 @@ def load_model(
         The module, with its inputs' scaling and the names of the labels.
 
     Raises:
-        EdgeflError: there is no such model; the message names those that exist.
+        EdgeflError: the run has not kept this model; the message names the models that exist.
     """
     import torch
 
@@ -90,7 +90,7 @@ def load_model(
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: give one, cell=")
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: choose with cell=")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"
@@ -133,8 +133,8 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     if which is None or not 0 <= which < count:
         wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
         raise EdgeflError(
-            f"{path}: there is no model besides the global one for {wanted}: a run keeps those that its "
-            "algorithm makes, and devices' own with record.models: personal"
+            f"{path}: there is no model besides the global one for {wanted}: a run keeps models that its "
+            "algorithm makes, and devices' own models with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}
 

@@ -27,7 +27,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """Return the value that `encoded` wrote; its sequences are tuples."""
+    """Return the value that `encoded` wrote, with tuples for all sequences."""
     if isinstance(value, dict):
         ((name, of),) = value.items()
         if name == PAIRS:

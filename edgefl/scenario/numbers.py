@@ -62,7 +62,7 @@ class Numbers:
         if buffer is not None and self.own.rounds.min_updates > buffer:
             raise EdgeflError(
                 f"{self.own.rounds.min_updates} exceeds rounds.server.buffer {buffer}: no model would ever be made;"
-                " lower it",
+                " lower min_updates",
                 ("rounds", "min_updates"),
             )
 

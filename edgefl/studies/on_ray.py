@@ -57,7 +57,7 @@ class OnRay:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yield the package ray, connected; an earlier connection stays open.
+    """Yield the package ray with an open connection; a connection that existed before stays open.
 
     Args:
         address: `auto` for the cluster of this machine; `local` for a cluster that is started here and ends with

@@ -84,7 +84,7 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
 
     Returns:
         Seconds after which the process is certainly dead: a process that is cut off from this machine but not from
-        the files finds its claim gone at its next beat, and ends.
+        the files finds its claim gone at its next heartbeat, and ends.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)

@@ -57,7 +57,7 @@ class QuestionSettings(Section):
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="maximum of seeds per setting: the study's own, then the numbers after the largest of them",
+        description="maximum number of seeds per setting: the study's seeds, then numbers that follow the largest",
     )
     error: float = Field(
         0.05,
@@ -74,7 +74,7 @@ class QuestionSettings(Section):
     def _answerable(self) -> Self:
         if self.variants[0] == self.variants[1]:
             raise EdgeflError(
-                f"'{self.variants[0]}' is given twice; name two variants", ("question", "variants")
+                f"'{self.variants[0]}' is given twice; name two different variants", ("question", "variants")
             )
         if self.metric.endswith(TO_TARGET) != (self.target is not None):
             wants = (

@@ -154,7 +154,7 @@ def _start(work: Work[T]) -> _Worker[T]:
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Hide the calling script's file from new workers: they need nothing from it, and would run its study again."""
+    """Hide the calling script's file from new workers, which do not need it and would run its study again."""
     main: dict[str, Any] = vars(sys.modules["__main__"])
     hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main.update(dict.fromkeys(hidden))

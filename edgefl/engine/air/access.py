@@ -46,7 +46,7 @@ class AccessSettings(Section):
 
 
 class Lead(NamedTuple):
-    """Slots that a device waits before a transfer: first at rest, then connected and listening."""
+    """Numbers of slots that a device waits before a transfer: first at rest, then connected and listening."""
 
     resting: int
     listening: int
@@ -74,7 +74,7 @@ def lead_of(
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
     cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends the
-    sleep. Before that, while the radio is not involved, the device stays in the state left by its last transfer.
+    sleep. As long as access does not involve the radio, the device stays in the state left by its last transfer.
 
     Args:
         rules: settings of access; None if access takes no time.

@@ -98,7 +98,7 @@ class Budget:
         return gain
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
-        """Return the noise of a direction's receivers in the whole band, raised by this much interference."""
+        """Return the noise of a direction's receivers in the whole band, raised by rise_db of interference."""
         settings = self._settings
         return noise_w(
             self._noise_psd_w_hz,
@@ -173,8 +173,8 @@ class Budget:
     ) -> list[FloatArray]:
         """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
 
-        Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
-        whole band, or, with rule `full`, concentrated on the share.
+        Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
+        the whole band, or, with rule `full`, concentrated on the share.
 
         Args:
             power_db: [devices, cells] gains in dB; a device belongs to the cell with the largest gain.

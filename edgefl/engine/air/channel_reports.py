@@ -77,12 +77,12 @@ class ChannelReports:
         return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
-        """Return a device's mean SNR now, or None if its link has not been measured yet at this time."""
+        """Return the mean SNR of a device's link now, or None if the link has not been measured at this time."""
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
-        """Return rows of links to measure now: with a transfer under way, and not measured yet at this time.
+        """Return the rows of links that have a transfer under way and have not been measured at this time yet.
 
         From now on these links count as measured. Absent devices are left out and keep their last SNR.
 
@@ -101,7 +101,7 @@ class ChannelReports:
     def take(
         self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
-        """Store the entries `at` of what `GainReader.measured` returns as measurements of the links in these rows."""
+        """Store entries `at` of a result of `GainReader.measured` as the measurements of the links in these rows."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:

@@ -68,7 +68,7 @@ class Extent:
 
     @property
     def kept_free_m(self) -> float:
-        """Distance from the origin within which no device is dropped; 0 if no site is fixed there."""
+        """Distance from the origin within which no device is dropped; 0 if no site is fixed at the origin."""
         return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property
@@ -111,7 +111,7 @@ class Extent:
 
     @property
     def shadowing_std_db(self) -> float:
-        """Standard deviation of the shadowing if line of sight is the same everywhere."""
+        """Standard deviation of the shadowing, for a layout in which line of sight is the same everywhere."""
         given = self.radio.propagation.shadowing_std_db
         return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
@@ -170,7 +170,7 @@ class Extent:
 
     @property
     def in_sight(self) -> bool:
-        """Whether all links are in line of sight, if that is the same everywhere."""
+        """Whether all links are in line of sight, for a layout in which line of sight is the same everywhere."""
         return self.radio.propagation.line_of_sight == "always"
 
     @property

@@ -50,8 +50,8 @@ class Indoors:
     """Walls between devices and sites.
 
     A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
-    finds the same state when it comes back; devices in the same square are independent. The loss is the same
-    towards all sites, so it does not affect their ranking.
+    finds the same state when it comes back; devices in the same square are independent. The loss is the same towards
+    all sites, so it does not affect the sites' ranking.
 
     Args:
         share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of the walls'
@@ -163,7 +163,7 @@ class IndoorsByTrip:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the loss [n] of devices [n] now, dB; 0 outdoors. Positions are not used."""
+        """Return the loss [n] of devices [n] now, dB; 0 outdoors. The loss does not depend on positions_m."""
         number, speed_m_s = (column[ids] for column in self._trips())
         in_car = speed_m_s > self._above_m_s[ids]
         loss_db = np.zeros(len(ids))
@@ -214,7 +214,7 @@ class BehindWalls(LargeScaleGains):
         return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
     def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
-        """Return each device's loss, and whether it is indoors, at the first read of a survey; 0 if absent."""
+        """Return each device's loss, 0 if absent, and whether the device is indoors, when a survey is first read."""
         loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

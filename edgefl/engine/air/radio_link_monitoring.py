@@ -7,7 +7,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 
 
 class RadioLinkMonitoring:
-    """When gains are measured, and when a link is given up, in slots.
+    """The slots in which gains are measured, and after which a link is given up.
 
     A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. If this
     lasts for T310 the link fails; otherwise it continues as if nothing had happened.
@@ -36,7 +36,7 @@ class RadioLinkMonitoring:
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:
-        """Return whether all gains are measured at this time."""
+        """Return whether the gains of all links are measured at this time."""
         slot = round(time_s / self.slot_s)
         if self.interval is None or slot % self.interval:
             return False

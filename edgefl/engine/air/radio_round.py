@@ -185,7 +185,7 @@ class Link:
         return self.snr(direction) if reports is None else reports.snr(self.device, direction)
 
     def known_snr(self, direction: Direction) -> float | None:
-        """Return the link's mean SNR as `snr_now` does, or None if it has not been measured yet at this time."""
+        """Return the link's mean SNR as `snr_now` does, or None if the link has not been measured at this time."""
         reports = self.round.reports
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 

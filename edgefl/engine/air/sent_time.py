@@ -1,4 +1,4 @@
-"""What a server spends on sending: its joules in a round, with no moment charged twice while rounds overlap."""
+"""Compute a server's joules for sending in a round, counting each moment once even if rounds overlap."""
 
 import math
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Background traffic: the share of a cell's band that other users need, and what these users are like."""
+"""Background traffic: the share of a cell's band that other users need, and the properties of these users."""
 
 from abc import abstractmethod
 from collections.abc import Collection
@@ -15,7 +15,7 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
-    """Base of all background traffic: users with files that arrive at random, on the same band as learning.
+    """Base of all background traffic: users' files, which arrive at random on the same band as learning.
 
     Users are not devices: they have their own power and walls. No table counts their energy.
     """

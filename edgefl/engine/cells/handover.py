@@ -79,16 +79,16 @@ class Layer3Filter:
 
 
 class EventA3:
-    """Event A3: a neighbour is better than the serving cell by an offset, for a time-to-trigger.
+    """Event A3: a neighbour is stronger than the serving cell by an offset during the time-to-trigger.
 
     With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
 
         enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
 
-    A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer continues
-    between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the neighbour
-    entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out
-    (zero). Layer 1 needs no filter: the measurements are free of fast fading.
+    A neighbour for which the event has been entered, and not left, for time_to_trigger_s is the target; the timer
+    continues between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the
+    neighbour entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are
+    left out (zero). Layer 1 needs no filter: the measurements are free of fast fading.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:

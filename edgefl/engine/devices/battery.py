@@ -102,8 +102,8 @@ class Battery:
         """Follow the battery's level from slot to slot, until a time or until the battery is empty.
 
         From one period to the next a level x becomes min(x + gain, brim): a period adds gain, and ends at brim if the
-        battery was full in it. From the second period on the level rises from period to period, or falls by
-        `-gain` in each.
+        battery was full during the period. From the second period on the level rises from period to period, or falls
+        by `-gain` in each.
 
         Returns:
             Level, energy that the full battery did not take in, and the time at which the level reaches 0 (inf if

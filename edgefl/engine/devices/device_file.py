@@ -1,4 +1,4 @@
-"""Tables of phones: each row sets keys of `devices` for the devices that have this row."""
+"""Tables of phones: each row sets keys of `devices` for the devices to which the row is assigned."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ class DeviceRows:
         return len(self.rows)
 
     def kinds(self, base: DeviceSettings, rows: np.ndarray) -> Iterator[DeviceSettings]:
-        """Yield the settings of devices with these rows; `base` has the keys that a row leaves out.
+        """Yield the settings of devices with these rows; `base` has the values of keys that a row leaves out.
 
         Raises:
             EdgeflError: a key has no effect with the power model, or a speed is out of range.
@@ -178,7 +178,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
 
 
 def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
-    """Check values [rows] of a key against the key's bounds; named: how errors say where the values come from."""
+    """Check values [rows] of a key against the key's bounds; named: the values' origin, as errors name it."""
     for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])

@@ -18,7 +18,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Callbacks for changes of a device's power: on any event, on start and on stop."""
+    """Callbacks for a device's switches and battery: after any event, when the device starts, and when it stops."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]
@@ -125,7 +125,7 @@ class Power:
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
         """End a transfer: book the energy per bit in addition to the energy over time; return the joules paid.
 
-        An empty battery pays no more than it had. Left out: the times within a transfer at which bits draw energy.
+        An empty battery pays at most its charge. Left out: the times within a transfer at which bits draw energy.
 
         Args:
             tail: whether a tail follows the transfer.
@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """Drain batteries by the rest of the running tails, at the end of a run; an empty battery ends its tail."""
+        """Drain batteries by the rest of the running tails, at the end of a run; an empty battery ends the tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)

@@ -13,7 +13,7 @@ from edgefl.errors import EdgeflError
 
 
 class Deserted(Exception):
-    """Raised when a server gives up waiting for a device; its cell has been empty since `since_s`."""
+    """Raised when a server gives up waiting for a device; the server's cell has been empty since `since_s`."""
 
     def __init__(self, since_s: float) -> None:
         super().__init__(since_s)
@@ -53,7 +53,7 @@ class Attendance:
         return self._without_link
 
     def count_links(self) -> None:
-        """Count the devices that only lack a link to be present at the start of a round, which is now.
+        """Count the devices that would be present now, at the start of a round, if they had a link.
 
         These are devices out of coverage, if the scenario has coverage, and devices that are connecting, if links can
         fail, including devices for which the round waits.
@@ -69,10 +69,10 @@ class Attendance:
         self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait for the devices that are connecting now: at most one interruption, and not beyond until_s.
+        """Wait for the devices that are connecting now, at most for one interruption and not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
-        the device would miss the next round, which begins at once. If links never fail, no round waits (J).
+        the device would miss the next round, which begins at once. If links never fail, a round never waits (J).
         """
         if not self._simulation.radio.may_fail:
             return
@@ -87,8 +87,8 @@ class Attendance:
         """Wait until a device is in the cell, at most until `until_s`; the federation is idle meanwhile.
 
         Raises:
-            Deserted: no device came in time, and another federation is done.
-            EdgeflError: no device came in time, and the run has neither a result nor a duration.
+            Deserted: no device came in time, and another federation has finished.
+            EdgeflError: no device came in time, no federation has finished, and the run has no duration.
         """
         federations, env = self._simulation.federations, self._simulation.env
         began_s = env.now

@@ -30,7 +30,7 @@ class StopSettings(Section):
         None,
         ge=1,
         le=1_000_000,
-        description="how many tests without a new best score of the session end the run; null: no limit",
+        description="the run ends after this many tests without a new best score of the session; null: no limit",
     )
 
     @model_validator(mode="after")
@@ -49,7 +49,7 @@ class StopSettings(Section):
 
 
 class Stopped(NamedTuple):
-    """The end of a server's run because of its scores: the reason, and the round of a session."""
+    """The end of a server's run because of its scores: the reason, and the session and round of the last test."""
 
     reason: str
     session: int

@@ -18,11 +18,11 @@ class Stop(NamedTuple):
 
 
 class Federations:
-    """Track which federations work, wait or are done; a cell has one federation, or several with names.
+    """Track which federations work, wait or are done; a cell has one federation, or several named federations.
 
     A federation without a device waits for one as long as any other federation is active: an empty cell stops only
-    its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
-    in time, its federation works again, and all others go on waiting.
+    its own federation. Once no federation is active, all share one further wait of patience_s; if a device comes in
+    time, its federation works again, and all others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -52,7 +52,7 @@ class Federations:
         self._rests(label)
 
     def waits(self, label: int | str) -> simpy.Event:
-        """Record that a federation has no device; return an event that succeeds when it is given up."""
+        """Record that a federation has no device; return an event that succeeds when the federation is given up."""
         self._rests(label)
         return self._given_up
 

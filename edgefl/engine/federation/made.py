@@ -1,4 +1,4 @@
-"""A finished round as a value; where rounds overlap, everything that ended between two models."""
+"""A finished round as a value; if rounds overlap, all work that ended between two models."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,12 +70,12 @@ class Made:
 
     @cached_property
     def taken(self) -> list[bool]:
-        """Whether the update of each part was aggregated."""
+        """Whether each job's update was aggregated."""
         return [job.taken for job in self.jobs]
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio, or the last one if there are several."""
+        """The round on the radio, or the last of several overlapping rounds."""
         return self.jobs[-1].dispatch.opened
 
 

@@ -18,7 +18,7 @@ class PartTails(NamedTuple):
 
 @dataclass
 class _Waiting:
-    """A round that is over: its parts, their tails as far as known, and the function that writes its rows."""
+    """A round that is over: its parts, the tails known so far, and the function that writes the round's rows."""
 
     parts: Sequence[Part]
     write: Callable[[list[PartTails]], None]

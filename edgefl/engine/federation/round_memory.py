@@ -32,5 +32,5 @@ def expected_bytes(radio: RadioSettings, participants: int, bits: float) -> floa
 
 
 def _fading_bytes(radio: RadioSettings) -> int:
-    """Return the memory of a link's fading once it has been read, bytes."""
+    """Return the memory that a link's fading occupies after the first read, bytes."""
     return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES

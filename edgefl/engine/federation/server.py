@@ -27,7 +27,7 @@ class Server:
     Args:
         observers: functions that return further columns of each round.
         exchange: called after each round of the global model; None if models stay in the cell.
-        stop: scores that end the run in this cell; None if no score does.
+        stop: scores that end the run in this cell; None if no score ends it.
     """
 
     def __init__(

@@ -39,8 +39,8 @@ class TR38840(PowerModel):
     units. Then comes connected-mode DRX until the network releases the connection: in each cycle the radio listens
     for the on-duration and sleeps as deeply as the rest of the cycle allows, transitions included. After the release,
     `idle_power_w` applies. Receiving and listening take less power in a narrower band and with fewer antennas;
-    `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's. The times are the report's for
-    file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    `bandwidth_hz` is the bandwidth of the device's bandwidth part, independent of the radio's. The times are the
+    report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
     The model does not fix the unit: with 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
     5G network (SIGCOMM21-5G/artifact).

@@ -30,10 +30,10 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with what a selector may know about them.
 
-    Arrays are [ids] and read-only. `Selector`s see only ids, gains_db and turn, `Decider`s everything. Seconds and
-    joules are expected values for a round with the wanted number of participants, each on an equal share of the band
-    with full power (or its power control) and full clock, at the link's mean rate over fading; downloads count as
-    unicast even if they are broadcast.
+    Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
+    Seconds and joules are expected values for a round with the wanted number of participants, each on an equal share
+    of the band with full power (or its power control) and full clock, at the link's mean rate over fading; downloads
+    count as unicast even if they are broadcast.
 
     Args:
         ids: ids of the devices, sorted, at least one.
@@ -56,8 +56,8 @@ class Candidates:
             access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
             bit.
         charge_j: charge of the device's battery; inf on mains.
-        packet_errors: loss of uploads: `arrives(snr, static)`, with the SNR on the uploads' shares; None without
-            losses.
+        packet_errors: loss of uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if none is
+            lost.
         loss, norm: each device's last reports; nan without one, or if `asks_loss` and `asks_norm` are false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.
@@ -126,7 +126,7 @@ class Candidates:
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
     def at(self, rows: npt.ArrayLike) -> "Candidates":
-        """Return some of the candidates, by ascending rows."""
+        """Return the candidates in these rows, given in ascending order."""
         places = np.asarray(rows, dtype=np.intp)
         arrays = {one.name: getattr(self, one.name) for one in fields(self)}
         some: dict[str, Any] = {
@@ -223,7 +223,7 @@ class CountedSelector(Selector):
 class Decider(Selector):
     """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
-    The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
+    Each cell has its own memory, which is passed in and returned. A resumed run asks for all decisions again from the
     first round on, and a decider has to repeat them exactly.
     """
 

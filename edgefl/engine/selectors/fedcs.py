@@ -11,7 +11,7 @@ from edgefl.errors import EdgeflError
 
 
 class FedCs(Decider):
-    """Add the device that lengthens the round least, again and again, as long as the round ends by the deadline.
+    """Repeatedly add the device that lengthens the round least, as long as the round ends by the deadline.
 
     Nishio and Yonetani, ICC 2019, algorithm 3: downloads all together, then uploads one after the other, each on the
     whole band, while waiting devices still compute. A round with a set of devices in this order ends at Theta, which

@@ -1,4 +1,4 @@
-"""Shares, powers and clocks that weigh joules against seconds, in closed form."""
+"""Compute shares, powers and clocks that weigh joules against seconds, in closed form."""
 
 from typing import ClassVar
 

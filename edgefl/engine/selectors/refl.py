@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class Refl(CountedDecider):
-    """Take the devices that are present least often, at random on a tie.
+    """Take the devices that are present least often; break ties at random.
 
     After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that rarely present data are used. In the
     paper devices forecast their availability; here availability is the share of past rounds in which a device was
