@@ -50,7 +50,7 @@ class Staleness:
             s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness: staler updates count as this stale; None without a cap.
+        cap: largest staleness: staler updates count as this stale, or None without a cap.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -101,7 +101,7 @@ class SessionStart:
     Args:
         number: the session's number, from 1.
         ids: ids of the devices present, sorted.
-        longest: maximum number of training rounds in the session; None if their number is not limited.
+        longest: maximum number of training rounds in the session, or None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -153,7 +153,7 @@ class Opening:
         warm_start: name of the warm start; empty without a warm start.
         weights: saved session -> weight of its model in the opening model.
         labels: the labels that the session's devices hold when its training begins.
-        accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
+        accuracy: accuracy of this model on test data of `labels` before any training, or None without a test.
         loss: mean loss of this model in the test that gives `accuracy`.
     """
 
@@ -168,7 +168,7 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name of a column -> a value per device, in the order of `ids`; None for an empty table cell. Names are
+    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
         those of `edgefl.engine.records.DeviceScore`.
     """
 
@@ -271,7 +271,7 @@ class StageFacts:
 
     Args:
         phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
-        rounds: number of the stage's rounds; None if the session policy ends the session.
+        rounds: number of the stage's rounds, or None if the session policy ends the session.
         evaluates: whether the stage's rounds train the global model, which is then tested.
         share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
             sampled when the session's first round of this phase begins, and take part in the whole phase while they

@@ -204,7 +204,7 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, including those that its question may add; None without a study."""
+    """Return a study's maximum number of runs, including those that its question may add, or None without a study."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
@@ -234,7 +234,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     """Show all runs in a table that works without colour: names and numbers first, bars if there is room.
 
     Args:
-        of: maximum number of runs; None if unknown.
+        of: maximum number of runs, or None if unknown.
         width: the terminal's width, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)

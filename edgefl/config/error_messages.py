@@ -79,7 +79,7 @@ def flat(
 
     Args:
         unnamed: the field's default component, if the value with these errors names no component.
-        root: model of the whole document, which shows where a misplaced key belongs; None for part of a document.
+        root: model of the whole document, which shows where a misplaced key belongs, or None for part of a document.
     """
     faults: list[_Fault] = []
     for error in errors:

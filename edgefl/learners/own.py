@@ -56,7 +56,7 @@ class Assignment:
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each standing population that takes turns; by default one with all devices.
-        sessions: number of sessions; None if only the run's duration bounds it.
+        sessions: number of sessions, or None if only the run's duration bounds it.
         workload: the scenario's workload, with its numbers of steps and of samples in a batch.
     """
 

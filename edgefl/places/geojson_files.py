@@ -274,7 +274,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     """Return a function that converts the coordinates of a GeoJSON file to longitudes and latitudes.
 
     Args:
-        crs: the file's member `crs`; None if coordinates are degrees, as in RFC 7946.
+        crs: the file's member `crs`, or None if coordinates are degrees, as in RFC 7946.
 
     Raises:
         EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.

@@ -232,7 +232,7 @@ def same_process(process: dict[str, Any]) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot on Linux; None if it is gone or a zombie."""
+    """Return a process's start in clock ticks since boot on Linux, or None if it is gone or a zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -46,7 +46,7 @@ class World:
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
         federations: name of each federation (empty for a single one) -> the federation's sections.
-        sections: sections of this world's federation. only: ids of the federation's devices; None for all devices.
+        sections: sections of this world's federation. only: ids of the federation's devices, or None for all devices.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
@@ -79,7 +79,7 @@ class World:
 
     @property
     def sectors(self) -> Sectors | None:
-        """The panels of all sites with sectors; None if antennas are omnidirectional."""
+        """The panels of all sites with sectors, or None if antennas are omnidirectional."""
         return propagation.panels(self.extent)
 
     @property
@@ -235,7 +235,7 @@ class World:
 
     @property
     def _groups(self) -> Groups | None:
-        """The federations as groups of devices that share the band by weight; None with a single federation."""
+        """The federations as groups of devices that share the band by weight, or None with a single federation."""
         weights = [one.settings.weight for one in self.federations.values() if one.settings]
         if not weights:
             return None
@@ -330,7 +330,7 @@ class World:
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """Return the walls and cars between devices and sites on a simulated clock; None if there are none."""
+        """Return the walls and cars between devices and sites on a simulated clock, or None if there are none."""
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)

@@ -30,7 +30,7 @@ class BackgroundTraffic:
     The load is the share of time for which the files would occupy a band of their own: the arrival rate is the load
     over a file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's
     bits. The rate follows a changing load: its integral up to the next arrival is an exponential number of mean 1.
-    Users stand still; users too weak for the lowest rate have no traffic. Left out: congestion control, a user's
+    Users stand still; users with links below the lowest rate have no traffic. Left out: congestion control, a user's
     sessions, and a limit of one file at a time for a user.
 
     Args:

@@ -16,7 +16,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: another band that may use these slots only while this band has no flows; None without such a band.
+        yields: another band that may use these slots only while this band has no flows, or None without such a band.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class BandInUse:
         return end
 
     def time(self, begins: Iterable[tuple[float, int, dict[str, Any]]]) -> dict[int, tuple[int, float]]:
-        """Return when flows end that have the band to themselves, as if each began and ended on the clock.
+        """Return the ends of flows that have the band to themselves, as if each began and ended on the clock.
 
         Args:
             begins: for each flow the clock's time and the slot at which it begins, and its arguments of

@@ -119,8 +119,8 @@ class Indoors:
 class IndoorsByTrip:
     """Walls between devices and sites that change with each trip of a device.
 
-    A device keeps its indoor state from one departure to the next. While it is faster than vehicle_above_m_s it is in
-    a car instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
+    A device keeps its indoor state from one departure to the next. Above vehicle_above_m_s a device is in a car
+    instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
     its state. The loss is the same towards all sites.
 
     Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
@@ -214,7 +214,7 @@ class BehindWalls(LargeScaleGains):
         return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
     def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
-        """Return each device's loss, and whether it is indoors, at the first read of a survey; 0 if absent."""
+        """Return each device's loss, 0 if absent, and whether it is indoors, as of a survey's first read."""
         loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

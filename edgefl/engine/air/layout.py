@@ -190,5 +190,5 @@ class LayoutSettings(Section):
 
     @property
     def _guards(self) -> int:
-        """Number of sites in the outermost ring; the centre is not a guard."""
+        """Number of sites in the outermost ring, which guard the inner ones; 0 without rings."""
         return 6 * self.rings

@@ -20,7 +20,7 @@ class Links:
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a
     device can use. neighbours: power of each share that other sites send, relative to the downlink's noise; not
     contained in snr. control: power that power control allows on the whole band, as a multiple of the device's power;
-    inf without power control. On M of N resource blocks power control allows M / N of it.
+    inf without power control. On M of N resource blocks, power control allows M / N of this power.
     """
 
     devices: Sequence[int]

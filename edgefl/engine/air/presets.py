@@ -3,11 +3,11 @@
 `nr`, a radio as built today, is the default; `journal` consists of the defaults of these settings, Table I of the
 journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` has all sections.
 
-The laws: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in `modulation`,
-power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up links, and
-`edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of the
-layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and cells:
-nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
+Models of the radio: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in
+`modulation`, power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up
+links, and `edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of
+the layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and
+cells: nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
 """
 
 import math
@@ -213,7 +213,7 @@ def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
 
 
 def _path_loss_of(given: Mapping[str, Any]) -> PathLoss:
-    """Return the radio's path loss, given as a name, a mapping or an object; UMi for one that is not shipped."""
+    """Return the radio's path loss, given as a name, a mapping or an object; UMi if edgefl ships no such model."""
     law = given.get("path_loss", "umi")
     if isinstance(law, PathLoss):
         return law

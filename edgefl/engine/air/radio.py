@@ -45,8 +45,8 @@ class Radio:
 
     The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
     with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink
-    lasts. Other sites behave as this cell does: in a fraction `neighbour_load` of their slots they send as many
-    shares as this cell's round has downlinks, or as its dynamically shared band has at that time.
+    lasts. Other sites mirror this cell: in a fraction `neighbour_load` of their slots they send as many shares as
+    this cell's round has downlinks, or as many as the cell's dynamically shared band carries at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
@@ -113,7 +113,7 @@ class Radio:
 
         Args:
             positions_m: returns the current positions [devices, 2], nan for absent devices.
-            survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without
+            survey: returns a survey of all cells, made now if `afresh`, else at the last tick, or None without
                 measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey

@@ -1,4 +1,4 @@
-"""Settings of the radio. Field defaults are Table I of the journal paper; `presets` has the values of nr."""
+"""Settings of the radio. Field defaults are Table I of the journal paper; `presets` has those of preset nr."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self

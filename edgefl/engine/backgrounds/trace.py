@@ -33,7 +33,7 @@ class LoadTrace(Background):
     After that, the last load continues, and a note at the end of the run says so.
 
     The load may be 1 for a while: files then queue up until the load falls. Source of the format: PRB usage, 3GPP
-    TS 28.552, 5.1.1.2. Left out: file sizes and users that change with the hour.
+    TS 28.552, 5.1.1.2. Left out: changes of file sizes and of the users with the hour.
     """
 
     path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")

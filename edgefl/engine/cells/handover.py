@@ -1,6 +1,6 @@
 """Handover by 3GPP event A3 on filtered measurements: decide which devices change their cell, and when.
 
-Pure NumPy, no clock.
+This module is pure NumPy and has no clock.
 """
 
 from dataclasses import dataclass

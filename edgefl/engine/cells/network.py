@@ -37,18 +37,18 @@ class Network:
 
     Events: a device, switched on or not, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
-    previous one. An event names no cell if none serves the device.
+    previous cell. An event names no cell if none serves the device.
 
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
         reached: returns [n] whether any site is in range of positions [n, 2], since a device out of range is absent,
-            too; None if sites have no limited range.
+            too, or None if sites have no limited range.
         measurements: the devices' measurements of the cells.
         power: returns the devices' switches and batteries, given the listener for their changes.
         tick_s: time between two checks of the devices.
-        borders: counts the borders that devices cross while a cell serves them; None for no count.
-        coverage: decides which devices have a link; None if all devices have one.
+        borders: counts the borders that devices cross while a cell serves them, or None for no count.
+        coverage: decides which devices have a link, or None if all devices have one.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all have; cells: by device."""
+        """Return a cell's running devices, and whether each has a link, or None if all do; cells: cell by device."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -132,7 +132,7 @@ class Network:
         return self._device_positions.positions_m()
 
     def survey(self, afresh: bool) -> Survey | None:
-        """Return the devices' survey of all cells from the last tick, or from now; None with a single cell."""
+        """Return the devices' survey of all cells from the last tick, or from now, or None with a single cell."""
         if not self._measurements.several:
             return None
         if afresh or self._measured_m is None:

@@ -1,4 +1,4 @@
-"""Serving cell of each device, the start of its service, and the previous cell. Pure NumPy, no clock."""
+"""Serving cell of each device, the start of its service, and the previous cell. NumPy only, without a clock."""
 
 import numpy as np
 

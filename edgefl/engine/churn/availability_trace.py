@@ -231,7 +231,7 @@ def _ordered(
     """Return the spells between on and off times, merged where they touch.
 
     Args:
-        what: beginning of an error, a template with number, on and off time. end: latest time. its: name of `end`.
+        what: beginning of an error, with {i}, {on} and {off}. end: latest time. its: name of `end` in an error.
     """
     last, spells = 0.0, list[tuple[float, float]]()
     for i, (from_, to) in enumerate(times):

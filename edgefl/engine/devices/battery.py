@@ -87,7 +87,7 @@ class Battery:
 
     @property
     def _rest_w(self) -> float:
-        """Net power into the battery, W: recharge less the power drawn at all times besides the drain."""
+        """Net power into the battery without the drain, W: recharge minus the power that is drawn at all times."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:

@@ -62,7 +62,7 @@ class Ending:
 
     Attributes:
         seen: ids of the devices present at the start of each session so far.
-        stopped: how the scores ended the run; None while the run goes on.
+        stopped: how the scores ended the run, or None while the run goes on.
     """
 
     def __init__(

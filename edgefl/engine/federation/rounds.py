@@ -33,7 +33,7 @@ class Rounds:
     rules: RoundSettings
     processors: Processors
     reports: Reports  # what each participant sends besides its update
-    devices: Sequence[int] | None = None  # devices of its federation; None for all devices of the run
+    devices: Sequence[int] | None = None  # devices of its federation, or None for all devices of the run
 
     @property
     def cell(self) -> int:
@@ -127,7 +127,7 @@ class Rounds:
         )
 
     def _until_all_listen(self, ids: Sequence[int], down_bits: Sequence[int]) -> int:
-        """Return the slots until all devices listen to a broadcast that begins now."""
+        """Return the number of slots until all devices listen to a broadcast that begins now."""
         simulation, air = self.simulation, self.simulation.radio.air
         rules, tails, now_s = air.settings.access, simulation.network.power.tails, simulation.env.now
         if rules is None or air.settings.downlink != "broadcast":

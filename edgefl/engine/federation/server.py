@@ -26,8 +26,8 @@ class Server:
 
     Args:
         observers: functions that return further columns of each round.
-        exchange: called after each round of the global model; None if models stay in the cell.
-        stop: scores that end the run in this cell; None if no score does.
+        exchange: called after each round of the global model, or None if models stay in the cell.
+        stop: scores that end the run in this cell, or None if no score does.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """How scores ended the server's run; None if no score has ended it."""
+        """How scores ended the server's run, or None if no score has ended it."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:

@@ -41,7 +41,7 @@ class _Group:
 class StageRun:
     """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other, whatever the server.
+    A stage with a fixed number of rounds runs them one after the other under any server.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -81,7 +81,7 @@ class StageRun:
         return min(until_s, self._server.simulation.duration_s)
 
     def _why_over(self) -> str:
-        """Return why no further device is dispatched."""
+        """Return the reason why the stage dispatches no further device."""
         if self._env.now >= self._server.simulation.duration_s:
             return "duration"
         return self._server.ending.reason(self._session, self._done)
@@ -123,7 +123,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is."""
+        """Return the updates for a model that is due now, perhaps too few to aggregate, or None if no model is."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])

@@ -28,7 +28,7 @@ class Timetable:
     next_s: float = 0.0
 
     def begun(self, time_s: float) -> None:
-        """Record the start of a round; with `every_s` the next round begins no earlier than at the next multiple."""
+        """Record the start of a round; the next one begins at the next multiple of `every_s`, if set, or later."""
         if self.every_s is not None:
             self.next_s = (math.floor(time_s / self.every_s + ON_GRID) + 1) * self.every_s
 

@@ -64,7 +64,7 @@ class JobDone(NamedTuple):
     """A finished job; a named tuple, since each device has one in each round.
 
     taken: whether the job's update went into the model with which the job is booked. staleness: how many models were
-    made from the job's start until its update was aggregated or dropped as too stale; None if neither happened.
+    made from the job's start until its update was aggregated or dropped as too stale, or None if neither happened.
     """
 
     dispatch: Dispatch
@@ -149,7 +149,7 @@ class WorkUnderWay:
                 self.ended.append(done._replace(staleness=staleness))
 
     def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
-        """Take waiting updates into the model after this version; return their devices, sorted."""
+        """Move waiting updates into the model that follows a version; return the updates' devices, sorted."""
         chosen = set(map(id, taken))
         self.arrived = [done for done in self.arrived if id(done) not in chosen]
         self.ended += [done._replace(taken=True, staleness=version - done.dispatch.version) for done in taken]

@@ -15,7 +15,7 @@ CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_
 
 @dataclass(frozen=True)
 class Equipment:
-    """A device's circuits and amplifier."""
+    """Circuits and amplifier of a device's radio, as `devices` describes them."""
 
     transmit_w: float  # radiated at full power
     pa_efficiency: float
@@ -38,7 +38,7 @@ ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
 
 @dataclass(frozen=True)
 class Draws:
-    """Power draws of a radio; `idle_power_w` while it is not in use, and the processor's power, are not included.
+    """Power draws of a radio in use; neither `idle_power_w` nor the processor's power is included.
 
     Attributes:
         receive_w: power while the receiver is on.

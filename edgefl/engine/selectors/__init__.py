@@ -29,10 +29,10 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with what a selector may know about them.
 
-    Arrays are [ids] and read-only. `Selector`s see only ids, gains_db and turn, `Decider`s everything. Seconds and
-    joules are expected values for a round with the wanted number of participants, each on an equal share of the band
-    with full power (or its power control) and full clock, at the link's mean rate over fading; downloads count as
-    unicast even if they are broadcast.
+    Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees all fields.
+    Seconds and joules are expected values for a round with the wanted number of participants, each on an equal share
+    of the band with full power (or its power control) and full clock, at the link's mean rate over fading; downloads
+    count as unicast even if they are broadcast.
 
     Args:
         ids: ids of the devices, sorted, at least one.
@@ -55,7 +55,7 @@ class Candidates:
             access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
             bit.
         charge_j: charge of the device's battery; inf on mains.
-        packet_errors: loss of uploads: `arrives(snr, static)`, with the SNR on the uploads' shares; None without
+        packet_errors: loss of uploads: `arrives(snr, static)`, with the SNR on the uploads' shares, or None without
             losses.
         loss, norm: each device's last reports; nan without one, or if `asks_loss` and `asks_norm` are false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
@@ -194,7 +194,7 @@ class CountedSelector(Selector):
 class Decider(Selector):
     """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
-    The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
+    Each cell has a memory, which is passed in and returned. A resumed run asks for all its decisions again from the
     first round on, and a decider has to repeat them exactly.
     """
 

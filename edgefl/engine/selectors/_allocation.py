@@ -5,8 +5,8 @@ the share of its maximum power that it radiates, it moves z_k = b_k t_k log2(1 +
 area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 
 If an amplifier draws nothing, P = 0, more power costs nothing and saves time or share, both of which have a price.
-The maximum power is then best, x = 1. This is also the limit of the formulas: h = price g / (P t) grows without
-bound as P falls, and y with it, and the amplifier is limited to its maximum power.
+The maximum power is then best, x = 1. The formulas have the same limit: h = price g / (P t) and y grow without
+bound as P falls, and the amplifier is limited to its maximum power.
 """
 
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa x seconds: those of the slowest device's computing, then of sending in turn.
+    """Minimise joules + kappa x seconds, the time of the slowest computing and of all uploads in turn.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
     long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
@@ -110,8 +110,8 @@ def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: fl
     each sends on a share t_k / sum(t) of the band for sum(t) seconds. Its power per Hz, its bits and its
     amplifier's energy stay the same.
 
-    A device at `least_clock_hz` is done at L_k = c_k / least before T, whatever T is: with devices by falling L, and
-    T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a share.
+    A device at `least_clock_hz` finishes computing at L_k = c_k / least before T, whatever T is: with devices by
+    falling L, and T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is the lowest x.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -239,9 +239,9 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, amplifier excluded, that longer sending costs; the part due to computing; the computing time.
+    """Return the watts that longer sending costs, amplifier excluded; computing's part; and the computing time.
 
-    The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
+    Computing takes the rest of the window, which costs 2 xi c^3 / (window - t)^3 watts more.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
@@ -263,15 +263,15 @@ def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) ->
 def _sending_times(
     of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
 ) -> tuple[FloatArray, "_Priced", FloatArray, BoolArray]:
-    """Find logarithms of the best sending times at a price of the band: Newton's steps, or halving at the bounds.
+    """Find logarithms of the best sending times at a price of the band by Newton's steps, or halving at the bounds.
 
     Args:
         begin: [n] logarithms of the times from which the search starts.
         close: the search ends once all steps are shorter than this.
 
     Returns:
-        The times, their consequences, the next step, and the devices that send for as long as the maximum clock
-        allows.
+        Logarithms of the times, shares and slopes at these times, the next step, and the devices that send for as
+        long as the maximum clock allows.
     """
     low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
     log_t, open_ = begin, np.ones(len(begin), dtype=bool)
@@ -315,7 +315,7 @@ def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> 
 
     Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves b price /
     t watts. If that needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t, and
-    more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
+    more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w` watts.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)
     saves = of.amplifier_w > 0

@@ -11,7 +11,7 @@ from edgefl.engine.selectors import Candidates
 
 
 def at_quantile(values: FloatArray, share: float) -> float:
-    """Return the value at index int(n share) of n ascending values, at most the last."""
+    """Return the value at index int(n share) of n values sorted in ascending order, or the last one for share 1."""
     return float(np.sort(values)[min(int(len(values) * share), len(values) - 1)])
 
 
@@ -44,7 +44,7 @@ def paced(
 ) -> dict[str, Any]:
     """Return the pacer's state after the last round: mean utility of the exploited devices, and the percentile.
 
-    Every `step` rounds the sums of the last steps and of those before are compared: if they are within 10 % of each
+    Every `step` rounds, the sum over the last `step` rounds is compared with the sum before it: within 10 % of each
     other, the percentile rises by `delta`; if they are five times apart, it falls.
     """
     history, pace = list(memory.get("history", [])), float(memory.get("pace", begin))

@@ -99,7 +99,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
 
 
 def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
-    """Return power times time: 0 for no power even if the time is infinite; arguments broadcast."""
+    """Return power times time: 0 for no power even if the time is infinite; shapes broadcast as in NumPy."""
     with np.errstate(invalid="ignore"):
         return np.where(power_w > 0, power_w * time_s, 0.0)
 

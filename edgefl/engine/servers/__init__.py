@@ -55,7 +55,7 @@ class ServerPolicy(Component):
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
-        """Return weights of updates by their probabilities of arrival; None if these do not matter."""
+        """Return weights of updates by their probabilities of arrival, or None if these do not matter."""
         return None
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ class Tiers(ServerPolicy):
     the session's opening model. Left out: FedAT's compression, and its constraint on local models (take the algorithm
     fedprox).
 
-    Tiers have equal size; devices are sorted by their seconds per sample, and ties by id. One tier is `synchronous`.
+    Tiers have equal size; devices are sorted by seconds per sample, ties by id. One tier alone is `synchronous`.
     """
 
     has_tiers: ClassVar = True

@@ -97,7 +97,7 @@ class BoundedPolicy(SessionPolicy):
     """Base of policies that end a session on evidence, within bounds on its length.
 
     A round that does not change the model, because too few updates arrive, does not count towards the shortest
-    session, which exists to train a model. The round does count towards the longest session, so that sessions end.
+    session, which exists to train a model. Such a round counts towards the longest session, so that sessions end.
     """
 
     min_rounds: int = Field(

@@ -56,8 +56,8 @@ class Trainer:
         payload_bits: how many bits a transfer has in either direction, if the payload counts one model.
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
-        device_tests: test data of each device; None if all devices are tested on all test data of the labels.
-        device_validation: validation samples of each device; None if there are no such samples or all are shared.
+        device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
+        device_validation: validation samples of each device, or None if there are no such samples or all are shared.
     """
 
     settings: LearningSettings
@@ -99,7 +99,7 @@ class Trainer:
         """Return the devices' learning rate that the schedule gives for a round.
 
         Args:
-            longest: maximum number of rounds in the session; None if the session has no maximum.
+            longest: maximum number of rounds in the session, or None if the session has no maximum.
             progress: share of the session that has passed; by default, the share of `longest` rounds that has passed.
             of_run: rounds of the global model so far, in all sessions, including this one.
         """
@@ -239,7 +239,7 @@ class Trainer:
         return Evaluation(None, None, dict.fromkeys(names) | self.drifting.column(present, moment))
 
     def accuracies(self, models: Tensor, ids: Sequence[int], moment: Moment) -> tuple[float | None, ...]:
-        """Test each device's own model [K, M + Q], in order of id; None for a device without test data."""
+        """Test each device's own model [K, M + Q], in order of id, or None for a device without test data."""
         ids = sorted(ids)
         scores = self._scores(models, ids, moment)
         return tuple(
@@ -257,7 +257,7 @@ class Trainer:
     def with_personal(
         self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
     ) -> Evaluation:
-        """Add the mean accuracy of these devices' personal models; None without a personal model or test data."""
+        """Add the mean accuracy of these devices' personal models, or None without a personal model or test data."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = Scores.of(

@@ -47,7 +47,7 @@ class TrainedModel:
         devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
-        streams: random streams of this model; None if nothing may be random.
+        streams: random streams of this model, or None if nothing may be random.
         release: object that clips and noises updates; None: updates are released unchanged.
 
     Attributes:
@@ -57,7 +57,7 @@ class TrainedModel:
         starting: devices that were present at the session's start, and from which no update has arrived yet.
         waiting: device -> the device's trained update that has not been aggregated, in order of training.
         version: how many aggregations there have been, which identifies the model that an update started from.
-        tiers: the latest model of each tier; None without tiers, or before a tier makes a model in this session.
+        tiers: the latest model of each tier, or None without tiers, or before a tier makes a model in this session.
     """
 
     def __init__(

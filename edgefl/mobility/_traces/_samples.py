@@ -23,7 +23,7 @@ class Wanted:
     """The part of a trace to read, and how to read it.
 
     keep: how many ids, the first to appear, keep their samples; None for all. degrees: whether x and y are longitude
-    and latitude; None if the file says so. origin: longitude and latitude of [0, 0], if known. kinds: elements of
+    and latitude, or None if the file says so. origin: longitude and latitude of [0, 0], if known. kinds: elements of
     SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether to skip bad rows.
     """
 

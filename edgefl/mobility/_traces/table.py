@@ -111,7 +111,7 @@ class Columns:
         """Find the columns of a table.
 
         Args:
-            columns: role -> name or number (from 1) of a column; None for the columns that the scenario names.
+            columns: role -> name or number (from 1) of a column, or None for the columns that the scenario names.
 
         Raises:
             EdgeflError: a column is missing, or cannot be distinguished from others.

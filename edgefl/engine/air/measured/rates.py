@@ -25,10 +25,10 @@ MOST_S = 1e11
 
 @dataclass(frozen=True)
 class Steps:
-    """Measured rates of one device; each rate holds until the next time.
+    """Measured rates of one device; each rate holds until the next one begins.
 
     times_s: [rows] rising times at which rates begin. bit_s: direction -> [rows] rates. moved: direction -> [rows]
-    bits carried between the first time and each row's. cells: [rows] number of the device's cell.
+    bits carried from the first row's time to each row's time. cells: [rows] number of the device's cell.
     """
 
     times_s: FloatArray
