@@ -104,7 +104,7 @@ class BandRules:
     def run(
         self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, in state.slot's block, or to a flow's first end; return state and ended rows."""
+        """Advance to slot `stop`, in state.slot's block, or a flow's end; return the state and the ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))

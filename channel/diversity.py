@@ -102,12 +102,12 @@ class DiverseFading(PagedFading):
 
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ CN(0, 1),
 
-    the exact law of the process given both, and so on by halves, until neighbouring points have the correlation q >=
-    SMOOTH. A slot at the fraction t of the distance between two of these has the power of the straight line between
-    them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out changes
-    the power from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power
-    with 11 parts: every eighth slot of a walking device has its own random numbers. Numbers have 32 bits, and the
-    power needs less than half of them; only the power of a page is kept.
+    the exact distribution of the process given both, and so on by halves, until neighbouring points have the
+    correlation q >= SMOOTH. A slot at the fraction t of the distance between two such points has the power of the
+    straight line between them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What
+    is left out changes the power from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 %
+    of the mean power with 11 parts: every eighth slot of a walking device has its own random numbers. Random numbers
+    have 32 bits, of which the power needs less than half; only the power of a page is kept.
     """
 
     parts = ()  # a page of slots holds their power
@@ -167,7 +167,7 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
 def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
     """Return each link's page of a grid, [n, rows, points + 1], ending with the next page's first point.
 
-    The next page's first point is 0 if points are independent.
+    If points are independent, this last point is 0.
     """
     points, rows = places[0][0]._grids[level].points, places[0][0]._rows
     fresh = np.empty((len(places), rows, points), dtype=np.float32)

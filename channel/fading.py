@@ -90,7 +90,7 @@ class Fading(Protocol):
 
     @property
     def renews(self) -> bool:
-        """Whether the law of the rates over many slots is known, so that a transfer's slots may be drawn directly."""
+        """Whether the distribution of rates over many slots is known, so that slot counts may be drawn directly."""
 
     @property
     def mean_power(self) -> float:
@@ -121,10 +121,10 @@ class LinkFading(PagedFading):
 
         h[n] = free[n] + rho^(B-n) (1 - rho^(2n)) / (1 - rho^(2B)) (right - free[B]),
 
-    which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a coarser grid
-    and are filled in the same way, grid above grid, until a step's correlation falls below NO_CORRELATION; on that
-    grid, edges are drawn independently. This is the only approximation: values on opposite sides of such an edge pair
-    lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
+    which is the exact distribution of the process given its edges (a Gaussian bridge). The edges are blocks of a
+    coarser grid and are filled in the same way, grid above grid, until a step's correlation falls below
+    NO_CORRELATION; on that grid, edges are drawn independently. The independence is the only approximation: values on
+    opposite sides of such edges lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
     """

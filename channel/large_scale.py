@@ -39,7 +39,7 @@ class LargeScale:
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing
       change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
       gives a distance but no shape; a rough field would switch back and forth at each change instead of
-      gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance.
+      gradually. QuaDRiGa's correlation (`Comb300`) is also Gaussian up to the correlation distance.
     - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
       field. `GaussianFields` states the accuracy.
@@ -87,8 +87,8 @@ class LargeScale:
             line_of_sight: where sites are in sight: everywhere, nowhere, or by probability, with hard or soft
                 changes.
             shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
-            common: common part of the shadowing towards all sites; None if sites are shadowed independently.
-            los_common: common part of the line of sight to all sites; None if sites come into sight independently.
+            common: common part of the shadowing towards all sites, or None if sites are shadowed independently.
+            los_common: common part of the line of sight to all sites, or None if sites come into sight independently.
             wraparound: how the sites' layout repeats, or None if it does not.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
@@ -158,7 +158,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. The line of sight is identical.
+        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. States of sight are equal.
 
         Args:
             positions_m: [n, 2] positions in the area, m.
@@ -296,7 +296,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (below 0: out of sight); None with a single state."""
+        """Return the margin of sight in standard deviations (below 0: out of sight), or None with a single state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

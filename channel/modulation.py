@@ -89,12 +89,12 @@ class Steps:
 
     With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
     rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
-    its band. The choice with the highest rate is taken: the rank that a device reports, and the number of resource
-    blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks
-    reach four times that near the site; without parts, a device with little power for a wide band has no link at all
-    where a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate); TS 38.214,
-    5.2.2.2 (rank). Left out: layers of unequal strength that interfere with one another, which makes this an upper
-    bound where the channel has little scattering.
+    its band. The rank and the number of resource blocks with the highest rate are taken: the rank that a device
+    reports, and the blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz,
+    where networks reach four times that near the site; without parts, a device with little power for a wide band has
+    no link at all where a few blocks would serve it. Source: TS 38.306, 4.1.2 (the factor v_Layers of a data rate);
+    TS 38.214, 5.2.2.2 (rank). Left out: layers of unequal strength that interfere with one another, which makes this
+    an upper bound where the channel has little scattering.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -137,7 +137,7 @@ class Steps:
 
     @cached_property
     def whole(self) -> "Steps":
-        """Steps of the same rates, with power always spread over the whole band."""
+        """Return these steps for a transmitter that always spreads its power over the whole band."""
         return replace(self, smallest_part=1.0)
 
     @property

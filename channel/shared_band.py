@@ -58,7 +58,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: groups of flows that get parts of the band by weight; None without groups.
+            groups: groups of flows that get parts of the band by weight, or None without groups.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
@@ -123,7 +123,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to announce the flow only: `join` then adds it, with fading drawn with other flows'.
+            expected: whether only to announce the flow; `join` adds it later, with all flows' fading drawn at once.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -198,7 +198,7 @@ class SharedBand:
 
         Returns:
             Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if
-            no flow ends before the horizon; None if the band is empty or paused.
+            no flow ends before the horizon, or None if the band is empty or paused.
 
         Raises:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
@@ -258,8 +258,8 @@ class SharedBand:
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
         """Return in how many slots a flow that has left had blocks, and the sum of its power over these slots.
 
-        The power is a fraction of the device's maximum. The values are forgotten once returned; they are 0 in the
-        downlink, where the power is the site's.
+        The power is a fraction of the device's maximum. Both values are 0 in the downlink, where the site sends,
+        and can be read only once.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power

@@ -3,7 +3,7 @@
 A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, the
 share of its symbols for a special slot. The slot's absolute index modulo the period selects the weight. Without
 weights (None) every slot serves the transfer, as in the journal paper's separate intervals. Flexible slots have no
-weights either: each serves the direction that has data.
+weights: each slot serves the direction that has data.
 """
 
 import math

@@ -119,8 +119,8 @@ class Flow:
     def bits(self, slots: int, payload_bits: float) -> float:
         """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
 
-        If slots are drawn one by one, these are the bits that the slots carried; by renewal, the payload times the
-        ratio of the slots' airtime to the whole transfer's.
+        If slots are drawn one by one, these are the bits that the slots carried. If the transfer is drawn by renewal,
+        they are the payload times the ratio of the slots' airtime to the whole transfer's.
 
         Raises:
             ValueError: an argument is out of range.

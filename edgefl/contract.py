@@ -208,7 +208,7 @@ class LocalRound:
             fixed in a run's first round.
         after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
-            columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
+            columns are empty here; the stage fills them later: `AccountingStage`). Unnamed columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
             devices with a filled cell, their deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.
@@ -304,7 +304,7 @@ class Stage(Protocol):
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        """Test the global model; return None without training. Called only if the stage evaluates.
+        """Test the global model; return None in a run without training. Called only for stages that evaluate.
 
         Args:
             present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
@@ -326,7 +326,7 @@ class ForetellingStage(Stage, Protocol):
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that accounts for each device's uploads, called if a round has columns after `UPLOAD`."""
+    """A stage that counts each device's uploads; needed if a round has columns that are filled after `UPLOAD`."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.

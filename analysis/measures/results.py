@@ -28,7 +28,7 @@ class Comparison(Found):
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
-            which a session that missed counts with its whole length. `targets` counts pairs of session and seed, and
+            which a session that missed the target counts in full. `targets` counts pairs of session and seed, and
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
             time and energy to the target or of a round, are the variant's costs over those of `base`, NaN where
             either variant missed the target.
@@ -40,13 +40,13 @@ class Comparison(Found):
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         reference: the variant that all others are compared with, whose peak defines relative targets; or None.
-        targets: the target accuracies, possibly none; `table` shows the first one.
+        targets: the target accuracies, possibly none; `table` shows the first target.
         layout: how the tables are laid out.
         seeds: the seeds that all variants have; only runs with these seeds are compared.
         sessions: the sessions that `table` averages over.
         scope: description of these sessions.
         trained: False if no run has an accuracy; then only latency and energy are compared.
-        clock: the clock for sessions and curves; None if sessions follow a schedule of rounds.
+        clock: the clock for sessions and curves, or None if sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
         by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: the runs compared.
@@ -110,7 +110,7 @@ class Comparison(Found):
 
         Returns:
             A row per variant and class (`all devices` without classes), with the columns of `energy_by_class`: joules
-            by use, the charge that a mean device uses, and that charge's share of a phone's daily charge.
+            by use, the charge that a device uses on average, and its share of a phone's daily charge.
         """
         by_class = energy_by_class(self.runs).drop(columns="seed")
         return by_class.groupby(["variant", "class"], sort=False).mean()
@@ -124,7 +124,7 @@ class SettingsTable(Found):
         table: one row per setting and session: the axes' labels, session, and per variant VARIANT_mean and
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
-            Without training one row per setting: the axes' labels, and per variant and quantity
+            Without training there is one row per setting: the axes' labels, and per variant and quantity
             VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. All are NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.

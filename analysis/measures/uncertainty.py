@@ -43,7 +43,7 @@ class Paired(NamedTuple):
 
 
 def half_width(values: Sequence[float] | np.ndarray) -> float:
-    """Return the half width of the 95 % interval of the mean, by Student's t; NaN below two numbers."""
+    """Return the half width of the 95 % interval of the mean, by Student's t; NaN for fewer than two numbers."""
     from scipy.special import stdtrit  # imported late to keep `edgefl --help` fast
 
     known = np.asarray(values, float)
@@ -84,8 +84,8 @@ class Ratio(NamedTuple):
     Attributes:
         pairs: number of pairs of positive finite numbers.
         mean: the geometric mean of the ratios; NaN without a pair.
-        low, high: ends of the mean's interval, by Student's t on the logarithms, so always positive; NaN below two
-            pairs. Assumes that the logarithms of the ratios are normally distributed.
+        low, high: ends of the mean's interval, by Student's t on the logarithms, so always positive; NaN for fewer
+            than two pairs. Assumes that the logarithms of the ratios are normally distributed.
     """
 
     pairs: int

@@ -1,4 +1,4 @@
-"""Write a comparison's verdicts, a sentence per variant: its time and energy over another's, with intervals."""
+"""Write a comparison's verdicts, a sentence per variant: its time and energy divided by another's, and intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -208,7 +208,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; a session that missed the target counts in full, as a bound."""
+    """Compare two variants' costs to the target; sessions that missed it count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not (missed[name] or missed[base]):
@@ -229,7 +229,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
 
 
 def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
-    """Compare two variants' accuracies; `what` says over which rounds."""
+    """Compare two variants' accuracies, averaged over the rounds that `what` names."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
     near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end that would read 0, or even -0
     low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))

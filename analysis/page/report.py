@@ -72,10 +72,10 @@ class Found:
         """Draw a figure, for a notebook or for changes of your own.
 
         Args:
-            name: name of the figure, such as `comparison_pareto`; None for the first figure.
+            name: name of the figure, such as `comparison_pareto`, or None for the first figure.
 
         Raises:
-            ValueError: there is no such figure.
+            ValueError: the report has no figure of this name.
         """
         drawn = self.written_by.figures(self)
         if name is not None and name not in drawn:

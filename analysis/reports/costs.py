@@ -47,10 +47,10 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
+        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
 
     Returns:
-        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows the report's tables.
+        The report: `.tables` has the shown tables, `.numbers` their data frames. A notebook shows the tables.
 
     Raises:
         ValueError: no run is completed, or the folder cannot be written.
@@ -77,7 +77,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 
 
 def _by_class(runs: Runs) -> pd.DataFrame | None:
-    """Measure energy by class; None with --partial, since a run writes its ledger only when it ends."""
+    """Measure energy by class, or None with --partial, since a run writes its ledger only when it ends."""
     try:
         found = energy_by_class(runs)
     except ValueError:
@@ -162,7 +162,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
         training rounds' completed participations: downlink_s, compute_s, uplink_s and waiting_s (time in queues, or
         until the next slot); and over each round's slowest participation: slowest_downlink_s, ..., which add up to
-        the latency of a synchronous round. These means are NaN if devices.csv has no rows.
+        the latency of a synchronous round. The means over participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)

@@ -1,4 +1,4 @@
-"""Report runs under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Report runs under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from collections.abc import Sequence

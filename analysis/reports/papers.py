@@ -171,7 +171,7 @@ def record(one: Reproduction) -> Path:
 
 
 def compared(result: Result) -> pd.DataFrame:
-    """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
+    """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`: whether our number is in the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
     rows = table[JUDGED].itertuples(index=False, name=None)
@@ -243,7 +243,7 @@ def contents(one: Paper) -> pd.DataFrame:
 
 
 def sentences(result: Result) -> list[str]:
-    """Describe a paper's result: what it shows, its state, the needs of a run, and how our numbers agree."""
+    """Describe a paper's result: what it shows, its state, the needs of a run, and how well our numbers agree."""
     if result.state == "same":
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
@@ -259,7 +259,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Write numbers as text: the paper's, ours, and whether ours is within the band."""
+    """Write numbers as text: the paper's, ours, and whether our number is within the band."""
     rows = [
         [
             row.variant,

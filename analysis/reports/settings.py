@@ -48,8 +48,8 @@ def compare_settings(
     a gap and a note.
 
     Raises:
-        ValueError: no run is completed, the study has no grid, settings differ in axes, seeds or having accuracies,
-            the reference or a session is unknown, no round is recorded, or the folder cannot be written.
+        ValueError: no run is completed, the study has no grid, settings differ in axes, seeds or the presence of
+            accuracies, the reference or a session is unknown, no round is recorded, or the folder cannot be written.
     """
     by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))

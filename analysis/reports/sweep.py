@@ -67,8 +67,8 @@ def sweep(
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
-        reference: variant whose best accuracy defines relative targets; None for the study's reference.
+        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
+        reference: variant whose best accuracy defines relative targets, or None for the study's reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
         keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
         metric: name of the metric to draw; None for seconds and joules to the target, or in a map for seconds only.

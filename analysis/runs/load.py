@@ -80,7 +80,7 @@ class Runs:
     def devices(self) -> pd.DataFrame:
         """Read the table devices of all runs, one row per device and round. The table is read on first use.
 
-        Rounds may lack rows if a run did not record them: see `notes`.
+        Rounds that a run did not record have no rows here: see `notes`.
         """
         return read_all(self.info, "devices")
 
@@ -107,7 +107,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of all runs that have it; if no run has it, raise an error that names what is missing."""
+        """Read a table of all runs that have it; if no run has the table, raise an error that says so."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")

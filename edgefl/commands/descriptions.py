@@ -61,7 +61,7 @@ def describe(what: str, file: Path | None = None) -> str:
         file: a scenario; a description of `layout` lists this scenario's cells.
 
     Raises:
-        EdgeflError: nothing has this name.
+        EdgeflError: no component, section or key has this name.
     """
     if file is not None and what != "layout":
         raise EdgeflError(

@@ -56,7 +56,7 @@ def _explained(preview: Preview) -> str:
 
 
 def _so_far(preview: Preview) -> str:
-    """Return the time in which no device moves; '' if none ever does."""
+    """Return how long no device moves at the start, as words; '' if no device ever moves."""
     kinds = preview.world.scenario.devices.kinds()
     return "" if all(isinstance(kind.mobility, Static) for kind in kinds) else " in the time shown"
 

@@ -87,7 +87,7 @@ def describe(what: str, scenario: str | Path | None = None) -> Lines:
         The description, as lines of text.
 
     Raises:
-        EdgeflError: nothing has this name.
+        EdgeflError: no component, section or key has this name.
     """
     from edgefl.commands.descriptions import describe as text
 

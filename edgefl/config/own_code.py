@@ -1,7 +1,7 @@
 """Hash the code of the user's own components: a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
-imported. For a module of an installed distribution it covers only name and version. Data that the code reads, and
+imported. Of an installed distribution's module the hash covers only name and version. Data that the code reads, and
 modules in other folders, are left out.
 """
 

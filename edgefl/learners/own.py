@@ -7,10 +7,10 @@ that are known in advance. `make` returns that cell's learner; instead of a func
 constructor takes the assignment, or with a single such cell, a finished learner. The scenario gives a `workload`
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
-A learner answers the engine's calls and has no clock. For a session it receives the devices present, for a round the
-participants; it answers with each participant's iterations, samples and bits, and then receives the devices whose
-updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers from
-`Assignment.streams`: then the run is a function of scenario and seed.
+A learner answers the engine's calls and has no clock. For a session the learner receives the devices present, for a
+round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
+whose updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers
+from `Assignment.streams`: then the run is a function of scenario and seed.
 
 A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
 

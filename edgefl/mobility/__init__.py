@@ -1,4 +1,4 @@
-"""Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
+"""Mobility models: positions as functions of time, device and seed. NumPy only, without a clock."""
 
 import math
 from abc import abstractmethod
@@ -43,7 +43,7 @@ class RecordedMovement(Movement, Protocol):
 def trips(movement: Movement, time_s: float) -> Trips:
     """Return the trips of devices at a time; one endless trip if the movement has no method `trips`.
 
-    `Legs` has this method.
+    The class `Legs` has this method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:
@@ -55,7 +55,7 @@ def trips(movement: Movement, time_s: float) -> Trips:
 
 
 def still_until_s(movement: Movement, time_s: float) -> float:
-    """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
+    """Return the time until which no device moves, or `time_s` if a device may be moving or this is unknown.
 
     A movement that knows this time has a method `still_until_s`, as `Legs` does.
     """

@@ -23,10 +23,10 @@ class RandomWaypoint(Walkers):
     resting device is uniformly distributed; and a device of speed v rests for a share p / (p + 128 R / (45 pi v)) of
     its time (Hyytia, Lassila and Virtamo, IEEE Trans. Mobile Computing 2006).
 
-    Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a density
-    proportional to the leg's length, a resting device with a uniform remaining rest (perfect simulation, Navidi and
-    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The devices' law never changes.
-    Without `steady_state` they start at the drop, uniform in area, with a new leg, and approach the law within a few
+    Devices start in this distribution, not where they were dropped: a walking device within a leg, drawn with a
+    density proportional to the leg's length, a resting device with a uniform remaining rest (perfect simulation,
+    Navidi and Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). It never changes.
+    Without `steady_state` devices start at the drop, uniform in area, with a new leg, and approach it within a few
     legs: the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a run differ from
     later ones. Left out: speeds and rests that differ from leg to leg.
     """
@@ -75,7 +75,7 @@ class _Walks(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
-        """Draw places [2, devices] from the stationary law, and the remaining leg from each place."""
+        """Draw places [2, devices] from the stationary distribution, and the remaining leg from each place."""
         everyone = np.arange(len(self._speeds_m_s))
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)

@@ -27,8 +27,8 @@ class Trace(Mobility):
     """Devices move as recorded in files, along straight lines between their samples.
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
-    become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
+    become devices 0, 1, ... in order of first appearance; `devices.count` is how many ids there are, or `all`. With
+    `surplus: ignore` the count may be smaller, and later ids are left out. Dropped positions and seed are ignored.
 
     The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 

@@ -72,7 +72,7 @@ def load_model(
         The module, with its inputs' scaling and the names of the labels.
 
     Raises:
-        EdgeflError: there is no such model; the message names those that exist.
+        EdgeflError: the run has no such model; the message names the models that it has.
     """
     import torch
 

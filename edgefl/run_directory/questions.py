@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run at which a question is asked; `cell` is its number, or the label of one of its servers."""
+    """The point in a run at which a question is asked; `cell`: the cell's number, or the label of a server in it."""
 
     cell: int | str
     session: int = 0

@@ -64,7 +64,7 @@ class RunStatus:
         """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
-            EdgeflError: the folder is gone; `tell` and `end` raise this too.
+            EdgeflError: the run directory is gone; `tell` and `end` raise this error, too.
         """
         self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:
@@ -232,7 +232,7 @@ def same_process(process: dict[str, Any]) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot on Linux, or None if it is gone or a zombie."""
+    """Return a process's start in clock ticks since boot on Linux, or None if the process is gone or a zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio laws."""
+"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio models."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -79,7 +79,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse undefined areas, and radio laws that are invalid or without effect in this world."""
+    """Refuse undefined areas, and radio models that are invalid or without effect in this world."""
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(

@@ -16,7 +16,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, f
 
 
 def _named(member: StudyMembership) -> str:
-    """Name a variant in a setting: `alpha 0.3, algorithm moon, similarity`; the only one by its setting alone."""
+    """Name a variant in a setting, `alpha 0.3, algorithm moon, similarity`; a single variant by setting alone."""
     setting = [f"{axis} {label}" for axis, label in member.setting.items()]
     return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 

@@ -83,8 +83,8 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
         owner: the process, as `this_process` on its machine describes it; claims of other processes stay.
 
     Returns:
-        Seconds after which the process is certainly dead: a process that is cut off from this machine but not from
-        the files finds its claim gone at its next beat, and ends.
+        Seconds after which the process is certainly dead: if it can still reach the files, but not this machine,
+        it finds its claim gone at its next heartbeat, and ends.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)

@@ -26,8 +26,8 @@ class RunScheduler:
 
     Args:
         directory: the study's directory.
-        runs: the runs that this process may do.
-        reuse: path of each run of the study -> the training that the run takes and leaves.
+        runs: the runs that this process may execute.
+        reuse: path of each run of the study -> the training that the run takes from others and leaves for them.
         states: path of each run -> the run's current state.
 
     Attributes:
@@ -211,8 +211,8 @@ def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, 
     """Return each run's place in the queue: by family; runs that only take training follow the next family.
 
     A run that takes all its training from another run takes moments: such a run fills the time while others train, so
-    that at the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
-    snapshots meanwhile.
+    that at the end no worker trains alone while others idle. It waits for one further family only, since lenders keep
+    their snapshots until then.
     """
     ranks: dict[int, int] = {}
     places = {}

@@ -74,7 +74,7 @@ class QuestionSettings(Section):
     def _answerable(self) -> Self:
         if self.variants[0] == self.variants[1]:
             raise EdgeflError(
-                f"'{self.variants[0]}' is given twice; name two variants", ("question", "variants")
+                f"'{self.variants[0]}' is given twice; name two different variants", ("question", "variants")
             )
         if self.metric.endswith(TO_TARGET) != (self.target is not None):
             wants = (

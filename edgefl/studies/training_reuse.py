@@ -41,7 +41,7 @@ class ReusePlan:
 def plan_reuse(
     prepared: Mapping[Path, Prepared], states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
-    """Return for each run, by its path, the training that it takes and leaves.
+    """Return, by each run's path, the training that the run takes from other runs and leaves for them.
 
     Among runs with equal learners, a completed run, or else the first, trains for all. If these training runs differ
     only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions if
