@@ -63,7 +63,7 @@ class BandState:
         return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
 
     def without(self, rows: Sequence[int]) -> "BandState":
-        """Remove the state of the flows in these rows."""
+        """Remove the state of the flows in the given rows."""
         stay = np.ones(len(self.got), dtype=bool)
         stay[rows] = False
         got, average, airtime, on = self.got[stay], self.average[stay], self.airtime[stay], self.on[stay]
@@ -179,7 +179,7 @@ class BandRules:
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
     ) -> FloatArray:
-        """Return each group's airtime [groups] after these shares have been in use for another `airtime`."""
+        """Return each group's airtime [groups] after shares have been in use for another `airtime`."""
         if self.groups is None:
             return sent_of
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares

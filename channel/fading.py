@@ -50,8 +50,8 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
     """Return the largest phase shift of the fading in a slot, 2 pi f_d tau in rad.
 
     Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then rise again with speed:
-    the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. Such a speed raises
-    an error.
+    the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. A higher speed
+    raises an error.
 
     Args:
         speed_m_s: the device's speed, >= 0.

@@ -88,7 +88,7 @@ class FieldStack:
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at this many places, reached while the fields are drawn."""
+        """Return the peak memory of reading the fields at a number of places, reached while the fields are drawn."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
@@ -160,7 +160,7 @@ class FieldStack:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Cache the nodes around these positions, if few places will be read and the field has not been read yet."""
+        """Cache the nodes around given positions, if few places will be read and the field has not been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 

@@ -248,7 +248,7 @@ class LargeScale:
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances are closer than min_distance_m and take its path loss."""
+        """Return [n] whether links of given 2D distances are closer than min_distance_m and take its path loss."""
         # rounding may put a device placed at the minimum below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
@@ -258,7 +258,7 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances exceed the model's range and take the loss at its end."""
+        """Return [n] whether links of given 2D distances exceed the model's range and take the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:

@@ -322,7 +322,7 @@ class ForetellingStage(Stage, Protocol):
     """A stage that can predict the work of devices, which deciders use."""
 
     def expected(self, ids: Sequence[int]) -> Expected:
-        """Return the expected work of these devices (sorted) in a round that trains the global model."""
+        """Return the expected work of given devices (sorted) in a round that trains the global model."""
 
 
 class AccountingStage(Stage, Protocol):

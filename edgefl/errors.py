@@ -88,7 +88,7 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn a ValueError from `channel`, such as for a far too long transfer, into an error about these keys."""
+    """Turn a ValueError from `channel`, such as for a far too long transfer, into an error about the given keys."""
     try:
         yield
     except EdgeflError:

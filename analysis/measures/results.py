@@ -125,7 +125,7 @@ class SettingsTable(Found):
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
             Without training there is one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. All are NaN if no run is completed.
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. Values are NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: names of the variants, in the order of the study's file.

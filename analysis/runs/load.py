@@ -63,7 +63,7 @@ class Runs:
         return bool(self.rounds["accuracy"].notna().any())
 
     def folder(self, out: str | Path | None = None, apart: str = "") -> Path:
-        """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
+        """Return the folder of a report on the runs: `out`, or their home, or the folder `apart` in it.
 
         Raises:
             ValueError: the runs have no home, or their home itself holds runs.

@@ -94,7 +94,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
-        """Compute the lines of the path loss at a carrier and these antenna heights.
+        """Compute the lines of the path loss at a carrier and given antenna heights.
 
         Raises:
             ValueError: the carrier or a height is outside the model's range.

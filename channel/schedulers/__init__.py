@@ -81,7 +81,7 @@ class Flows:
         )
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return [n] the mean rates on these shares, in bits/s per Hz of the whole band."""
+        """Return [n] the mean rates on the given shares, in bits/s per Hz of the whole band."""
         rate = self.carrier.mean_share_rate(shares, self.snr)
         if self.static is None or not self.static.any():
             return rate

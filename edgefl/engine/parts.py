@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Activity(StrEnum):
-    """The activities of a device in a round, in this order."""
+    """The activities of a device in a round, in order."""
 
     DOWNLINK = "downlink"
     COMPUTE = "compute"
@@ -31,7 +31,7 @@ class Cause(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The end of a device's part of a round: completed, or cut off by a cause in an activity."""
+    """The end of a device's part of a round: completed, or cut off by a cause during an activity."""
 
     COMPLETED = "completed"
     LEFT_DOWNLINK = "left_downlink"

@@ -100,7 +100,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`, among them all areas that the model names."""
+        """Return the model in a world with the areas `self.places`, among them all areas that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed

@@ -64,11 +64,11 @@ class Legs(ABC):
 
     @abstractmethod
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Reset these devices to time 0; return their places [2, ids] at that time, m."""
+        """Reset the given devices to time 0; return their places [2, ids] at that time, m."""
 
     @abstractmethod
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        """Make the next leg of these devices, which are at here_m [2, ids] at the times now_s [ids].
+        """Make the next leg of the given devices, which are at here_m [2, ids] at the times now_s [ids].
 
         Args:
             number: [ids] how many legs each device has walked before.

@@ -106,7 +106,7 @@ class _Steps(Legs):
         return Leg(to_m, walk_s, np.zeros(len(ids)))
 
     def _change(self, ids: np.ndarray) -> None:
-        """Start the next step of these devices: draw their speeds and headings."""
+        """Start the next step of the given devices: draw their speeds and headings."""
         step = self._step[ids]
         self._step[ids] += 1
         later = step > 0  # the first step has the deviations drawn at the start

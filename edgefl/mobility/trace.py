@@ -127,7 +127,7 @@ class Trace(Mobility):
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 
     def _read(self, keep: int | None) -> Samples:
-        """Read the samples of this number of devices, or of all devices; note which rows are skipped."""
+        """Read the samples of the first `keep` devices, or of all devices; note which rows are skipped."""
         wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
@@ -263,7 +263,7 @@ class _Recorded:
         return self._speeds_m_s
 
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
-        """Find the segments of these devices at a time, by bisection: usually the current or the next one."""
+        """Find the segments of the given devices at a time, by bisection: usually the current or the next one."""
         row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
         two_on = np.minimum(row + 2, end)
         low = np.where(self._times_s[row] <= time_s, row, begin)

@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees, checked to be longitudes and latitudes in this order."""
+    """Return places in degrees, checked to be longitudes followed by latitudes."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

@@ -1,4 +1,4 @@
-"""Note handovers that come from the radio rather than from movement, with what would lower them."""
+"""Note handovers that come from the radio rather than from movement, and say what would make them fewer."""
 
 from collections.abc import Iterator
 

@@ -236,7 +236,7 @@ def small_world(
     rules: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """Compose a run of one cell with devices at these places, as `edgefl run` composes any run.
+    """Compose a run of one cell with devices at given places, as `edgefl run` composes any run.
 
     With the journal paper's radio, without shadowing and Doppler, a link never changes: all times can be computed by
     hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.

@@ -69,7 +69,7 @@ def lead_of(
     connection: Connection,
     rate_bit_s: float | None,
 ) -> Lead:
-    """Return the slots that a device waits before a transfer that is requested now.
+    """Return how many slots a device waits before a transfer that is requested now.
 
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX

@@ -74,7 +74,7 @@ class Budget:
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with the mean interference of `neighbours` shares from every other site in the noise."""
+        """Return `snr` with the mean interference of `neighbours` shares from every other site added to the noise."""
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
@@ -98,7 +98,7 @@ class Budget:
         return gain
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
-        """Return the noise of a direction's receivers in the whole band, raised by this much interference."""
+        """Return the noise of a direction's receivers in the whole band, raised by a given rise in dB."""
         settings = self._settings
         return noise_w(
             self._noise_psd_w_hz,

@@ -101,7 +101,7 @@ class ChannelReports:
     def take(
         self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
-        """Store the entries `at` of what `GainReader.measured` returns as measurements of the links in these rows."""
+        """Store the entries `at` of what `GainReader.measured` returns as measurements of the links in `rows`."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
@@ -148,7 +148,7 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure the link in this row of a round, together with all other links that are due."""
+        """Measure the link in a row of a round, together with all other links that are due."""
         assert self.positions_m is not None  # without positions, no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         together, survey = on_grid or self.shared, self.survey(on_grid)
@@ -177,7 +177,7 @@ class GainReader:
         rows: Sequence[npt.NDArray[np.intp]],
         at: Survey | npt.NDArray[np.float64],
     ) -> tuple[Snr, list[Heard]]:
-        """Return the SNR of links in these rows of rounds, and each device's interference from the other sites.
+        """Return the SNR of links in given rows of rounds, and each device's interference from the other sites.
 
         Args:
             at: a survey, or the positions [all devices, 2] at which to measure.

@@ -116,7 +116,7 @@ class Extent:
         return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
     def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Return the path loss at these 2D distances, dB."""
+        """Return the path loss at 2D distances, dB."""
         return self._path_loss.path_loss_db(
             distance_2d_m,
             carrier_hz=self.radio.carrier_hz,

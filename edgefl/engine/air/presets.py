@@ -132,12 +132,12 @@ def with_preset(
 
 
 def in_fdd_band(carrier_hz: float) -> bool:
-    """Return whether each direction has a band of its own at this carrier."""
+    """Return whether each direction has a band of its own at a carrier."""
     return any(from_hz <= carrier_hz < to_hz for from_hz, to_hz in FDD_HZ)
 
 
 def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
-    """Return the keys that nr has no values for at this carrier and that the scenario does not give."""
+    """Return the keys for which neither nr, at the scenario's carrier, nor the scenario has a value."""
     if not isinstance(carrier_hz, int | float) or carrier_hz <= FR1_TO_HZ:
         return []
     missing = []
@@ -171,7 +171,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
-    """Return a preset's value for a scenario's path loss, carrier and band."""
+    """Return the value that a preset gives a key for a scenario's path loss, carrier and band."""
     match key:
         case "server_power_dbm":
             dbm_per_mhz = _path_loss_of(given).site_dbm_per_mhz

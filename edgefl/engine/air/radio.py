@@ -251,8 +251,8 @@ class Radio:
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
-        Where shares are fixed for a round, the device keeps its share in that cell's band, and that cell's devices
-        keep their shares. The missing part of a broadcast is sent by unicast.
+        If shares are fixed for a round, the device takes its share along to that cell's band, where the other devices
+        keep theirs. The missing part of a broadcast is sent by unicast.
 
         Args:
             state: state of the round that opened the link.

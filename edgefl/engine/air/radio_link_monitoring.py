@@ -36,7 +36,7 @@ class RadioLinkMonitoring:
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:
-        """Return whether all gains are measured at this time."""
+        """Return whether all gains are measured at a given time."""
         slot = round(time_s / self.slot_s)
         if self.interval is None or slot % self.interval:
             return False

@@ -59,7 +59,7 @@ class Borders:
         self.crossed += int(np.count_nonzero(both & (before != self._cell)))
 
     def unmoved(self, time_s: float) -> None:
-        """Record a sample of devices that have not moved since the last one."""
+        """Record a sample of devices that have not moved since the last sample."""
         if time_s >= self._next_s:
             self._next_s = time_s + self._every_s * (1 - 1e-9)
 

@@ -168,5 +168,5 @@ class EventA3:
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:
-        """Stop all timers of these devices, which have changed their cell or left."""
+        """Stop all timers of devices that have changed their cell or left."""
         self._timing[devices] = False

@@ -57,7 +57,7 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: times in which the device draws this power, or None if the device draws it at all times.
+            on: times at which the device draws this power, or None if the device draws it at all times.
             beside_w: further power, which the device draws at all times.
         """
         self._taken_in_j, level_j = self.charge(time_s)

@@ -84,7 +84,7 @@ class DeviceRows:
         return len(self.rows)
 
     def kinds(self, base: DeviceSettings, rows: np.ndarray) -> Iterator[DeviceSettings]:
-        """Yield the settings of devices with these rows; `base` has the keys that a row leaves out.
+        """Yield the settings of devices with the given rows; `base` has the keys that a row leaves out.
 
         Raises:
             EdgeflError: a key has no effect with the power model, or a speed is out of range.

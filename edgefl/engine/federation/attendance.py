@@ -54,7 +54,7 @@ class Attendance:
         return self._without_link
 
     def count_links(self) -> None:
-        """Count the devices that only lack a link to be present at the start of a round, which is now.
+        """Count the devices that would be present if they had a link, at the start of a round, which is now.
 
         These are devices out of coverage, if the scenario has coverage, and devices that are connecting, if links can
         fail, including devices for which the round waits.

@@ -84,7 +84,7 @@ class Rounds:
         return sorted(present[i] for i in order[:wanted])
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
-        """Select exactly these devices; the round waits for all of them."""
+        """Select exactly the given devices; the round waits for all of them."""
         return Selection.whole(ids, self._large_scale(key, present))
 
     def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:
@@ -141,7 +141,7 @@ class Rounds:
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]
     ) -> tuple[list[Part], float] | None:
-        """Return all parts of a predictable round and its end.
+        """Return all parts of a predictable round, and the time at which the round ends.
 
         Returns:
             The parts and the end, or None if devices may leave, if there is a deadline or a surplus, if the radio is

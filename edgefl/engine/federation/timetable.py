@@ -43,7 +43,7 @@ class Timetable:
 
 
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until exactly this time: the clock adds a delay to its own time, and the sum may be rounded."""
+    """Wait until exactly a given time: the clock adds a delay to its own time, and the sum may be rounded."""
     if env.now + (time_s - env.now) != time_s:
         yield env.timeout(0.75 * (time_s - env.now))  # beyond half of the wait, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))

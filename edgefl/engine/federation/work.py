@@ -196,12 +196,12 @@ class WorkUnderWay:
 
 
 def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
-    """Return the work of these jobs as one local round, in this order, with the stage's account of their uploads."""
+    """Return the given jobs' work as one local round, in the same order, with the stage's account of uploads."""
     return _with_account(stage, _joined(done), [one.part for one in done])
 
 
 def _joined(done: Sequence[JobDone]) -> LocalRound:
-    """Return the work of these jobs as one local round."""
+    """Return the given jobs' work as one local round."""
     dispatch, first = done[0].dispatch, done[0].dispatch.trained
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first

@@ -69,7 +69,7 @@ class SessionPolicy(Component):
 
 
 class TimedPolicy(SessionPolicy):
-    """Base of policies that end a session at a time, after any number of rounds."""
+    """Base of policies that end a session at a given time, after any number of rounds."""
 
     @property
     def longest(self) -> None:

@@ -90,7 +90,7 @@ class MeasuredRates:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
-            EdgeflError: the numbers differ; the message names the key and the number in the table.
+            EdgeflError: a number differs; the message names the key and the number in the table.
         """
         for place, named, has, there in (
             (("devices", "count"), "devices", devices, len(self.devices)),
