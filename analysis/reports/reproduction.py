@@ -123,9 +123,7 @@ def reproduce(path: str | Path) -> Reproduction:
     table = paper.rename(columns={"mean": "paper", "std": "paper_std"})
     table = table.merge(ours, on=[*axes, "variant", by], how="left")
     if table["ours"].isna().all():
-        raise ValueError(
-            f"{path} has no run of any row of {source!r}: are variants and axes the shipped ones?"
-        )
+        raise ValueError(f"{path} has no run for any row of {source!r}: use the shipped variants and axes")
     table["difference"] = table["ours"] - table["paper"]
     seeds = sorted({int(seed) for runs in by_setting.values() for seed in runs.info["seed"]})
     columns = [*axes, "variant", by, "ours", "ours_std", "paper", "paper_std", "difference"]
@@ -133,7 +131,7 @@ def reproduce(path: str | Path) -> Reproduction:
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only rows of the data set that ends the study's name.
+    """Read a study's paper table and its source; keep only rows of the data set at the end of the study's name.
 
     Raises:
         ValueError: no table has this name; the error lists the names.
@@ -201,7 +199,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def _overview(reproductions: Sequence[Reproduction]) -> str:
-    """Tabulate the distance to the paper by study and algorithm, since a mean over all would hide the worst."""
+    """Tabulate the distance to the paper by study and algorithm, since an overall mean would hide the worst."""
     rows = []
     for one in (part for whole in reproductions for part in whole.by_algorithm()):
         orders = one.orders()
@@ -252,7 +250,7 @@ def _summary(one: Reproduction) -> str:
 
 
 def _table(one: Reproduction) -> str:
-    """Tabulate our numbers / the paper's: rows are settings and sessions, columns are variants."""
+    """Tabulate "our number / the paper's": rows are settings and sessions, columns are variants."""
     rows = {}
     for key, cell in one.present.groupby([*one.axes, one.by], sort=False):
         texts = {row.variant: f"{_number(row.ours)} / {_number(row.paper)}" for row in cell.itertuples()}

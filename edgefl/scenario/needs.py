@@ -32,7 +32,7 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
         raise EdgeflError(
-            f"{own.name} has no task, and neither has the scenario: give it learning or workload",
+            f"{own.name} has no task, and neither has the scenario: give learning or workload",
             ("federations", own.name),
         )
     both = learning is not None and workload is not None
@@ -83,7 +83,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(
-            "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
+            "handovers need the path loss and shadowing at each place: several cells (layout.rings, sites or"
             " sectors) need radio.propagation.shadowing: spatial",
             ("radio", "propagation", "shadowing"),
         )

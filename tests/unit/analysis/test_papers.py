@@ -124,7 +124,7 @@ def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPat
     assert list(numbers.columns) == COLUMNS
     assert numbers[["setting", "theirs", "ours"]].to_numpy().tolist() == [["a", 4.5, 3.0], ["b", 1, 1.1]]
     (tmp_path / "mine.csv").write_text("setting,variant,unit,theirs\na,y,points,4.5\n")
-    with pytest.raises(ValueError, match="no number for a, y"):
+    with pytest.raises(ValueError, match="lacks a number for a, y"):
         paper_scripts.computed("mine")
 
 
