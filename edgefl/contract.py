@@ -208,7 +208,7 @@ class LocalRound:
             fixed in a run's first round.
         after: name of such a column -> what a device must have done for its table cell to be filled: `TRAINING`, its
             training ended; `AGGREGATION`, its update arrived and was aggregated; `UPLOAD`, its upload began (such
-            columns are empty here; the stage fills them later: `AccountingStage`). Unnamed columns are always filled.
+            columns are empty here; the stage fills them later: `AccountingStage`). Other columns are always filled.
         averaged: name of such a column -> the column with its number of samples. rounds.csv has the mean over
             devices with a filled cell, their deviation, and the mean over samples, under `averages(name)`.
         not_finite: devices with an update that is not finite, which the server drops on arrival.

@@ -77,7 +77,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 
 
 def _by_class(runs: Runs) -> pd.DataFrame | None:
-    """Measure energy by class, or None with --partial, since a run writes its ledger only when it ends."""
+    """Measure energy by class; None with --partial, since a run writes its ledger only when it ends."""
     try:
         found = energy_by_class(runs)
     except ValueError:

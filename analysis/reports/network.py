@@ -237,7 +237,7 @@ FEW = 40  # up to this many points of a line are marked
 
 
 def network_figure(course: pd.DataFrame) -> Figure | None:
-    """Draw the network over time, variants as lines with a band of one deviation over seeds, or None without data.
+    """Draw the network over time, variants as lines with a band of one deviation over seeds; None without data.
 
     A panel shows handovers if there are any, and another the number of devices in service if it changes.
 

@@ -112,7 +112,7 @@ def number(value: Any) -> float | None:
 
 
 def seconds(value: Any) -> float | None:
-    """Convert a cell with a number or an ISO 8601 date (UTC if it names no zone) to seconds, or None for others."""
+    """Convert a cell with a number or an ISO 8601 date (UTC if it names no zone) to seconds; None for others."""
     found = number(value)
     if found is not None:
         return found

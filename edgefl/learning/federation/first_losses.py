@@ -15,7 +15,7 @@ from edgefl.learning.updates.updates import TrainedRound
 
 
 def losses_received(trainer: Trainer, trained: TrainedRound) -> tuple[float | None, ...]:
-    """Compute the received model's loss on each device's first mini-batch in a round, or None without data."""
+    """Compute the received model's loss on each device's first mini-batch in a round; None without data."""
     batches = trained.batches
     assert batches is not None
     positions = np.flatnonzero(batches.steps).tolist()

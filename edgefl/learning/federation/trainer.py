@@ -239,7 +239,7 @@ class Trainer:
         return Evaluation(None, None, dict.fromkeys(names) | self.drifting.column(present, moment))
 
     def accuracies(self, models: Tensor, ids: Sequence[int], moment: Moment) -> tuple[float | None, ...]:
-        """Test each device's own model [K, M + Q], in order of id, or None for a device without test data."""
+        """Test each device's own model [K, M + Q], in order of id; None for a device without test data."""
         ids = sorted(ids)
         scores = self._scores(models, ids, moment)
         return tuple(
@@ -257,7 +257,7 @@ class Trainer:
     def with_personal(
         self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
     ) -> Evaluation:
-        """Add the mean accuracy of these devices' personal models, or None without a personal model or test data."""
+        """Add the mean accuracy of these devices' personal models; None without a personal model or test data."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = Scores.of(
