@@ -160,7 +160,7 @@ def record(one: Reproduction) -> Path:
             row.paper_std,
             row.ours,
             row.ours_std,
-            len(one.seeds),
+            int(row.seeds),
         ]
         for row in one.present.itertuples()
     ]

@@ -35,7 +35,8 @@ class Reproduction:
         study: name of the study or scenario.
         source: what the paper's table shows, in words.
         table: one row per setting, variant and session (or metric): the axes' labels, variant, session or metric,
-            ours, ours_std (over seeds, NaN with one seed), paper, paper_std, difference; accuracies are in percent.
+            ours, ours_std (over seeds, NaN with one seed), seeds (how many), paper, paper_std, difference; accuracies
+            are in percent.
             The column ours is NaN without a completed run.
         axes: the columns that identify a setting.
         by: the column `session` or `metric`, by which rows are named.
@@ -126,7 +127,7 @@ def reproduce(path: str | Path) -> Reproduction:
         raise ValueError(f"{path} has no run for any row of {source!r}: use the shipped variants and axes")
     table["difference"] = table["ours"] - table["paper"]
     seeds = sorted({int(seed) for runs in by_setting.values() for seed in runs.info["seed"]})
-    columns = [*axes, "variant", by, "ours", "ours_std", "paper", "paper_std", "difference"]
+    columns = [*axes, "variant", by, "ours", "ours_std", "seeds", "paper", "paper_std", "difference"]
     return Reproduction(study, source, table[columns], axes, by, tuple(seeds))
 
 
@@ -166,7 +167,7 @@ def _study(path: Path) -> str:
 
 
 def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Measure our numbers for a setting: columns variant, session or metric, ours, ours_std."""
+    """Measure our numbers for a setting: columns variant, session or metric, ours, ours_std, seeds."""
     if by == "metric":
         training = metrics.training_rounds(runs.rounds)
         wanted = [name for name in paper["metric"].unique() if name in training]
@@ -178,6 +179,7 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
         )
         scale = PERCENT
     spread = metrics.over_seeds(long, ["variant", by], "value") * scale
+    spread["seeds"] = long.groupby(["variant", by])["seed"].nunique()
     return spread.rename(columns={"mean": "ours", "std": "ours_std"}).reset_index()
 
 
