@@ -63,7 +63,7 @@ class BandState:
         return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
 
     def without(self, rows: Sequence[int]) -> "BandState":
-        """Remove the state of the flows in these rows."""
+        """Remove the state of the flows in the given rows."""
         stay = np.ones(len(self.got), dtype=bool)
         stay[rows] = False
         got, average, airtime, on = self.got[stay], self.average[stay], self.airtime[stay], self.on[stay]

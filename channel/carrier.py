@@ -211,7 +211,7 @@ class Carrier:
 
 
 def check_snr(snr: float) -> None:
-    """Raise if a transfer at this SNR could never end.
+    """Raise if a transfer at a given SNR could never end.
 
     Raises:
         ValueError: the SNR is not positive and finite.

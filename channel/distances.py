@@ -76,7 +76,7 @@ class Distances:
         return np.log(square, out=square)
 
     def out_of_range(self, log_square: Float32Array) -> npt.NDArray[np.bool_]:
-        """Return whether sites at these ln d3D^2 are out of range, so that they are not received."""
+        """Return whether sites at given ln d3D^2 are out of range, so that they are not received."""
         return log_square >= self._range_ends
 
     def _square(self, axes: Floats) -> Floats:

@@ -167,7 +167,7 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
 def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
     """Return each link's page of a grid, [n, rows, points + 1], ending with the next page's first point.
 
-    The next page's first point is 0 if points are independent.
+    If points are independent, this last point is 0.
     """
     points, rows = places[0][0]._grids[level].points, places[0][0]._rows
     fresh = np.empty((len(places), rows, points), dtype=np.float32)

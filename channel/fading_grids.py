@@ -28,7 +28,7 @@ class Grid:
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
-    log_step: float | None  # logarithm of |correlation|; None if points are independent
+    log_step: float | None  # logarithm of |correlation|, or None if points are independent
     block: int  # points of a page
 
     @cached_property

@@ -66,7 +66,7 @@ class FieldStack:
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: how many fields each layer has; None for as many as the first layer has.
+        fields: how many fields each layer has, or None for the number of the first layer.
         few: whether the same few places are read again and again; only the nodes around the first places are then
             held. Once another place is read, all nodes are drawn, with the same values.
     """
@@ -160,7 +160,7 @@ class FieldStack:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Cache the nodes around these positions, if few places will be read and the field has not been read yet."""
+        """Cache the nodes around given positions, if few places will be read and the field has not been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 

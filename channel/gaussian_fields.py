@@ -63,11 +63,11 @@ class GaussianFields:
     ROUGHENING the nodes' spectrum undoes most of this smoothing. What remains has been computed: averaged over
     places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at distances of at least 0.15
     d_corr, and by less than 0.025 at shorter ones; single pairs of places deviate by 0.035 rms, 0.1 at most. A
-    `gaussian` field is smooth, and within 0.003 of its law for all pairs of places.
+    `gaussian` field is smooth, and its correlation is exact to 0.003 for all pairs of places.
 
-    The two laws differ most over short distances: an exponential field is rough, and where it is near a threshold it
-    crosses this threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate of sqrt(2) /
-    (pi d_corr) exp(-u^2 / 2) per metre (Rice).
+    The two kinds of field differ most over short distances: an exponential field is rough, and where it is near a
+    threshold it crosses this threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate
+    of sqrt(2) / (pi d_corr) exp(-u^2 / 2) per metre (Rice).
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
@@ -92,7 +92,7 @@ class GaussianFields:
             correlation_m: correlation distance d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
             stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
-            common: the part that all fields have in common; None if the fields are independent.
+            common: the part that all fields have in common, or None if the fields are independent.
             law: how the correlation falls with distance, `exponential` or `gaussian`.
 
         Raises:
@@ -140,7 +140,7 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory in addition to the table, bytes: first for the nodes' law, then for the values."""
+        """Temporary memory in addition to the table, bytes: first for the nodes' correlation, then for the values."""
         size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2

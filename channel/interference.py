@@ -63,9 +63,9 @@ class TransmitterActivity:
 class Heard:
     """Interference over noise at one receiver, slot by slot.
 
-    Each transmitter has its own level. If a cell has several levels, such as those of devices that take turns in the
-    uplink, one of them is drawn for each slot. A cell has one transmitter in a slot, on the part of the band that is
-    received here; the levels are the powers on that part.
+    Each transmitter has its own level at the receiver. If a cell has several levels, such as those of devices that
+    take turns in the uplink, one of them is drawn for each slot. A cell has one transmitter in a slot, on the part of
+    the band that is received here; the levels are the powers on that part.
 
     Args:
         levels: each transmitter's linear received power divided by the receiver's noise, or several to draw from.
@@ -111,7 +111,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """Return the interference over noise [receivers, count] of many receivers, fast if `each` made them."""
+        """Return the interference over noise [receivers, count] of many receivers; fast if made by `each`."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
@@ -160,7 +160,7 @@ class Heard:
 class _Sums:
     """Interference of all combinations of a group's transmitters at many receivers; computed when first read.
 
-    Most receivers only read the mean interference.
+    The majority of receivers need only the mean interference.
 
     Args:
         levels: [receivers, transmitters] linear received powers divided by the receiver's noise.

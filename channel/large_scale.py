@@ -258,7 +258,7 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances exceed the model's range and take the loss at its end."""
+        """Return [n] whether links of given 2D distances exceed the model's range and take the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
@@ -296,7 +296,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (below 0: out of sight); None with a single state."""
+        """Return the margin of sight in standard deviations (below 0: out of sight), or None with a single state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

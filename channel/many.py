@@ -99,7 +99,7 @@ def slots_of_many(
 
 
 def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return values of this shape, repeating a single value for all transfers."""
+    """Return values of a given shape, repeating a single value for all transfers."""
     return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
@@ -165,7 +165,7 @@ def _drawn(
 
 
 def _short_page(links: Sequence[Fading]) -> int:
-    """Return the slots of a page of these links' fading, or 1 if links differ or pages are long."""
+    """Return how many slots a page of the links' fading has, or 1 if links differ or pages are long."""
     sizes = {link.slots if isinstance(link, PagedFading) and not link.static else 1 for link in links}
     size = sizes.pop() if len(sizes) == 1 else 1
     return size if size < BLOCK else 1

@@ -137,7 +137,7 @@ class Steps:
 
     @cached_property
     def whole(self) -> "Steps":
-        """Steps of the same rates, with power always spread over the whole band."""
+        """Return these steps for a transmitter that always spreads its power over the whole band."""
         return replace(self, smallest_part=1.0)
 
     @property

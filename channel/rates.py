@@ -66,7 +66,7 @@ def rate_moments(
     beyond the table. The table sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
     1e-5. With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where
     the cap is reached: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A
-    rate in steps has terms beyond that; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
+    rate in steps has terms of higher orders; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
     s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:

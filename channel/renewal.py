@@ -18,7 +18,7 @@ def slots_renewal(
     rng: np.random.Generator,
     first_slot: int = 0,
 ) -> int:
-    """Draw the number of slots of a long transfer, with the law of `Flow.slots_exact`.
+    """Draw the number of slots of a long transfer, from the distribution of `Flow.slots_exact`.
 
     Rates are never negative, so the transfer lasts beyond slot n exactly when the first n slots fall short:
     P(N > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
@@ -49,8 +49,8 @@ def slots_renewal(
     Raises:
         ValueError: an argument is out of range, or the transfer would take more than MAX_SLOTS.
 
-    Left out: the state of the fading when the transfer begins, and the skewness of S_n. The effect of both vanishes
-    over many coherence times 1 / (1 - rho); `auto` requires AUTO_COHERENCE_TIMES of them.
+    Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both effects vanish over
+    many coherence times 1 / (1 - rho); fidelity `auto` requires AUTO_COHERENCE_TIMES such times.
     """
     check_snr(snr)
     need = carrier.need(payload_bits)

@@ -75,7 +75,7 @@ class BlockLink:
     A flow on M blocks has the SNR min(alone / M, most): its amplifier's power spread over M blocks, but no more on a
     block than power control allows.
 
-    alone: the SNR with all of the flow's power on one block; None for a transmitter with the same power on every
+    alone: the SNR with all of the flow's power on one block, or None for a transmitter with the same power on every
     block. most: the SNR with the power that power control allows on a block. rate: the table's rate at `most`, if
     known.
     """
@@ -214,7 +214,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
 
 
 def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
-    """Return [n] blocks given to flows one after the other, as many as each wants, while blocks remain."""
+    """Return how many blocks flows get [n], served in order, each with all that it wants while blocks remain."""
     rows = np.asarray(order, dtype=np.intp)
     want = wanted[rows]
     before = np.cumsum(want) - want

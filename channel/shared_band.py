@@ -58,7 +58,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: groups of flows that get parts of the band by weight; None without groups.
+            groups: groups of flows that get parts of the band by weight, or None without groups.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
@@ -198,7 +198,7 @@ class SharedBand:
 
         Returns:
             Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if
-            no flow ends before the horizon; None if the band is empty or paused.
+            no flow ends before the horizon, or None if the band is empty or paused.
 
         Raises:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
@@ -258,8 +258,8 @@ class SharedBand:
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
         """Return the number of slots in which a departed flow had blocks, and the sum of its power over these slots.
 
-        The power is a fraction of the device's maximum. The values are forgotten once returned; they are 0 in the
-        downlink, where the power is the site's.
+        The power is a fraction of the device's maximum. Both values are 0 in the downlink, where the site sends,
+        and can be read only once.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power

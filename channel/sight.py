@@ -39,7 +39,7 @@ class StateLoss:
         return cls(tuple(drawn.index(line) for line in natural), std_db, shadowing)
 
     def loss_db(self, straight: Sequence[Floats], values: Float32Array) -> Floats:
-        """Return the loss of places in this state, dB, in the shape of `values` in one layer.
+        """Return the loss of places in a state of sight, dB, in the shape of `values` in one layer.
 
         Args:
             straight: loss on each line at each place, dB.

@@ -145,7 +145,7 @@ class Frame:
         return periods * self.period + self._served[rest]
 
     def slots(self, first_slot: int, airtime: float) -> int:
-        """Return the smallest number of slots from first_slot on that have at least this airtime, up to rounding."""
+        """Return the smallest number of slots from first_slot on with at least a given airtime, up to rounding."""
         phase = first_slot % self.period
         until = airtime + self._before[phase]
         # whole periods, so that the rest is in (0, period]
@@ -175,7 +175,7 @@ class Frame:
 
 
 def frame_of(weights: npt.ArrayLike | None) -> Frame:
-    """Return the frame with these weights; without weights, every slot serves in full.
+    """Return the frame with the given weights; without weights, every slot serves in full.
 
     Raises:
         ValueError: a weight is out of range, or all are 0.

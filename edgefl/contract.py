@@ -101,7 +101,7 @@ class SessionStart:
     Args:
         number: the session's number, from 1.
         ids: ids of the devices present, sorted.
-        longest: maximum number of training rounds in the session; None if their number is not limited.
+        longest: maximum number of training rounds in the session, or None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -153,7 +153,7 @@ class Opening:
         warm_start: name of the warm start; empty if there is none.
         weights: saved session -> weight of its model in the opening model.
         labels: the labels that the session's devices hold when its training begins.
-        accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
+        accuracy: accuracy of this model on test data of `labels` before any training, or None without a test.
         loss: mean loss of this model in the test that gives `accuracy`.
     """
 
@@ -168,7 +168,7 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name of a column -> a value per device, in the order of `ids`; None for an empty table cell. Names are
+    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
         those of `edgefl.engine.records.DeviceScore`.
     """
 
@@ -271,7 +271,7 @@ class StageFacts:
 
     Args:
         phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
-        rounds: number of the stage's rounds; None if the session policy ends the session.
+        rounds: number of the stage's rounds, or None if the session policy ends the session.
         evaluates: whether the stage's rounds train the global model, which is then tested.
         share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
             sampled when the session's first round of this phase begins, and take part in the whole phase while they
@@ -304,7 +304,7 @@ class Stage(Protocol):
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        """Test the global model; return None without training. Called only if the stage evaluates.
+        """Test the global model; return None in a run without training. Called only for stages that evaluate.
 
         Args:
             present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
@@ -326,7 +326,7 @@ class ForetellingStage(Stage, Protocol):
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that accounts for each device's uploads, called if a round has columns after `UPLOAD`."""
+    """A stage that counts each device's uploads; needed if a round has columns that are filled after `UPLOAD`."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.

@@ -100,8 +100,8 @@ def refused(*place: str) -> Iterator[None]:
 def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:
     """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
 
-    A ValueError from `analysis` becomes an EdgeflError. If a public name is given, the function shows this name, and
-    a signature without annotations for the command line.
+    A ValueError from `analysis` becomes an EdgeflError. If `name`, a public name, is given, help shows it, with a
+    signature that omits the command line's annotations.
     """
 
     @wraps(function)

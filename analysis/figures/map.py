@@ -79,7 +79,7 @@ class MapDrawing:
         *,
         strength: float = 0.45,
     ) -> None:
-        """Draw devices, trails and handovers in place of those shown before.
+        """Replace the drawn devices, trails and handovers by those of another time.
 
         Args:
             places_m: [devices, 2] positions of the devices, NaN for an absent device.

@@ -169,7 +169,7 @@ def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[s
 
 
 def _reached(spells: pd.DataFrame) -> dict[str, object]:
-    """Return how often a target was missed, a lower bound of the target's cost, and the reference's speed-up."""
+    """Return how often a target was missed, a lower bound on the target's cost, and the reference's speed-up."""
     timed = bounded(spells[spells["rounds_to_target"].notna()])
     row: dict[str, object] = {"rounds_to_target_median": timed["rounds_to_target"].median()}
     for cost in COSTS:

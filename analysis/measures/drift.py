@@ -1,4 +1,4 @@
-"""Measure a run under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Measure a run under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Measure where joules went: by class of device and by share, with the charge that they take from a battery."""
+"""Measure where joules went, by class of device and by use, and the battery charge that they take."""
 
 import math
 from collections.abc import Sequence

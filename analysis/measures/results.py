@@ -29,7 +29,7 @@ class Comparison(Found):
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
             `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds, of each seed's mean over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
-            which a session that missed counts with its whole length. `targets` counts pairs of session and seed, and
+            which a session that missed the target counts in full. `targets` counts pairs of session and seed, and
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
             time and energy to the target or of a round, are the variant's costs divided by those of `base`, NaN where
             either variant missed the target.
@@ -41,7 +41,7 @@ class Comparison(Found):
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         reference: the variant that all others are compared with, whose peak defines relative targets; or None.
-        targets: the target accuracies, possibly none; `table` shows the first one.
+        targets: the target accuracies, possibly none; `table` shows the first target.
         layout: how the tables are laid out.
         seeds: the seeds that all variants have; only runs with these seeds are compared.
         scope: description of the sessions that `table` averages over.
@@ -121,7 +121,7 @@ class Comparison(Found):
 
         Returns:
             A row per variant and class (`all devices` without classes), with the columns of `energy_by_class`: joules
-            by use, the charge that a mean device uses, and that charge's share of a phone's daily charge.
+            by use, the charge that a device uses on average, and its share of a phone's daily charge.
         """
         by_class = energy_by_class(self.runs).drop(columns="seed")
         return by_class.groupby(["variant", "class"], sort=False).mean()

@@ -72,7 +72,7 @@ class Found:
         """Draw a figure, for a notebook or for changes of your own.
 
         Args:
-            name: name of the figure, such as `comparison_pareto`; None for the first figure.
+            name: name of the figure, such as `comparison_pareto`, or None for the first figure.
 
         Raises:
             ValueError: no figure has this name.

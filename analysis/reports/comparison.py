@@ -86,8 +86,8 @@ def compare(
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
-        reference: variant with which other variants are compared; None for the study's reference.
+        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
+        reference: variant with which other variants are compared, or None for the study's reference.
         target: one or several target accuracies: 0.8, or a share of the best accuracy: `95%` (of the reference's),
             `95% of NAME`, `95% of best`.
         columns: names of the table's columns, in this order; by default all columns that apply.

@@ -47,10 +47,10 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
+        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
 
     Returns:
-        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows the report's tables.
+        The report: `.tables` has the shown tables, `.numbers` their data frames. A notebook shows the tables.
 
     Raises:
         ValueError: no run is completed, or the folder cannot be written.

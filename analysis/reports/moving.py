@@ -74,7 +74,7 @@ class MovingDrawing:
             cursor.set_xdata([self._place(time_s)] * 2)
 
     def _explain(self, phone: bool) -> None:
-        """Explain dots, colours and crosses below the map."""
+        """Write a legend of dots, colours and crosses below the map."""
         day = self._day
         words = f"dots: {self._who}, coloured by their serving cell"
         if len(day.handovers[0]):

@@ -66,7 +66,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         interruption_share of that time;
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
         wasted_bits (sent or received in participations that did not complete) and wasted_j, their energy;
-        wasted_share, wasted_j over all joules. Broken and wasted are NaN unless devices.csv has all rounds.
+        wasted_share, wasted_j over all joules. `broken` and `wasted_*` are NaN unless devices.csv has all rounds.
 
     Raises:
         ValueError: the runs are so old that handovers were not recorded, or have an unknown event or outcome.

@@ -107,7 +107,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of all runs that have it; if no run has it, raise an error that names what is missing."""
+        """Read a table of all runs that have it; if no run has the table, raise an error that says so."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")

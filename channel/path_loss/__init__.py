@@ -81,20 +81,20 @@ class PathLoss(ChannelComponent, ABC):
     """
 
     std_db: ClassVar[ByState]  # of the shadowing
-    correlation_m: ClassVar[ByState | None]  # of the shadowing; None without shadowing
+    correlation_m: ClassVar[ByState | None]  # of the shadowing, or None without shadowing
     los_correlation_m: ClassVar[float]  # of the LoS state
     bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
-    # largest distance of an indoor device behind an outer wall; None if the model defines no indoor loss
+    # largest distance of an indoor device behind an outer wall, or None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
-    # power of a site in each MHz of its band; None if the model describes no particular kind of site
+    # power of a site in each MHz of its band, or None if the model describes no particular kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None
     nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
     farthest_m: ClassVar[float] = math.inf
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
-        """Compute the lines of the path loss at a carrier and these antenna heights.
+        """Compute the lines of the path loss at a carrier and given antenna heights.
 
         Raises:
             ValueError: the carrier or a height is outside the model's range.

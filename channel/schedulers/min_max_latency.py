@@ -57,7 +57,7 @@ class MinMaxLatency(Scheduler):
 
 
 def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean rates on these shares with full power, and their derivatives with respect to the share.
+    """Return mean rates on given shares with full power, and their derivatives with respect to the share.
 
     With x = b / snr and S(x) = e^x E1(x), a fading flow has rate b S / ln 2 and slope ((1 + x) S - 1) / ln 2.
     With a cap, subtract from each e^-G times the same expression with S(x 2^cap) instead of S(x), G = x (2^cap - 1).

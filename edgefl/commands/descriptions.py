@@ -195,7 +195,7 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
 
 
 def _place_of(kind: str) -> str | None:
-    """Return the scenario's dotted key that holds a component of this kind, or None."""
+    """Return the scenario's dotted key that holds a component of a kind, or None."""
     for before, section in tree():
         for name, field in section.model_fields.items():
             named = named_in(field)

@@ -44,13 +44,13 @@ def study(
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
         seeds: seeds with which each variant runs; by default the seeds of the study file, or the scenario's seed. If
             given for a study file, only these seeds are run, and the study's question is not answered.
-        reference: the variant with which other variants are compared; None for the first variant.
+        reference: the variant with which other variants are compared, or None for the first variant.
         question: the question to answer, as in a study file: {"metric": "accuracy_end", "variants": ["narrow",
             "wide"], "precision": 0.01, "budget": 40}.
-        out: directory of the study: new, empty, or with part of this study, which is then continued; None for a
+        out: directory of the study: new, empty, or with part of this study, which is then continued, or None for a
             directory below runs/.
         device: name of the torch device, as in `simulate`.
-        jobs: how many processes run at once; None for one per core.
+        jobs: how many processes run at once, or None for one per core.
         retry: whether to repeat runs that failed before.
         alone: whether to train every run by itself, even if runs could share training.
         snapshot_rounds: how many rounds lie between snapshots, as in `simulate`.

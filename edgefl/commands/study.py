@@ -301,8 +301,8 @@ def merge(
 ) -> None:
     """Merge directories of one study that were computed on different machines.
 
-    If several directories hold the same run, the most advanced copy is taken. `edgefl study` does the missing runs in
-    the new directory.
+    If several directories hold the same run, the most advanced copy is taken. `edgefl study` executes the missing
+    runs in the new directory.
 
     Examples:
 

@@ -234,7 +234,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     """Show all runs in a table that works without colour: names and numbers first, bars if there is room.
 
     Args:
-        of: maximum number of runs; None if unknown.
+        of: maximum number of runs, or None if unknown.
         width: the terminal's width, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)

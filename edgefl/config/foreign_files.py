@@ -37,7 +37,7 @@ def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
     """Return values that differ if a file's content differs: working directory, modification time, size.
 
     Raises:
-        EdgeflError: there is no such file.
+        EdgeflError: the file does not exist.
     """
     with reading(path, *place):
         status = path.stat()

@@ -73,7 +73,7 @@ def load_function(path: str) -> Callable[..., Any]:
 
     Raises:
         EdgeflError: code is not allowed to run, not even code of a module that is already imported, as in
-            `os:system`; or there is no such function.
+            `os:system`; or the module lacks the function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():

@@ -70,7 +70,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
 
 
 def name_of(kind: str, component: AnyComponent) -> str:
-    """Return the name by which `get` finds this component's class."""
+    """Return the name by which `get` finds a component's class."""
     module, cls = type(component).__module__, type(component).__name__
     package, _, last = module.rpartition(".")
     return last if package == PACKAGES[kind] else f"{module}:{cls}"

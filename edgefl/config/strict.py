@@ -107,7 +107,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Return whether a number with these annotations may be written as text; `Words` then checks the text."""
+    """Return whether a number with given annotations may be written as text, which class `Words` then checks."""
     return any(isinstance(mark, Words) for mark in metadata)
 
 

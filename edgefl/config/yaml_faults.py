@@ -86,7 +86,7 @@ def _lacks_a_blank(text: str) -> bool:
 
 
 def _begins_line(lines: list[str], line: int, colon: int) -> bool:
-    """Return whether the colon in this column belongs to the first key of its line."""
+    """Return whether the colon in a given column belongs to the first key of its line."""
     before = lines[line - 1][:colon] if line <= len(lines) else ""
     return ": " not in before
 

@@ -115,7 +115,7 @@ class _Composer:
         self._quote: tuple[int, int] | None = (
             None  # first and last line of the last scalar, if it is in quotes
         )
-        self._anchors: dict[str, Node | None] = {}  # anchor -> value; None while the value is incomplete
+        self._anchors: dict[str, Node | None] = {}  # anchor -> value, or None while the value is incomplete
         self._unfolded = 0
 
     def document(self) -> Node | None:

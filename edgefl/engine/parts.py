@@ -31,7 +31,7 @@ class Cause(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The end of a device's part of a round: completed, or cut off by a cause in an activity."""
+    """The end of a device's part of a round: completed, or cut off by a cause during an activity."""
 
     COMPLETED = "completed"
     LEFT_DOWNLINK = "left_downlink"

@@ -14,7 +14,7 @@ from edgefl.engine.parts import Outcome, Part, Span, total
 
 @dataclass
 class DeviceRound:
-    """A row about one device in one round: activities, bits, joules, outcome. An activity not reached is None."""
+    """A row about one device in one round: activities, bits, joules, outcome; None for activities not reached."""
 
     session: int
     round: int
@@ -155,7 +155,7 @@ class Position:
     cell: serving cell, or None. gain_db: large-scale gain of the cell's link, walls included; None without a serving
     cell, or if gains are drawn for each round. sinr_db: mean SINR of the downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
-    sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is the SNR.
+    sending with full power in `radio.neighbour_load` of the slots. Without that load, the SINR is the SNR.
     """
 
     time_s: float
@@ -269,7 +269,7 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
 def average_columns(
     averaged: Mapping[str, str], scalars: Mapping[str, Sequence[float | None]]
 ) -> dict[str, float | None]:
-    """Return mean, deviation and sample-weighted mean of these columns of a round's devices; None if empty."""
+    """Return mean, deviation and sample-weighted mean of columns of a round's devices, or None if empty."""
     found: dict[str, float | None] = {}
     for name, samples in averaged.items():
         cells = zip(scalars[name], scalars[samples], strict=True)

@@ -153,7 +153,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def draws(self) -> Draws:
-        """Return the power draws of the radio of a device with these settings."""
+        """Return the power draws of a device's radio, from the device's settings."""
         equipment = Equipment(
             dbm_to_watt(self.transmit_power_dbm),
             self.pa_efficiency,

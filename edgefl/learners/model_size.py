@@ -38,7 +38,7 @@ class _SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, _SizedLearner] | None:
-    """Return a stand-in with the size of each cell's learner; None if PyTorch is needed, or nothing is trained.
+    """Return a stand-in with the size of each cell's learner, or None if PyTorch is needed, or nothing is trained.
 
     Args:
         world: the world of one federation.

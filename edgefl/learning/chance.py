@@ -26,7 +26,7 @@ class Chance:
     Args:
         generator: function that returns the generator of a device, or of the server (for None), at the start of its
             stream; without this function, drawing is an error.
-        ids: ids of the k devices; None if the server draws.
+        ids: ids of the k devices, or None if the server draws.
         torch_device: torch device of the results.
     """
 

@@ -24,7 +24,7 @@ class GaussMarkov(LargerArea):
         speed   = mean + x,  x' = alpha x + sqrt(1 - alpha^2) std w
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
-    and the device moves straight during a step. Speed and heading begin in their stationary laws, normal around the
+    and the device moves straight during a step. Speed and heading begin in their stationary state, normal around the
     mean with the given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, drawn
     uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
 

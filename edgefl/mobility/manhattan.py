@@ -26,7 +26,7 @@ class Manhattan(Walkers):
     area's edge, where streets end, it turns round. Each device keeps its speed.
 
     Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
-    the stationary law: a piece of street is entered from straight on, from its left and from its right with
+    stationary: a piece of street is entered from straight on, from its left and from its right with
     probabilities that sum to one, and is left at its other end in the same way.
 
     Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: that model's

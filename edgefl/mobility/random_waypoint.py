@@ -75,7 +75,7 @@ class _Walks(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
-        """Draw places [2, devices] from the stationary law, and the remaining leg from each place."""
+        """Draw places [2, devices] from the stationary distribution, and the remaining leg from each place."""
         everyone = np.arange(len(self._speeds_m_s))
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)

@@ -274,7 +274,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     """Return a function that converts the coordinates of a GeoJSON file to longitudes and latitudes.
 
     Args:
-        crs: the file's member `crs`; None if coordinates are degrees, as in RFC 7946.
+        crs: the file's member `crs`, or None if coordinates are degrees, as in RFC 7946.
 
     Raises:
         EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.
@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees, checked to be longitudes and latitudes in this order."""
+    """Return places in degrees, checked to be longitudes followed by latitudes."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

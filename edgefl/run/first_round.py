@@ -1,4 +1,4 @@
-"""Open the first round before the run begins: check that devices are present, and estimate its length."""
+"""Open the first round before the run begins: check that devices are present, and estimate the round's length."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -30,8 +30,8 @@ def seldom_at_start() -> Iterator[None]:
 def seldom_while_a_run_goes() -> Iterator[None]:
     """Make garbage collection rarer while a run goes on, unless the caller has made it rarer still or disabled it.
 
-    Collection took a tenth of the time of a run without training: transfers create millions of objects that need no
-    collector. Collection must not be as rare as at a command's start: large tensors in cycles would stay in memory.
+    Garbage collection took a tenth of the time of a run without training: transfers create millions of objects that
+    need no collector. It must not be as rare as at a command's start: large tensors in cycles would stay in memory.
     """
     before = gc.get_threshold()
     if before[0]:

@@ -245,7 +245,7 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
 
 
 def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
-    """Note transfers faster than any modulation and code of 5G with this number of layers in the downlink."""
+    """Note transfers faster than any modulation and code of 5G with the downlink's number of layers."""
     most = {"downlink": link.downlink_layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
     above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]

@@ -32,7 +32,7 @@ class RunPlan:
     """A run, built and checked.
 
     model: run.json's entries about the model and the PyTorch device that trains it. training: the training of all
-    federations; None if nothing is trained. notes: notes on settings that are allowed but probably unintended.
+    federations, or None if nothing is trained. notes: notes on settings that are allowed but probably unintended.
     took_s: wall time of the preparation. threads: as in `simulate`.
     """
 

@@ -90,7 +90,7 @@ class _Directory(PathView):
         """Write the report: one HTML file with words, tables, charts and a replay. A notebook shows the file.
 
         Args:
-            out: file of the report; None for report.html in this directory.
+            out: file of the report, or None for report.html in this directory.
 
         Returns:
             Path of the report: `webbrowser.open(results.report().as_uri())` opens the report.

@@ -65,8 +65,8 @@ def load_model(
         run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
         cell: the model's cell, by default the only cell that has a server.
         kept: which model to load: `last`, `best`, or a round's number, as far as `record.models` kept these models.
-        device: id of a device, to load its own model or its cluster's model; None for the global model.
-        served: number of a model, if the cell serves its devices with several models; None for the global model.
+        device: id of a device, to load its own model or its cluster's model, or None for the global model.
+        served: number of a model, if the cell serves its devices with several models, or None for the global model.
 
     Returns:
         The module, with its inputs' scaling and the names of the labels.

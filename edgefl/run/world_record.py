@@ -62,7 +62,7 @@ class Recording:
         every_s: seconds between samples of all devices; None for every tick of the network, which is exact.
         links_s: seconds between measurements of all links.
         payload_bits: sizes of the recorded transfers; if empty, the workload's sizes, or DEFAULT_BITS.
-        duration_s: length of the recording; None for the scenario's duration_s.
+        duration_s: length of the recording, or None for the scenario's duration_s.
         tables: format of the tables, csv or parquet.
     """
 
@@ -82,7 +82,7 @@ def record(
         scenario: as for `simulate`; its learning is ignored.
         out: the folder, for positions, attachments, links and costs as tables in m, s, J, bits and dB, availability
             in FedScale's format, and a scenario.yaml that trains on the recorded world.
-        how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
+        how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`, or None for the scenario's duration_s.
 
     Returns:
         Path of the folder.

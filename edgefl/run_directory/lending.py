@@ -138,8 +138,8 @@ def loan(
     Args:
         lender: run directory of the other run, which may still be running.
         circumstances: circumstances of the borrowing run, from `journal.circumstances`.
-        sessions: last session in which both runs can train alike; None for all sessions.
-        opened: as in `_without_probes` for a borrower without probes; None if the borrower probes like the lender.
+        sessions: last session in which both runs can train alike, or None for all sessions.
+        opened: as in `_without_probes` for a borrower without probes, or None if the borrower probes like the lender.
     """
     path = lender / FILE
     begun = header(path)

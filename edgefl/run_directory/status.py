@@ -64,7 +64,7 @@ class RunStatus:
         """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
-            EdgeflError: the folder is gone; `tell` and `end` raise this too.
+            EdgeflError: the run directory is gone; `tell` and `end` raise this error, too.
         """
         self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:

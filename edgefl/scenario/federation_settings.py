@@ -94,10 +94,10 @@ def size_of(
     devices: DeviceSettings,
     count: int | None,
 ) -> int | None:
-    """Return the number of a federation's devices out of `count`; None if the number is not known yet.
+    """Return the number of a federation's devices out of `count`, or None if the number is not known yet.
 
     Args:
-        one: one of `federations`; None for a single federation, which has all devices.
+        one: one of `federations`, or None for a single federation, which has all devices.
     """
     if one is None or federations is None or count is None:
         return count

@@ -17,10 +17,10 @@ class Members:
     were alone, with the same number of devices, it would learn the same model.
 
     Args:
-        ids: [devices] ids in the run, ascending; None if the federation has all devices, numbered by id.
+        ids: [devices] ids in the run, ascending, or None if the federation has all devices, numbered by id.
         count: number of devices in the federation.
         homes_m: [devices, 2] positions at time 0; NaN for absent devices.
-        kept: [devices] share of its training samples that each device keeps; None if devices keep all samples.
+        kept: [devices] share of its training samples that each device keeps, or None if devices keep all samples.
         populations: numbers of the devices of each standing population.
     """
 

@@ -29,7 +29,7 @@ NUMBER_BYTES = 4  # bytes of a number in a model
 
 
 def check(needs: Sequence[Need]) -> None:
-    """Check that this machine has enough memory for these needs.
+    """Check that this machine has enough memory for a run's needs.
 
     Raises:
         EdgeflError: the needs exceed the available memory.
@@ -114,7 +114,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
 
 
 def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]:
-    """Return the key that sets the number of devices, and a lower bound of this number that nearly always holds."""
+    """Return the key that sets the number of devices, and a lower bound on this number that nearly always holds."""
     if devices.count is not None:
         return "count", devices.number or 1
     inner_m, outer_m = extent.kept_free_m, extent.area_radius_m

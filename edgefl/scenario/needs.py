@@ -1,4 +1,4 @@
-"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio laws."""
+"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio models."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -68,7 +68,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
     """Refuse a share of training samples for a class of devices that trains nothing.
 
     Args:
-        trained: for each federation that trains, its classes of devices; None for all classes.
+        trained: for each federation that trains, its classes of devices, or None for all classes.
     """
     for name, one in classes.items():
         if one.samples is not None and not any(own is None or name in own for own in trained):

@@ -36,7 +36,7 @@ class Numbers:
         self._check_updates(self._largest_rounds(together))
 
     def check_part(self, devices: int, name: str) -> None:
-        """Check that a federation with this number of devices can have the rounds that the scenario requires."""
+        """Check that a federation with a given number of devices can have the rounds that the scenario requires."""
         if devices == 0:
             raise EdgeflError(
                 f"{name} gets no device: raise its share, or devices.count", ("federations", name)

@@ -22,7 +22,7 @@ class OwnSections:
     Attributes:
         name: the federation's name; empty for a single federation.
         duration_s: the scenario's duration.
-        settings: the federation's devices and weight; None for a single federation, which has all devices.
+        settings: the federation's devices and weight, or None for a single federation, which has all devices.
     """
 
     name: str

@@ -191,7 +191,7 @@ class Prepared:
             world: the scenario's world.
 
         Returns:
-            Identity of the training; None if nothing is trained, or training cannot be shared.
+            Identity of the training, or None if nothing is trained, or training cannot be shared.
         """
         own = world.alone
         if own is None or own.learning is None or own.rounds.overlap:

@@ -236,7 +236,7 @@ def load(
     Args:
         scenario: the file, or the dict; in a dict a component may also be an object.
         overrides: `dotted.key=value` strings, applied in order.
-        seed: seed of the run; None for the scenario's own seed.
+        seed: seed of the run, or None for the scenario's own seed.
 
     Returns:
         The scenario: frozen, checked, with all defaults; a key's name ends with its unit.

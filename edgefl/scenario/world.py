@@ -47,7 +47,7 @@ class World:
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
         federations: name of each federation (empty for a single one) -> the federation's sections.
-        sections: sections of this world's federation. only: ids of the federation's devices; None for all devices.
+        sections: sections of this world's federation. only: ids of the federation's devices, or None for all devices.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
@@ -80,7 +80,7 @@ class World:
 
     @property
     def sectors(self) -> Sectors | None:
-        """The panels of all sites with sectors; None if antennas are omnidirectional."""
+        """The panels of all sites with sectors, or None if antennas are omnidirectional."""
         return propagation.panels(self.extent)
 
     @property
@@ -241,7 +241,7 @@ class World:
 
     @property
     def _groups(self) -> Groups | None:
-        """The federations as groups of devices that share the band by weight; None with a single federation."""
+        """The federations as groups of devices that share the band by weight, or None with a single federation."""
         weights = [one.settings.weight for one in self.federations.values() if one.settings]
         if not weights:
             return None

@@ -33,8 +33,8 @@ TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
-    A study with a question gets further seeds until it is answered, or its budget is spent. If only a shard is run,
-    or the plan covers only some seeds, no seeds are added and the question stays open.
+    A study with a question gets further seeds until the question is answered, or its budget is spent. If only a shard
+    is run, or the plan covers only some seeds, no seeds are added and the question stays open.
 
     Args:
         out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,

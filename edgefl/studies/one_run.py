@@ -1,4 +1,4 @@
-"""Do one run of a study in this process: claim it, then begin, resume or restart it."""
+"""Execute one run of a study in this process: claim it, then begin, resume or restart it."""
 
 from collections.abc import Callable
 from contextlib import suppress

@@ -48,7 +48,7 @@ class Run:
 class StudyPlan:
     """A study's runs, validated, in folders relative to the study's own.
 
-    question: what the study should find out, for which `edgefl.studies.run` adds seeds; None if the study asks
+    question: what the study should find out, for which `edgefl.studies.run` adds seeds, or None if the study asks
     nothing, or if only given seeds are planned. base: the scenario, replacing the file named in the study.
     """
 

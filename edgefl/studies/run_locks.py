@@ -43,7 +43,7 @@ def held(directory: Path, run: Path) -> bool | None:
         run: directory of the run, relative to the study's directory.
 
     Returns:
-        Whether the claim's process is alive; None if no process has claimed the run.
+        Whether the claim's process is alive, or None if no process has claimed the run.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)

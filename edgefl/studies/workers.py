@@ -100,8 +100,8 @@ def side_by_side(
 ) -> None:
     """Work on all tasks in order, at most `count` at a time.
 
-    A task whose process dies fails, and other tasks continue. An error raised by `reported` or `ended`, or a signal
-    that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
+    If a task's process dies, the task fails and other tasks continue. An error raised by `reported` or `ended`, or a
+    signal that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
 
     Args:
         work: a module-level function, since another process calls it.

@@ -88,7 +88,7 @@ def _one_round(
     own: dict[str, Tensor],
     moved: bool,
 ) -> None:
-    """Check `upload`, `keep` and `aggregate` in a round with these local models, one per row."""
+    """Check `upload`, `keep` and `aggregate` in a round with given local models, one per row."""
     many = len(rows)
     told: dict[str, Any] = {
         "start": received.start,

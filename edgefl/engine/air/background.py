@@ -93,7 +93,7 @@ class BackgroundTraffic:
                 )
 
     def _check_room(self, direction: Direction, mean_s: float) -> None:
-        """Raise an error if the traffic in bit/s exceeds what the band carries in files of this mean duration."""
+        """Raise an error if the traffic in bit/s exceeds what the band carries, given the files' mean duration."""
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(

@@ -21,7 +21,7 @@ class Broadcast:
     quantile of the round's devices. In a slot a device receives the bits that its own SNR allows. If these add up to
     the payload, the device has the model; otherwise it downloads the missing bits by unicast, on an equal share.
 
-    Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
+    Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
     the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has one
     layer and no array gain. Without broadcast, rounds take 1.4 times as long, and their slowest devices take twice as
@@ -63,7 +63,7 @@ class Broadcast:
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:
             raise EdgeflError(
-                "broadcast sends one model to all, but here devices receive different models: set it to unicast",
+                "broadcast sends one model to all, but devices here receive different models: set it to unicast",
                 ("radio", "downlink"),
             )
         listening = [i for i, bits in enumerate(payload_bits) if bits]

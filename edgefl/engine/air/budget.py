@@ -74,7 +74,7 @@ class Budget:
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with the mean interference of `neighbours` shares from every other site in the noise."""
+        """Return `snr` with the mean interference of `neighbours` shares from every other site added to the noise."""
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):

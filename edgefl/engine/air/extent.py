@@ -49,7 +49,7 @@ class Extent:
 
     @property
     def min_distance_m(self) -> float:
-        """Smallest 2D distance at which devices are dropped; the path loss is constant below it."""
+        """Smallest 2D distance from a site at which devices are placed; the path loss is constant below it."""
         given = self.cell.min_distance_m
         return self._range_m[0] if given is None else given
 
@@ -73,7 +73,7 @@ class Extent:
 
     @property
     def area_radius_m(self) -> float:
-        """Radius of the disc in which devices are dropped."""
+        """Radius of the disc in which devices are placed."""
         return max(model.area_radius_m(self.radius_m) for model in self.mobilities)
 
     @property
@@ -116,7 +116,7 @@ class Extent:
         return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
     def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Return the path loss at these 2D distances, dB."""
+        """Return the path loss at 2D distances, dB."""
         return self._path_loss.path_loss_db(
             distance_2d_m,
             carrier_hz=self.radio.carrier_hz,
@@ -140,8 +140,8 @@ class Extent:
             raise EdgeflError(text, ("cell", height) if height else ("radio", "carrier_hz")) from error
         if self.min_distance_m >= self.radius_m:
             raise EdgeflError(
-                f"{self.radius_m:g} m leaves no room for devices, which keep min_distance_m "
-                f"{self.min_distance_m:g} m away, so no device could take part: make the radius larger",
+                f"{self.radius_m:g} m leaves no room for devices, which stay min_distance_m "
+                f"{self.min_distance_m:g} m away from the site, so no device could take part: make the radius larger",
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")

@@ -97,7 +97,7 @@ class Indoors:
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n] with these losses are in a building."""
+        """Return [n] whether devices [n] with losses [n] are in a building."""
         return loss_db != 0.0
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -119,11 +119,11 @@ class Indoors:
 class IndoorsByTrip:
     """Walls between devices and sites that change with each trip of a device.
 
-    A device keeps its indoor state from one departure to the next. While it is faster than vehicle_above_m_s it is in
-    a car instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
+    A device keeps its indoor state from one departure to the next. Above vehicle_above_m_s a device is in a car
+    instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
     its state. The loss is the same towards all sites.
 
-    Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
+    Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars,
     N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
@@ -172,7 +172,7 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n], which have these losses now, are in a building; cars do not count."""
+        """Return [n] whether devices [n], with losses [n] now, are in a building; cars do not count."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -187,7 +187,7 @@ class Obstacles(Protocol):
         """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n] with these losses now are in a building, where no direct path arrives."""
+        """Return [n] whether devices [n] with losses [n] now are in a building, where no direct path arrives."""
 
 
 class BehindWalls(LargeScaleGains):

@@ -23,7 +23,7 @@ class Measurements:
 
     Args:
         cells: number of cells.
-        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n]; None for a single cell.
+        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n], or None for a single cell.
 
     Attributes:
         changes: changes of cell known beforehand: times, devices [n] and new cells [n]; empty if measurements decide.

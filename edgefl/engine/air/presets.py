@@ -3,11 +3,11 @@
 `nr`, a radio as built today, is the default; `journal` consists of the defaults of these settings, Table I of the
 journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` covers all sections.
 
-The laws: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in `modulation`,
-power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up links, and
-`edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of the
-layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and cells:
-nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
+Models of the radio: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in
+`modulation`, power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up
+links, and `edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of
+the layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and
+cells: nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
 """
 
 import math
@@ -132,7 +132,7 @@ def with_preset(
 
 
 def in_fdd_band(carrier_hz: float) -> bool:
-    """Return whether each direction has a band of its own at this carrier."""
+    """Return whether each direction has a band of its own at a carrier."""
     return any(from_hz <= carrier_hz < to_hz for from_hz, to_hz in FDD_HZ)
 
 
@@ -171,7 +171,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
-    """Return a preset's value for a scenario's path loss, carrier and band."""
+    """Return the value that a preset gives a key for a scenario's path loss, carrier and band."""
     match key:
         case "server_power_dbm":
             dbm_per_mhz = _path_loss_of(given).site_dbm_per_mhz

@@ -100,7 +100,7 @@ class FixedShareTransfer:
         return int(self._flow.bits)
 
     def piece(self, snr: float) -> tuple[ChangingFlow, float]:
-        """Return the transfer's flow, and the mean SNR on its share for an SNR on the whole band."""
+        """Return the transfer's flow and the mean SNR on its share, given the SNR on the whole band."""
         return self._flow, float(self._carrier.share_snr(self._share, snr))
 
 

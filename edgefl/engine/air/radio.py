@@ -113,7 +113,7 @@ class Radio:
 
         Args:
             positions_m: returns the current positions [devices, 2], nan for absent devices.
-            survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without
+            survey: returns a survey of all cells, made now if `afresh`, else at the last tick, or None without
                 measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey

@@ -9,8 +9,8 @@ from edgefl.engine.air.radio_settings import RadioSettings
 class RadioLinkMonitoring:
     """The slots in which gains are measured, and after which a link is given up.
 
-    A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. If this
-    lasts for T310 the link fails; otherwise it continues as if nothing had happened.
+    A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. A link
+    out of sync for T310 fails; a link in sync again by then continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. 3GPP first counts N310 indications of a
     hypothetical control channel's block errors in the downlink; here both directions are measured, and an uplink
     failure stands in for reaching the maximum number of RLC retransmissions. Without monitoring, a device at -20 dB

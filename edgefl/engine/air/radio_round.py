@@ -144,7 +144,7 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the current mean on the whole band, with the link's power; when path loss changes, the controlled
+        `snr` is the current mean SNR on the whole band, with the link's power; when path loss changes, the controlled
         power changes by alpha times as many dB.
         """
         if direction == "downlink":

@@ -40,7 +40,7 @@ class PropagationSettings(Section):
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: the same with a"
-        " gradual change between LoS and NLoS (7.6.3.3), and a third as many changes",
+        " gradual change between LoS and NLoS (7.6.3.3), and a third of the changes",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"
@@ -152,7 +152,7 @@ class LinkSettings(Section):
         0.0,
         ge=0,
         le=0.5,
-        description="share of blocks that are sent twice; the second copy is combined with the first and arrives",
+        description="share of blocks that are sent twice; the second copy always arrives, combined with the first",
     )
     frequency_taps: int = Field(
         1,
@@ -190,7 +190,7 @@ class LinkSettings(Section):
                 raise ValueError(f"{key} needs the rates of NR: set rates: cqi, or leave {key} out")
         if None not in (self.uplink_waterfall_db, self.uplink_threshold_db):
             raise ValueError(
-                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: set only one"
+                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: leave one of them out"
             )
         return self
 

@@ -1,4 +1,4 @@
-"""Count how often devices cross the border between two cells, by geometry alone. Pure NumPy, no clock."""
+"""Count how often devices cross the border between two cells, by geometry alone. NumPy only, without a clock."""
 
 import math
 

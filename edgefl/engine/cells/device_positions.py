@@ -16,7 +16,7 @@ class DevicePositions:
 
     Args:
         radius_m: distance from the origin beyond which a device is absent, or None without a limit.
-        reached: returns [n] whether any site is in range of positions [n, 2]; None if sites have no limited range.
+        reached: returns [n] whether any site is in range of positions [n, 2], or None if sites have no limited range.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """Handover by 3GPP event A3 on filtered measurements: decide which devices change their cell, and when.
 
-Pure NumPy, no clock.
+This module is pure NumPy and has no clock.
 """
 
 from dataclasses import dataclass
@@ -168,5 +168,5 @@ class EventA3:
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:
-        """Stop all timers of these devices, which have changed their cell or left."""
+        """Stop all timers of devices that have changed their cell or left."""
         self._timing[devices] = False

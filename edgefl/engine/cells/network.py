@@ -43,7 +43,7 @@ class Network:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
         reached: returns [n] whether any site is in range of positions [n, 2], since a device out of range is absent,
-            too; None if sites have no limited range.
+            too, or None if sites have no limited range.
         measurements: the devices' measurements of the cells.
         power: returns the devices' switches and batteries, given the listener for their changes.
         tick_s: time between two checks of the devices.
@@ -132,7 +132,7 @@ class Network:
         return self._device_positions.positions_m()
 
     def survey(self, afresh: bool) -> Survey | None:
-        """Return the devices' survey of all cells from the last tick, or from now; None with a single cell."""
+        """Return the devices' survey of all cells from the last tick, or from now, or None with a single cell."""
         if not self._measurements.several:
             return None
         if afresh or self._measured_m is None:

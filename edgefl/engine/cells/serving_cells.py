@@ -1,4 +1,4 @@
-"""Serving cell of each device, the start of its service, and the previous cell. Pure NumPy, no clock."""
+"""Serving cell of each device, the start of its service, and the previous cell. NumPy only, without a clock."""
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class ServingCells:
         """Record that devices [n] have come from the cells `sources` [n].
 
         Returns:
-            [n] time of stay in the source; [n] time since the previous change of cell; [n] whether this change
+            [n] time of stay in the source cell; [n] time since the previous change of cell; [n] whether this change
             reverses that one.
         """
         stays_s = time_s - self.since_s[devices]

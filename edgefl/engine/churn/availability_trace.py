@@ -228,10 +228,10 @@ LISTED = "pair {i}, {on:g} to {off:g}, does"
 def _ordered(
     times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
 ) -> tuple[tuple[float, float], ...]:
-    """Return the spells between on and off times, merged where they touch.
+    """Return the spells from on to off times, merged where they touch.
 
     Args:
-        what: beginning of an error, a template with number, on and off time. end: latest time. its: name of `end`.
+        what: beginning of an error, with {i}, {on} and {off}. end: latest time. its: name of `end` in an error.
     """
     last, spells = 0.0, list[tuple[float, float]]()
     for i, (from_, to) in enumerate(times):

@@ -57,7 +57,7 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: times in which the device draws this power, or None if the device draws it at all times.
+            on: times at which the device draws this power, or None if the device draws it at all times.
             beside_w: further power, which the device draws at all times.
         """
         self._taken_in_j, level_j = self.charge(time_s)
@@ -87,7 +87,7 @@ class Battery:
 
     @property
     def _rest_w(self) -> float:
-        """Net power into the battery, W: recharge less the power drawn at all times besides the drain."""
+        """Net power into the battery without the drain, W: recharge minus the power that is drawn at all times."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:

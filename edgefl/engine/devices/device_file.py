@@ -106,7 +106,7 @@ class DeviceRows:
             yield base.model_copy(update={key: value for key, value in own if not math.isnan(value)})
 
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
-        """Return each row's FLOPs per cycle by latency or score, or nan; None if the table has neither column."""
+        """Return each row's FLOPs per cycle by latency or score, or nan, or None if the table has neither column."""
         if LATENCY in self.values:
             assert self.file.latency_flops is not None  # checked when the table was read
             clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
@@ -121,7 +121,7 @@ def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, floa
     """Return the keys that a table of phones sets: key -> column, and the factor to the key's unit."""
     for name, column in file.columns.items():
         if name not in ACCEPTED:
-            raise EdgeflError(f"columns: no key {quoted(name)}{_known(name)}")
+            raise EdgeflError(f"columns: unknown key {quoted(name)}{_known(name)}")
         if column not in columns:
             raise EdgeflError(
                 f"columns: {file.path} has no column {quoted(column)}; it has {', '.join(columns) or 'none'}"

@@ -133,7 +133,7 @@ class Fleet:
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:
-        """Return the class names of these devices, or of all devices; empty without classes."""
+        """Return the class names of the given devices, or of all devices; empty without classes."""
         if not self.names:
             return []
         of = self.of if ids is None else self.of[np.asarray(ids, dtype=np.intp)]

@@ -89,10 +89,10 @@ class Power:
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float | None) -> None:
-        """Set the power that a device draws from now on besides its radio's tail; 0 while it is not running.
+        """Set the power besides the tail that a device draws from now on; 0 while the device is not running.
 
         Args:
-            power_w: the power; None for an idle device, which draws its idle power once the tail is over.
+            power_w: the power, or None for an idle device, which draws its idle power once the tail is over.
         """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
@@ -208,7 +208,7 @@ class Power:
             self._flip(device, self._charged, True)
 
     def _flip(self, device: int, state: np.ndarray, value: bool) -> None:
-        """Change one of a device's two conditions for running: `state` holds the switches or the batteries."""
+        """Set whether a device is switched on, or whether it is charged; `state` is the array to write."""
         was_running = bool(self.running[device])
         state[device] = value
         running = bool(self.running[device])

@@ -55,7 +55,7 @@ class CloudStage(Stage, Protocol):
         """
 
     def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
-        """Continue with the weighted mean of the last models that these cells sent with positive weight.
+        """Continue with the weighted mean of the last models that the given cells sent with positive weight.
 
         Args:
             cells: the cells' numbers, sorted; at least one.

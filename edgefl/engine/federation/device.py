@@ -144,7 +144,7 @@ class Device:
         return Access((resting + listening) * slot_s, listened_s, self.draws.wait_w * listened_s), None
 
     def _lead(self, link: Link, direction: Direction, bits: int) -> Lead:
-        """Return the slots that the device waits before a transfer that is requested now."""
+        """Return how many slots the device waits before a transfer that is requested now."""
         air, opened, now_s = self._air, link.round, self.env.now
         rules, broadcast = air.settings.access, opened.broadcast if direction == "downlink" else None
         rate = None if broadcast or rules is None else float(opened.rates_bit_s[direction][link.row])

@@ -7,7 +7,7 @@ import simpy
 
 
 class Stop(NamedTuple):
-    """A federation that stopped during a session: its cell has had no device since `since_s`.
+    """A federation that stopped during a session because its cell has had no device since `since_s`.
 
     cell: number of the cell, or another label that distinguishes the server from others in the cell.
     """

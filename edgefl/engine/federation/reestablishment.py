@@ -18,8 +18,8 @@ class Search:
     An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link to that
     cell if this link reaches the lowest rate in the transfer's direction. Otherwise the next attempt begins. The
     receiver is on while T311 runs; then the connection is released. In a round without a deadline the device then
-    gives up its part, which counts as failed. In a round with a deadline, until which the server waits in any case,
-    the device continues the search at idle power; once a cell is found, traffic sets up the connection again.
+    gives up its part, which counts as failed. With a deadline, until which the server waits in any case, the device
+    continues the search at idle power; once a cell is found, traffic sets up the connection again.
 
     Bits that had arrived are kept: the data path is re-established rather than reset, the receiver reports what it
     has (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC continues. Left out:

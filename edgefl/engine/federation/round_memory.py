@@ -23,7 +23,7 @@ def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) 
 
 
 def expected_bytes(radio: RadioSettings, participants: int, bits: float) -> float:
-    """Estimate the memory of a round with transfers of this size."""
+    """Estimate the memory of a round, given the size of its transfers."""
     slots = participants * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
     read = drawn and radio.fidelity != "renewal"

@@ -33,7 +33,7 @@ class Rounds:
     rules: RoundSettings
     processors: Processors
     reports: Reports  # what each participant sends besides its update
-    devices: Sequence[int] | None = None  # devices of its federation; None for all devices of the run
+    devices: Sequence[int] | None = None  # devices of its federation, or None for all devices of the run
 
     @property
     def cell(self) -> int:
@@ -84,7 +84,7 @@ class Rounds:
         return sorted(present[i] for i in order[:wanted])
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
-        """Select exactly these devices; the round waits for all of them."""
+        """Select exactly the given devices; the round waits for all of them."""
         return Selection.whole(ids, self._large_scale(key, present))
 
     def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:

@@ -56,7 +56,7 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """How scores ended the server's run; None if no score has ended it."""
+        """How scores ended the server's run, or None if no score has ended it."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:

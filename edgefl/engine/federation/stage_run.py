@@ -81,7 +81,7 @@ class StageRun:
         return min(until_s, self._server.simulation.duration_s)
 
     def _why_over(self) -> str:
-        """Return why no further device is dispatched."""
+        """Return the reason why the stage dispatches no further device."""
         if self._env.now >= self._server.simulation.duration_s:
             return "duration"
         return self._server.ending.reason(self._session, self._done)

@@ -149,7 +149,7 @@ class WorkUnderWay:
                 self.ended.append(done._replace(staleness=staleness))
 
     def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
-        """Take waiting updates into the model after this version; return their devices, sorted."""
+        """Move waiting updates into the model that follows a version; return the updates' devices, sorted."""
         chosen = set(map(id, taken))
         self.arrived = [done for done in self.arrived if id(done) not in chosen]
         self.ended += [done._replace(taken=True, staleness=version - done.dispatch.version) for done in taken]
@@ -201,7 +201,7 @@ def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
 
 
 def _joined(done: Sequence[JobDone]) -> LocalRound:
-    """Return the work of these jobs as one local round."""
+    """Return the given jobs' work as one local round."""
     dispatch, first = done[0].dispatch, done[0].dispatch.trained
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first

@@ -83,7 +83,7 @@ class TR38840(PowerModel):
         )
 
     def received_units(self, reference: float) -> float:
-        """Return the relative power of a receiving state, in this band and with these antennas."""
+        """Return the relative power of a receiving state, given the width of the band and the number of antennas."""
         share = 0.4 + 0.6 * (self.bandwidth_hz / 1e6 - 20.0) / 80.0
         narrowed = reference if self.bandwidth_hz == 100e6 else max(NARROWEST, reference * share)
         return narrowed * HALF_THE_ANTENNAS ** math.log2(4 / self.receive_antennas)

@@ -137,7 +137,7 @@ class Candidates:
         return replace(self, ids=[self.ids[place] for place in places.tolist()], **some)
 
     def ids_at(self, rows: npt.ArrayLike) -> list[int]:
-        """Return the sorted ids of the candidates in these rows, given in any order."""
+        """Return the sorted ids of the candidates in given rows, which may be in any order."""
         return sorted(self.ids[place] for place in np.asarray(rows, dtype=np.intp).tolist())
 
 

@@ -5,8 +5,8 @@ radiates a share x_k of its maximum power, it moves z_k = b_k t_k log2(1 + g_k x
 a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 
 If an amplifier draws nothing, P = 0, more power costs nothing and saves time or share, both of which have a price.
-The maximum power is then best, x = 1. This is also the limit of the formulas: h = price g / (P t) grows without
-bound as P falls, and y with it, and the amplifier is limited to its maximum power.
+The maximum power is then best, x = 1. The formulas have the same limit: h = price g / (P t) and y grow without
+bound as P falls, and the amplifier is limited to its maximum power.
 """
 
 from dataclasses import dataclass
@@ -241,7 +241,7 @@ def least_energy(
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the watts, without amplifier, that longer sending costs; those due to computing; the computing time.
 
-    The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
+    Computing takes the rest of the window, which costs 2 xi c^3 / (window - t)^3 watts more.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3

@@ -51,7 +51,7 @@ class ServerPolicy(Component):
         return None
 
     def takes(self, staleness: int) -> bool:
-        """Return whether a model may take an update of this staleness."""
+        """Return whether a model may take an update of a given staleness."""
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:

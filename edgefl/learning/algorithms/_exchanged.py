@@ -108,7 +108,7 @@ class Updates(_AtARate):
     each device's share of all samples of the K devices, sum 1. coverage: share of the samples of all the session's
     devices that these devices hold, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the
     server. local: [K, M] local models, for a further vector computed from the local models (`vectors_up`), which
-    travels unchanged; None if `rows` has the local models. received: [M] or [K, M] the models that devices in fact
+    travels unchanged, or None if `rows` has the local models. received: [M] or [K, M] the models that devices in fact
     received; None if these are `start`. staleness: if rounds overlap, how many models were made since the training of
     the oldest of these updates began.
     """

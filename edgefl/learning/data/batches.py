@@ -20,7 +20,7 @@ class Batches:
     per_epoch: iterations of one pass over a device's samples [K].
     samples: for each device, indices of the samples from which its batches are drawn.
     validation: for each device, samples held out for early stopping; empty without early stopping.
-    views: view of each sample [K, steps, B]; None without augmentation.
+    views: view of each sample [K, steps, B], or None without augmentation.
     """
 
     rows: np.ndarray

@@ -142,7 +142,7 @@ class SampleReader:
         """Return the samples `rows` [...] unscaled, float32 [..., *shape]; calls of equal shape reuse one tensor.
 
         Args:
-            views: augmented view of each sample [...]; None without augmentation.
+            views: augmented view of each sample [...], or None without augmentation.
         """
         if self._asked != rows.shape:
             self._make_room(rows.shape)

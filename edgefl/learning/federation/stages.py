@@ -58,7 +58,7 @@ class _SessionStage:
 
     @property
     def overlapping(self) -> Staleness | None:
-        """The weights of stale updates in this stage; None if the stage's rounds do not overlap."""
+        """The weights of stale updates in this stage, or None if the stage's rounds do not overlap."""
         return None
 
     def _begin(

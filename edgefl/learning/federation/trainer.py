@@ -56,8 +56,8 @@ class Trainer:
         payload_bits: how many bits a transfer has in either direction, if the payload counts one model.
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
-        device_tests: test data of each device; None if all devices are tested on all test data of the labels.
-        device_validation: validation samples of each device; None if there are no such samples or all are shared.
+        device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
+        device_validation: validation samples of each device, or None if there are no such samples or all are shared.
     """
 
     settings: LearningSettings
@@ -99,7 +99,7 @@ class Trainer:
         """Return the devices' learning rate that the schedule gives for a round.
 
         Args:
-            longest: maximum number of rounds in the session; None if the session has no maximum.
+            longest: maximum number of rounds in the session, or None if the session has no maximum.
             progress: share of the session that has passed; by default, the share of `longest` rounds that has passed.
             of_run: rounds of the global model so far, in all sessions, including this one.
         """

@@ -38,7 +38,7 @@ class Batch:
     weight: weights [k, B] that sum to one per device; 0 for padding.
     sizes: how many samples each device's batch has, not counting the padding that follows them.
     generators: generator of each device's dropout masks.
-    views: view of each sample [k, B]; None without augmentation.
+    views: view of each sample [k, B], or None without augmentation.
     """
 
     reader: SampleReader

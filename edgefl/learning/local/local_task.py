@@ -59,10 +59,10 @@ class LocalModels:
     """The models of K devices after local training.
 
     rows: local models [K, M + Q].
-    personal: personal models [K, M + Q]; None if the algorithm trains none.
+    personal: personal models [K, M + Q], or None if the algorithm trains none.
     steps: local steps of each device [K].
     tested: [K] for how many samples each device ran the forward pass only, for early stopping.
-    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if devices do not keep this state.
+    optimiser: state of the optimiser and steps so far [K, V M + 1], or None if devices do not keep this state.
     """
 
     rows: Tensor

@@ -20,7 +20,7 @@ def repeat_on_gpus() -> None:
 
 
 def has_bf16() -> bool | None:
-    """Return whether this CPU has instructions for products in bfloat16; None if the system does not say.
+    """Return whether this CPU has instructions for products in bfloat16, or None if the system does not say.
 
     PyTorch is not asked: it reports these instructions for every AVX-512 processor, because PyTorch can emulate them.
     """

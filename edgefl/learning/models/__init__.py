@@ -90,7 +90,7 @@ class ChunkOfDevices:
     weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
     scaling: (mean, s); inputs are raw and stand for (x - mean) s.
     references: reference models of each further term of the loss, [M] or [k, M].
-    push: function that returns the further terms' gradients with respect to the outputs; None without such terms.
+    push: function that returns the further terms' gradients with respect to the outputs, or None without such terms.
     """
 
     layout: TensorLayout

@@ -14,7 +14,7 @@ __all__ = ["NO_INPUTS", "Partition", "PartitionInputs", "Staying", "by_device"]
 
 @dataclass(frozen=True)
 class PartitionInputs:
-    """Facts about samples and devices that some partitions need besides labels; None if unknown.
+    """Facts about samples and devices that some partitions need besides labels, or None if unknown.
 
     groups: origin of each training sample (`Split.groups`), [n] int64.
     positions_m: positions of the devices at time 0, in m, [N, 2].

@@ -70,7 +70,7 @@ class DeviceTests:
 
     Args:
         labels: the test samples' labels before any drift, [n].
-        groups: the test samples' groups, [n]; None if the data set has no groups.
+        groups: the test samples' groups, [n], or None if the data set has no groups.
         train_labels, train_groups: the training samples' labels and groups.
         count: number of test samples of each device; None: in proportion to the device's training samples.
     """

@@ -56,7 +56,7 @@ class ModelTester:
             model: the model's vector, [M + Q].
             rows: [n] indices of samples.
             find: function of outputs and targets that several threads call at the same time.
-            ready: [n, *shape] the samples' normalised inputs; None if these inputs are not cached.
+            ready: [n, *shape] the samples' normalised inputs, or None if these inputs are not cached.
         """
         size = BATCH_WRITTEN
         if not self._model.writes_logits():

@@ -20,7 +20,7 @@ _MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 class TrainedRound:
     """The results of a round's local training on K devices, in order of id, which later training does not change.
 
-    batches: the round's mini-batches; None if the round comes from a snapshot.
+    batches: the round's mini-batches, or None if the round comes from a snapshot.
     lr: learning rate; one per device [K] if the round was joined from several rounds.
     version: version of the model that the round started from, as in `TrainedModel`.
     start: the models that devices received, [M + Q] or [K, M + Q].

@@ -25,7 +25,7 @@ MOST_S = 1e11
 
 @dataclass(frozen=True)
 class Steps:
-    """Measured rates of one device; each rate holds until the next time.
+    """Measured rates of one device; each rate holds until the next one begins.
 
     times_s: [rows] ascending times at which rates begin. bit_s: direction -> [rows] rates. moved: direction -> [rows]
     bits carried from the first time to each row's time. cells: [rows] number of the device's cell.
@@ -90,7 +90,7 @@ class MeasuredRates:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
-            EdgeflError: the numbers differ; the message names the key and the number in the table.
+            EdgeflError: a number differs; the message names the key and the number in the table.
         """
         for place, named, has, there in (
             (("devices", "count"), "devices", devices, len(self.devices)),

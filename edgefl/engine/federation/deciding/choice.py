@@ -55,7 +55,7 @@ class Selection:
 
     @classmethod
     def whole(cls, ids: list[int], state: LargeScaleState) -> "Selection":
-        """Return a selection of exactly these devices, waiting for all their updates."""
+        """Return a selection of exactly the given devices; the round waits for all their updates."""
         return cls.of(Decision(ids), len(ids), state)
 
 

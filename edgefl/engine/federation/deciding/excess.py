@@ -48,7 +48,7 @@ class Excess:
         round with good fading may take fewer joules.
 
         Returns:
-            Joules; None if no participant completed, or if fading was too good for mean rates to reach the round's
+            Joules, or None if no participant completed, or if fading was too good for mean rates to reach the round's
             end.
         """
         local, outlook = made.local, self._outlook
