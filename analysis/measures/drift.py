@@ -17,7 +17,7 @@ PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. F fixes only the interval; other defaults are the simplest.
+    """A way to read dip and recovery from accuracies. Paper F fixes only the interval; other defaults are simple.
 
     Attributes:
         by: how accuracies are averaged: each device counts equally, or each test sample does.
@@ -149,7 +149,7 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
 
 
 def changes_of(drifted: np.ndarray) -> list[Change]:
-    """Find the changes of the share of drifted devices [rounds]; successive steps in one direction are one change."""
+    """Find when the share of drifted devices [rounds] changes; successive steps in one direction are one change."""
     steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
     directions = np.sign(np.diff(drifted, prepend=0.0))[steps - 1]
     groups: list[list[int]] = []
@@ -250,7 +250,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:
-    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN if none follows."""
+    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN after the last one."""
     later = accuracy[number - 1 :]
     later = later[np.isfinite(later)]
     return float(later[0]) if len(later) else math.nan

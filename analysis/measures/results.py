@@ -26,13 +26,13 @@ class Comparison(Found):
 
     Attributes:
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
-            `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds, of each seed's mean over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
             which a session that missed counts with its whole length. `targets` counts pairs of session and seed, and
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
-            time and energy to the target or of a round, are the variant's costs over those of `base`, NaN where
+            time and energy to the target or of a round, are the variant's costs divided by those of `base`, NaN where
             either variant missed the target.
-        per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
+        per_session: one row per session (with a clock, one per cell and session, with its beginning and its number of
             devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
             any seed or cell), and per variant mean and standard deviation of the opening model's accuracy, of the
             accuracy over the first rounds, of the dip and of the rounds to recovery.
@@ -76,7 +76,7 @@ class Comparison(Found):
 
     @property
     def base(self) -> str:
-        """The variant by which costs are divided: the reference, or the first variant without a reference."""
+        """The variant that costs are compared with: the reference or, if there is none, the first variant."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property
@@ -125,7 +125,7 @@ class SettingsTable(Found):
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
             Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. All are NaN if no run is completed.
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`; all NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: names of the variants, in the order of the study's file.
@@ -150,8 +150,8 @@ class Sweep(Found):
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
             no cost is below zero; not_reached and targets, the numbers of missed and of all targets. The costs of a
             missed target are those of the whole session, a lower bound. With one key there are also NAME_ratio,
-            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the
-            cost at the series' first value, paired by seed.
+            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost divided by
+            that at the series' first value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first column): time and
             energy, to the target or per round, or the chosen metric.

@@ -20,7 +20,7 @@ Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key ->
 
 
 def by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
-    """Measure the costs of all runs, a row per setting, variant and seed; a note names runs that are left out."""
+    """Measure the costs of all runs, a row per setting, variant and seed; a note names the runs that are left out."""
     parts = []
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
@@ -54,9 +54,9 @@ def table_of(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
-    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs over those at the series' first value, by seed.
+    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs divided by those at the series' first value, by seed.
 
-    The columns are NaN if a target was missed: a ratio of bounds means nothing.
+    The columns are NaN if a target was missed: costs are then lower bounds, whose ratio means nothing.
     """
     hit = costs.by_seed["missed"] == 0
     reached = Costs(

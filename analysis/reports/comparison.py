@@ -123,10 +123,10 @@ def compare(
     detail = averages.with_metrics(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
     if not trained:
-        notes.append("no run has an accuracy (runs without training): latency and energy only")
+        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     elif listed := metrics.unpaired(detail, "labels"):
         notes.append(
-            f"the variants met different labels in session {listed} of one seed: this is not a paired comparison"
+            f"the variants had different labels in session {listed} of one seed: this is not a paired comparison"
         )
     variants = [name for name in both.variants if name in set(detail["variant"])]
     totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
@@ -220,14 +220,14 @@ def _explanations(comparison: Comparison) -> list[str]:
             )
     if len(comparison.table) > 1:
         lines.append(
-            f"Ratios: a variant's cost over {comparison.base}'s, in pairs of the same seed (geometric mean), as in"
-            " the sentences above; 2 means twice as much."
+            f"Ratios: a variant's cost divided by {comparison.base}'s, in pairs of the same seed (geometric mean),"
+            " as in the sentences above; 2 means twice as much."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(
-            f"Speed-up: median over sessions of the variant's time over {comparison.reference}'s (J, Table VII). "
-            f"Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over the rounds of a "
-            "session (J, 32)."
+            f"Speed-up: median over sessions of the variant's time divided by {comparison.reference}'s (J, Table"
+            f" VII). Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over the rounds"
+            " of a session (J, 32)."
         )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
@@ -304,7 +304,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _points(comparison: Comparison) -> tuple[pd.DataFrame, tuple[str, str]]:
-    """Return the variants' time and energy to the target, or of a round, and what these are called."""
+    """Return the variants' time and energy to reach the target, or of a round, and the names of both."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)

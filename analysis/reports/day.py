@@ -114,7 +114,7 @@ NARROWEST = 0.075  # least share of the axis for a session to be named
 def _openings(
     rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, overlap: float
 ) -> tuple[pd.DataFrame, Target, str]:
-    """Measure the openings in one cell when its populations return, or in all sessions after the pilot.
+    """Measure the openings of a cell's sessions with a returning population, or of all sessions after the pilot.
 
     Returns:
         A table with accuracy_start in percent, seconds and joules to the target, and missed (if so, seconds and
@@ -139,7 +139,7 @@ def _openings(
 
 
 def _explained(spent: pd.DataFrame, goal: str) -> str:
-    """Explain what the openings' figure shows."""
+    """Explain the figure of the sessions' openings: circles, the target, and marks of missed targets."""
     seeds = (
         f"Means of {spent['seed'].nunique()} seeds, each a circle. " if spent["seed"].nunique() > 1 else ""
     )
@@ -156,7 +156,7 @@ def _day_figure(
     clock: Clock,
     cell: int,
 ) -> Figure:
-    """Draw accuracy and the devices in a round over the hours of the day, sessions shaded.
+    """Draw accuracy and the devices in a round over the hours of the day, with sessions shaded.
 
     Args:
         rounds: training rounds of one cell, with columns variant, seed, start_s, end_s, accuracy and participants.
@@ -206,7 +206,7 @@ def _day_figure(
 
 
 def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, last_s: float) -> None:
-    """Shade the sessions, and write number, devices and note above the longer sessions."""
+    """Shade the sessions; write number, devices and note of each longer session above it."""
     first_h, last_h = clock.hours(0.0), clock.hours(last_s)
     starts = [clock.hours(start_s) for start_s in sessions["start_s"]]
     for number, (start, end, row) in enumerate(

@@ -1,4 +1,4 @@
-"""Report runs under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Report runs under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from collections.abc import Sequence
@@ -204,7 +204,7 @@ Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
 def figures(comparison: DriftComparison) -> dict[str, Figure]:
-    """Draw the mean accuracy of each variant; the legend orders them by recovery."""
+    """Draw the mean accuracy of each variant; the legend orders the variants by recovery."""
     first = comparison.table[comparison.table["change"] == 1].set_index("variant")
     rounds, back, styles = comparison.rounds, first["recovery_rounds_mean"], styles_of(comparison)
     spells = _spells_of(rounds)

@@ -48,8 +48,8 @@ def compare_settings(
     a gap and a note.
 
     Raises:
-        ValueError: no run is completed, the study has no grid, settings differ in axes, seeds or having accuracies,
-            the reference or a session is unknown, no round is recorded, or the folder cannot be written.
+        ValueError: no run is completed, the study has no grid, settings differ in axes or seeds, only some settings
+            have accuracies, the reference or a session is unknown, no round is recorded, or writing failed.
     """
     by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
@@ -63,7 +63,7 @@ def compare_settings(
     parts, shown = [], set(sessions or ())
     for setting, own in by_setting.items():
         if tuple(axis for axis, _ in setting) != axes:
-            raise ValueError(f"{own.path} has different axes from the rest: give one study's folder")
+            raise ValueError(f"{own.path} differs in axes from other settings: give one study's folder")
         missing = [name for name in variants if name not in set(own.info["variant"])]
         if missing:
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")

@@ -1,4 +1,4 @@
-"""Report a swept key: costs of a target or a round by its value, maps of two keys, and time against energy."""
+"""Report a swept key: costs of a target or a round by the key's value, maps of two keys, time against energy."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -157,13 +157,13 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         which = (
             f"differ in {', '.join(swept)}: choose one or two with --key" if swept else "differ in no number"
         )
-        raise ValueError(f"the runs {which}, and an axis needs numbers")
+        raise ValueError(f"the runs {which}, but an axis needs numbers")
     chosen = []
     for name in wanted:
         fitting = [key for key in every if key == name or key.endswith(f".{name}")]
         if len(fitting) != 1:
             raise ValueError(
-                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'none'}"
+                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'no key'}"
             )
         if fitting[0] not in swept:
             raise ValueError(f"'{fitting[0]}' is not a number in every run: it cannot be an axis")

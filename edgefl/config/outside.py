@@ -1,4 +1,4 @@
-"""Load the user's own components, written `module:Class` in a scenario: permission, import, missing methods.
+"""Load the user's own components, written `module:Class` in a scenario; check permission and missing methods.
 
 A scenario may come from a stranger, and importing a module runs its code. A scenario's modules are therefore imported
 only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules that this
@@ -46,7 +46,7 @@ def load(path: str, *, trusted: bool = False) -> type:
     """Import the class named by `module:Class`.
 
     Args:
-        trusted: whether an installed package or the command line names the class, rather than a scenario.
+        trusted: whether an installed package or the command line, and not a scenario, names the class.
 
     Raises:
         EdgeflError: the code is not allowed to run, or the class cannot be found or imported.
@@ -169,7 +169,7 @@ def _refuse_another(path: str, module: ModuleType) -> None:
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():
         raise EdgeflError(
-            f"cannot load '{path}': {wanted} is hidden by {have}, a module of the same name; give it another name"
+            f"cannot load '{path}': {wanted} is hidden by {have}, a module of the same name; rename the hidden file"
         )
 
 

@@ -47,7 +47,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
         yield "model", f"{name} has other layers", "take logistic, mlp or mlp2"
     if not of_cross_entropy(settings.learned):
         name = registry.name_of("tasks", settings.learned)
-        yield "task", f"{name} has another loss than the cross-entropy", "take classification"
+        yield "task", f"{name} has a loss other than the cross-entropy", "take classification"
     if not trains_plainly(settings.algorithm):
         name = registry.name_of("algorithms", settings.algorithm)
         yield "algorithm", f"{name} changes local steps", "take one that does not, such as fedavg"
@@ -55,7 +55,7 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
         name = registry.name_of("warm_starts", settings.warm_start)
         yield "warm_start", f"{name} adds to the local loss", "take previous, average or similarity"
     if type(local.optimiser) is not Sgd or local.optimiser.state != "fresh":
-        yield "local.optimiser", "its steps are those of sgd with a fresh state", "take sgd"
+        yield "local.optimiser", "numba's steps are those of sgd with a fresh state", "take sgd"
     for key in PLAIN:
         if getattr(local, key) != type(local).model_fields[key].default:
-            yield f"local.{key}", f"it has no {key}", "leave it out"
+            yield f"local.{key}", f"numba's code has no {key}", "leave it out"

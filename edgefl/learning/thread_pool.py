@@ -1,4 +1,4 @@
-"""A pool of threads, including the caller's, that work off a list of jobs."""
+"""A pool of threads, including the caller's, that work through a list of jobs."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class ThreadPool:
         self._process = 0  # id of the process that has the threads: a forked process has none of them
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
-        """Call do(hand, job) once for each job; `hand` is the number of the thread, and 0 for the caller's."""
+        """Call do(hand, job) once for each job; `hand` is the number of the thread, 0 for the calling thread."""
         waiting = iter(jobs)
 
         def some(hand: int) -> None:

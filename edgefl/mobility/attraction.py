@@ -180,7 +180,7 @@ class Attraction(Walkers):
 
 
 class _Days(Legs):
-    """Walks between each device's spots; spots_m: [place, 2, devices]."""
+    """Walks of devices between their spots; spots_m: [places, 2, devices]."""
 
     def __init__(
         self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: UniformDraws

@@ -79,7 +79,7 @@ def _check_somebody_is_there(
 
 
 def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int]:
-    """Return those of the present devices that may take part in a session."""
+    """Return the present devices that may take part in a session."""
     allowed = members(session)
     return [id_ for id_ in present if allowed is None or id_ in allowed]
 
@@ -157,7 +157,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 
 
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
-    """Return each class's computing time in a round of e local steps (or of one epoch), s."""
+    """Return the computing time, s, of each class of devices in a round of e local steps (or of one epoch)."""
     try:
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)

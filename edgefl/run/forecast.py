@@ -55,7 +55,7 @@ class Forecast:
         devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
             memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
-        probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
+        probe: costs of the run's first rounds, if probed. own: share of training that is not reused from another run.
     """
 
     scenario: Scenario
@@ -87,7 +87,7 @@ class Forecast:
 
     @property
     def simulated_s(self) -> Range:
-        """The time until the last federation ends."""
+        """The simulated time, s, at which the last federation ends: least and most."""
         return Range(*(max(ends_s) for ends_s in zip(*(ends for _, ends in self._courses()), strict=True)))
 
     @property

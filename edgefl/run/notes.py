@@ -1,4 +1,4 @@
-"""Write a run's notes at its end: above all, things its scenario asked for that never happened.
+"""Write a run's notes at its end: above all, on what the scenario asked for that never happened.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
@@ -287,7 +287,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
 
 
 def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator[str]:
-    """Note a power model that counts only radiated power, without circuits, with a realistic radio."""
+    """Note that a realistic radio is combined with a power model that counts radiated power only, not circuits."""
     radiated = [
         isinstance(kind.power, JournalPower) and kind.pa_efficiency == 1 and not kind.uplink_circuit_power_w
         for kind in kinds

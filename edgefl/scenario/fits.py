@@ -101,7 +101,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
 
 
 def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
-    """Yield a conflict's place, description and remedy if `broken`."""
+    """Yield a conflict's place, description and remedy if `broken` is true."""
     if broken:
         yield tuple(place.split(".")), what, remedy
 

@@ -59,7 +59,7 @@ def of_world(scenario: Scenario) -> list[Need]:
 
 
 def of_first_round(world: World, learner: Any) -> float:
-    """Estimate the bytes that a federation's first round adds to the memory that a run holds at its start."""
+    """Estimate the memory, in bytes, that a federation's first round adds to what a run holds at its start."""
     numbers = learner.parameters if world.sections.learning else 0
     rounds, devices = world.sections.rounds, world.members_count
     _, together = _least_participants(rounds, world.devices, world.layout, devices)
@@ -73,9 +73,9 @@ def of_first_round(world: World, learner: Any) -> float:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return the memory need of a world's places, also while they are drawn: some bytes per site and square metre.
+    """Return the memory need of a world's line of sight and shadowing: a few bytes per site and square metre.
 
-    These bytes hold line of sight and shadowing, drawn at the first measurement.
+    Both are drawn at the first measurement; the need includes the memory for drawing.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):

@@ -1,8 +1,8 @@
 """A scenario with its checksums and hashes, which follow from its values and files and are computed once.
 
-Equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it reads, the
-code of its external components, and the version of results. A learner's hash covers everything it receives besides
-the questions asked of it, which a journal holds.
+Runs with equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it
+reads, the code of its external components, and the version of results. A learner's hash covers everything it receives
+besides the questions asked of it, which a journal holds.
 """
 
 import hashlib
@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences between runs into a phrase that states the number of the rest."""
+    """Join the first few differences between runs into a phrase that also states how many more there are."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -134,7 +134,7 @@ class Prepared:
 
     @cached_property
     def described(self) -> Described:
-        """The scenario as a run directory stores it: name, seed, settings of the record, and text."""
+        """The scenario as a run directory stores it: name, seed, the section `record`, and text."""
         one = self.scenario
         parts = {name: dump(one.of_federation(name)) for name in one.federations or ()}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
@@ -182,7 +182,7 @@ class Prepared:
         )
 
     def learning_identity(self, world: World) -> LearningIdentity | None:
-        """Hash everything that determines training, besides the questions asked of learners.
+        """Hash everything that determines training, except the questions asked of learners.
 
         Training cannot be shared if rounds overlap, since the radio then decides which updates arrive first, or if
         there are several federations, since the band then sets the order of the questions to their learners.

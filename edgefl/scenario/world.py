@@ -118,7 +118,7 @@ class World:
 
     @cached_property
     def fleet(self) -> Fleet:
-        """The properties of every device, by its class."""
+        """The properties of every device, which follow from the device's class."""
         settings = self.devices
         if settings.classes_by == "types":
             recorded = cast(RecordedMovement, self.movement).recorded
@@ -230,7 +230,7 @@ class World:
 
     @property
     def by_federation(self) -> dict[str, "World"]:
-        """The world as each federation sees it, by the federation's name; the name is empty for a single one."""
+        """The world as each federation sees it, by the federation's name; a single federation's name is empty."""
         return {name: self.of_federation(name) for name in self.federations}
 
     @property
@@ -330,7 +330,7 @@ class World:
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """Return the walls and cars between devices and sites on a simulated clock; None if there are none."""
+        """Return the walls and cars between devices and sites over simulated time, or None if none are modelled."""
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)

@@ -112,7 +112,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
 
 
 def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
-    """Return one shard of a study, numbered from 1; runs that share a training stay together if possible."""
+    """Return one shard of a study, numbered from 1; runs that share training stay together if possible."""
     if not 1 <= number <= parts:
         raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
     families: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Local SGD of fully connected networks, compiled by numba; a device's model stays in the cache for its round.
 
 Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
-[inputs, outputs] and those of the last one [outputs, inputs], so that all products run along lanes. Columns that
+[inputs, outputs] and those of the last layer [outputs, inputs], so that all products run along lanes. Columns that
 fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number, because panels
 with a stride of a power of two would share few lines of the cache.
 """
@@ -129,7 +129,7 @@ def _unpack(work, dims, table, row):
 
 @compiled
 def _forward(size, distance, dims, table, model, work):
-    """Compute the activations of all layers for a batch; those of the last layer lack the bias."""
+    """Compute the activations of all layers for a batch; the last layer's activations lack the bias."""
     base, last = work.ctypes.data, len(dims) - 2
     for layer in range(last):
         weights, bias, a, _, c = table[layer]

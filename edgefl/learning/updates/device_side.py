@@ -176,7 +176,7 @@ class DeviceSide:
         """Report a round's amounts of work before it trains, unless early stopping or uploads may change the amounts.
 
         Args:
-            tested: number of samples run forward only, as in `LocalResult`.
+            tested: number of samples of which only the forward pass is run, as in `LocalResult`.
         """
         count = len(batches.steps)
         if tell is not None and not len(batches.validation) and not self._changes_upload:

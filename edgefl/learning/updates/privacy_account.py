@@ -35,7 +35,7 @@ class Release:
         self.changes_upload = settings is not None
         if settings and layout.statistics.size:
             raise EdgeflError(
-                "batch norm's statistics would be sent without noise: choose a model without them",
+                "batch norm's statistics would be sent without noise: choose a model without batch norm",
                 ("learning", "privacy"),
             )
 
@@ -58,7 +58,7 @@ class Release:
             trained: whether each device took at least one local step, [k] bool.
 
         Returns:
-            Values [k] by column, and stage by column; a column without values is one that `uploaded` returns.
+            Values [k] by column, and stage by column; `uploaded` returns the values of a column that has none here.
         """
         if self._privacy is None:
             return {}, {}

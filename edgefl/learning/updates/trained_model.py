@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """An error raised when a model is no longer finite: the model of `device`, or for None the aggregated model."""
+    """A model is no longer finite: the local model of `device`, or the aggregated model if `device` is None."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -44,10 +44,10 @@ class TrainedModel:
     """A model that is trained from round to round: the global model, or the auxiliary model of probe rounds.
 
     Args:
-        devices: storage of the devices' vectors; a probe has separate storage, so that it leaves no trace.
+        devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
-        streams: random streams of this model; None if there must be no randomness.
+        streams: random streams of this model; None if nothing may be random.
         release: object that clips and noises updates; None: updates are released unchanged.
 
     Attributes:
@@ -102,7 +102,7 @@ class TrainedModel:
         self.tiers = None
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Admit newcomers to the session; `samples` maps all its devices, newcomers included, to numbers of samples.
+        """Admit newcomers to the session; `samples` has the number of samples of all devices, newcomers included.
 
         A repeated call changes nothing.
         """
@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return the number of reference models run forward on each sample for further terms of the local loss."""
+        """Return how many reference models each sample passes through, for further terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = self._algorithm.term(self.model, previous)
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
@@ -189,7 +189,7 @@ class TrainedModel:
 
         Updates of one round that started from the current model with weight 1 are used unchanged; other updates are
         joined, rebased on the current model and weighted for the server. If coding changed the models that devices
-        received, the server uses each device's change only. Devices keep the models that they actually trained.
+        received, the server uses only each device's change. Devices keep the models that they actually trained.
 
         Args:
             arrived: ids of devices with an update that arrived.

@@ -191,7 +191,7 @@ def test_tiny_imagenet(packed: bool, world: Path, monkeypatch: pytest.MonkeyPatc
     [
         ({}, "are (2, 3, 2), expected (200, 100000, 10000)"),
         ({"wnids.txt": b"n01443537\n"}, "train/n02124075 is not listed in wnids.txt"),
-        ({"val/val_annotations.txt": b"val_0.JPEG\n"}, "val_annotations.txt: does not hold image names"),
+        ({"val/val_annotations.txt": b"val_0.JPEG\n"}, "val_annotations.txt: a line lacks an image's name"),
         ({"val/val_annotations.txt": b"val_7.JPEG\tn02124075\n"}, "val_7.JPEG"),
         ({"val/images/val_0.JPEG": b"<html>"}, "cannot identify image"),
         ({"val/images/val_0.JPEG": jpeg(7, side=32)}, "(32, 32, 3) instead of 64x64"),

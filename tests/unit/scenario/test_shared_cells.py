@@ -133,7 +133,7 @@ def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
         ),
         (
             {"workload": None},
-            r"federations\.a: a has no task, and neither has the scenario: give it learning or workload",
+            r"federations\.a: a has no task, and neither has the scenario: give learning or workload",
         ),
         (
             {"federations__b": {"classes": ["meter"], "learning": {**LEARNING, "model": "logistics"}}},
@@ -284,7 +284,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
     study.write_text(
         f"name: s\nscenario: shared.yaml\nseeds: [1]\n{aim}\nvariants: {{one: {{}}, other: {{duration_s: 9}}}}\n"
     )
-    with refused_at("", f"{aim.partition(':')[0]} is about the rounds of one"):
+    with refused_at("", f"{aim.partition(':')[0]} is about a single federation's rounds"):
         planning.plan(study)
 
 

@@ -81,7 +81,7 @@ def test_a_run_has_them_as_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"learning__evaluation__metrics": ["auc", "auc"]}, "some are given twice"),
+        ({"learning__evaluation__metrics": ["auc", "auc"]}, "list each metric once"),
         ({"learning__evaluation__metrics": ["f2"]}, "top5"),
     ],
 )
