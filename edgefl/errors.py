@@ -1,9 +1,11 @@
 """Errors caused by user input, and context managers that add an error's place."""
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 __all__ = ["Divergence", "EdgeflError"]
@@ -32,6 +34,17 @@ def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
     """Format a text for a message: without quotes, on one line, cut if long."""
     shown = "".join(each if each.isprintable() else repr(each)[1:-1] for each in text[: 2 * longest])
     return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 3]}..."
+
+
+def near_path(path: Path) -> str:
+    """Return a hint for a message about a missing path: `; did you mean 'x'?` with a similar path, or ''."""
+    try:
+        names = sorted(each.name for each in path.parent.iterdir())
+    except OSError:
+        return ""
+    near = [name for name in names if name.startswith(f"{path.name}-")]  # runs/quickstart-seed100
+    near = near or difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean '{path.parent / near[0]}'?" if near else ""
 
 
 class EdgeflError(ValueError):

@@ -211,13 +211,16 @@ class Report:
         """The report's first table of numbers, as its first CSV file holds them."""
         return next(iter(self.numbers.values()), pd.DataFrame())
 
+    def __repr__(self) -> str:
+        return f"Report({str(self.out)!r}: {len(self.tables)} tables; .print() shows them)"
+
     def tell(self, command: str, *, as_json: bool, quiet: bool, explain: bool = False) -> None:
         """Print the report, or only its verdicts, or the whole report as a JSON document."""
         if as_json:
             notes = [*self.sentences, *(self.small_print if explain else ())]
             print(document(command, out=self.out, answers=self.verdicts, notes=notes, table=self.rows))
         elif quiet:
-            print(*self.verdicts, sep="\n")
+            print(*(self.verdicts or [self.out]), sep="\n")
         else:
             self.print(explain=explain)
 

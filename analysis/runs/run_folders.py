@@ -1,5 +1,6 @@
 """Find run directories below folders, describe them by their run.json, and give them distinct names."""
 
+import difflib
 import json
 import math
 import os
@@ -91,9 +92,18 @@ def _beside(roots: Sequence[Path]) -> Path | None:
     return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
+def _near(missing: Path) -> str:
+    """Return a hint with the folder beside a missing one whose name is most similar, or ''."""
+    known = [each.name for each in sorted(missing.parent.glob("*/"))] if missing.parent.is_dir() else []
+    near = [name for name in known if name.startswith(f"{missing.name}-")]  # runs/quickstart-seed100
+    near = near or difflib.get_close_matches(missing.name, known, n=1)
+    return f"; did you mean {missing.parent / near[0]}?" if near else ""
+
+
 def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     if not root.is_dir():
-        raise ValueError(f"no folder {root}: give the folder of a run or of a study")
+        wrong = f"{root} is a file" if root.exists() else f"no folder {root}"
+        raise ValueError(f"{wrong}: give the folder of a run or of a study{_near(root)}")
     directories = run_directories(root)
     if not directories:
         raise ValueError(

@@ -65,7 +65,7 @@ def describe(what: str, file: Path | None = None) -> str:
     """
     if file is not None and what != "layout":
         raise EdgeflError(
-            f"'{file}': a file can only be given with layout; write edgefl describe layout FILE"
+            f"'{file}': one name at a time, as in `edgefl describe {what}`; only layout takes a scenario's file"
         )
     if what == "papers":
         return PAPERS

@@ -193,9 +193,17 @@ def _unknown(
         return f"unknown key of {unnamed}, the default if no name is given: write {write}"
     if (here := _here(key, known, root)) and not nearest(key, known):
         return f"unknown key; here it is {here}"
-    if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
+    near = nearest(key, known) or (
+        _beginning(key, known) if root and set(known) != set(root.model_fields) else ""
+    )
+    if root and not near and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
-    return f"unknown key{did_you_mean(key, known)}" if known else "this component takes no parameters"
+    return f"unknown key{did_you_mean(near or key, known)}" if known else "this component takes no parameters"
+
+
+def _beginning(key: str, known: list[str]) -> str:
+    """Return the known key with which an unknown key begins, as clip_norm begins with clip; '' if there is none."""
+    return next((name for name in known if key.startswith(f"{name}_")), "")
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from edgefl.config import outside
 from edgefl.config.component import SHAPES, AnyComponent, parameters_of
+from edgefl.config.gone_keys import NAMED_ABROAD
 from edgefl.errors import EdgeflError
 
 # kind -> (package with the components and their base class, meaning)
@@ -85,7 +86,7 @@ def base(kind: str) -> type[AnyComponent]:
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return a hint for an error message: `: did you mean 'x'?` with a similar word, or all known words."""
-    near = nearest(word, known)
+    near = nearest(NAMED_ABROAD.get(word, word), known)
     return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
 
 

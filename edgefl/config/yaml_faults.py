@@ -62,7 +62,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
     if "mapping values" in problem and above and _lacks_a_blank(lines[above - 1]):
         return above, f"a key needs a colon and a space after it, as in 'lr: 0.1'{_near(lines, above)}"
     if "mapping values" in problem and mark and not _begins_line(lines, line, mark.column):
-        return line, f"a second ': ' in one value; put the value in quotes{_near(lines, line)}"
+        return line, f"a second ': ' in one value; {_second_colon(lines[line - 1])}"
     if "mapping values" in problem or "<block end>" in problem or "<document start>" in problem:
         step = _out_of_step(lines, line)
         if step:
@@ -73,6 +73,12 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
     if "cannot start any token" in problem:
         return line, f"a value that begins like this must be in quotes{_near(lines, line)}"
     return line, f"{problem}{_near(lines, line)}"
+
+
+def _second_colon(text: str) -> str:
+    """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for a text."""
+    key, _, value = text.strip().partition(": ")
+    return f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is a text"
 
 
 def _near(lines: list[str], line: int) -> str:

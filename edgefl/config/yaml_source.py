@@ -9,10 +9,11 @@ from pydantic import BaseModel, ValidationError
 
 from edgefl.config.error_messages import Place, dotted, flat, in_short
 from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
-from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.errors import EdgeflError, clipped, near_path, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
 LARGEST_FILE = 10_000_000  # bytes; a settings file usually has a few hundred
+MOST_FILES = 5  # files of a folder that a message names
 
 
 class Source:
@@ -151,8 +152,15 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        if path.is_dir():
+            inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
+            remedy = f"give a file: {inside}" if inside else "it holds no .yaml file"
+            raise EdgeflError(f"{clipped(str(path))}: is a folder; {remedy}") from error
         why = getattr(error, "strerror", None) or error
-        raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); check the path") from error
+        hint = near_path(path) if isinstance(error, FileNotFoundError) else ""
+        raise EdgeflError(
+            f"{clipped(str(path))}: cannot be read ({why}){hint or '; check the path'}"
+        ) from error
     if len(raw) > LARGEST_FILE:
         raise EdgeflError(
             f"{path}: is larger than {LARGEST_FILE // 10**6} MB, so it is not a scenario or study"

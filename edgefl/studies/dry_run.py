@@ -15,7 +15,7 @@ from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs
-from edgefl.studies.directory import FILE, check_unchanged
+from edgefl.studies.directory import place
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
@@ -99,9 +99,8 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         EdgeflError: the directory holds something other than this study; or, after the last line, runs would fail.
     """
     load = Loaded(download=True)
-    directory = Path(out) if out is not None else Path("runs", plan.name)
     prepared = plan.prepared(load)
-    records = check_unchanged(directory, prepared) if (directory / FILE).is_file() else {}
+    directory, records = place(plan.name, out, prepared, go_on=True)
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     reuse = plan_reuse(prepared, states)
     for run in plan.runs:

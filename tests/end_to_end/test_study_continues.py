@@ -12,6 +12,7 @@ import pytest
 from edgefl.commands.study import ELSEWHERE
 from edgefl.engine.records import Round
 from edgefl.studies import IncompleteStudy, StudyOptions, plan, run, run_locks, scheduler
+from edgefl.studies.dry_run import dry_run
 from edgefl.studies.merging import merge
 from edgefl.studies.one_run import RunTask
 from edgefl.studies.run_locks import STALE_S
@@ -140,6 +141,19 @@ def test_without_out_the_study_goes_on_where_it_was(
     assert run(plan(radio), options=StudyOptions(jobs=1)) == first
     radio.with_name("radio.yaml").write_text(RADIO.replace("count: 4", "count: 7"))
     assert run(plan(radio), options=StudyOptions(jobs=1)) == first.with_name("radio-2")
+
+
+def test_without_out_other_variants_have_a_folder_of_their_own(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run(plan(radio, [1]), options=StudyOptions(jobs=1))
+    radio.write_text(STUDY.replace("variants: {", "variants: {c: {devices.count: 6}, "))
+    assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first, "a variant more continues the study"
+    radio.write_text(STUDY.replace("{b: {}, a: {", "{d: {}, e: {"))
+    (planned, *_) = dry_run(plan(radio, [1]), None)
+    assert planned.startswith("planned"), "nothing of it is there yet"
+    assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first.with_name("radio-2")
 
 
 def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> None:

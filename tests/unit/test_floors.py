@@ -62,7 +62,7 @@ ENGINE = [
 ANALYSIS = [["page"], ["runs"], ["measures"], ["figures"], ["reports", "export"], ["html"], ["commands"]]
 ROOMS = [room for rooms in FLOORS for room in rooms]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-GROUND = {"errors", "rng", "version", "contract"}  # the files of edgefl/ that need no room
+GROUND = {"__main__", "errors", "rng", "version", "contract"}  # the files of edgefl/ that need no room
 MOST_ROOMS, MOST_FLOORS = 21, 13
 
 

@@ -184,6 +184,28 @@ def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: p
     assert list(edgefl.compare(one, two, partial=True).table["variant"]) == ["one", "two"]
 
 
+def test_a_study_is_a_dict_as_well_as_a_file(tmp_path: Path) -> None:
+    base, bands = edgefl.load_scenario(SMALL), [1.0e7, 2.0e7]
+    swept = edgefl.study(
+        {"scenario": base, "grid": {"radio.bandwidth_hz": bands}}, out=tmp_path / "swept", jobs=1
+    )
+    assert [
+        edgefl.load_scenario(file).radio.bandwidth_hz for file in sorted(swept.rglob("scenario.yaml"))
+    ] == bands
+    study = {"name": "two", "scenario": SMALL, "seeds": [1, 2, 3], "variants": {"a": None}}
+    found = edgefl.study(study, seeds=[2], out=tmp_path / "two", jobs=1)
+    assert [path.parent.name for path in found.rglob("run.json")] == ["seed-2"]
+    with refused_at("", "variants, reference and question"):
+        edgefl.study(study, {"b": None})
+    with refused_at("", "variant: unknown key: did you mean 'variants'?"):
+        edgefl.study({"scenario": base, "variant": {}})
+    with refused_at("", "varies nothing") as refusal:
+        edgefl.study({"scenario": base})
+    assert str(refusal.value).startswith("varies nothing"), (
+        "without the place in a file that the caller never saw"
+    )
+
+
 def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
     base = edgefl.load_scenario(SMALL)
     with refused_at("", "variants"):
