@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlow, BandFlows
+from edgefl.channel.band_flows import BandFlows
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, endless
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
@@ -77,9 +77,6 @@ class BandRules:
     scheduler: Scheduler
     carrier: Carrier
     groups: Groups | None = None
-
-    def expect(self, flow: BandFlow, slot: int) -> None:
-        """Prepare for a flow that joins at a slot."""
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         """Start new flows; return the state, and the shares if the scheduler keeps them constant.

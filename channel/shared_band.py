@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.band_slots import BandRules, BandState, Groups, check_neighbours
 from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
+from edgefl.channel.block_sweep import BlockSweep
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
@@ -67,7 +68,7 @@ class SharedBand:
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
-        self.joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
+        self._joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
         self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
@@ -123,7 +124,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to announce the flow only: `join` then adds it, with fading drawn with other flows'.
+            expected: whether the flow only is checked here and joins in `planned`.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -149,14 +150,36 @@ class SharedBand:
             most_snr,
             widest,
         )
-        if expected:
-            self._band.expect(flow, slot)
-        else:
-            self.join(flow, slot)
+        if not expected:
+            self._join(flow, slot)
         return flow
 
-    def join(self, flow: BandFlow, slot: int) -> None:
-        """Add an expected flow at its slot; the arguments and errors are those of `add`."""
+    def planned(self, flows: Sequence[tuple[int, BandFlow]]) -> Iterator[tuple[int, list[Any]]]:
+        """Serve expected flows until all are complete, in a band without other flows.
+
+        Args:
+            flows: the slot at which each flow joins, in ascending order, and the flow.
+
+        Yields:
+            Each slot up to which the band is settled at once, and the ids of the flows that are complete there.
+        """
+        rules = self._band
+        if isinstance(rules, BlockRules) and rules.alike and all(flow.need for _, flow in flows):
+            sweep = BlockSweep(rules, flows, self._state.sent)
+            for at, ended in sweep:
+                self._state = replace(self._state, slot=at, sent=sweep.sent)
+                if rules.carrier.power == "full":
+                    self._sent |= {flows[row][1].id: sweep.sent_by(row) for row in ended}
+                yield at, [flows[row][1].id for row in ended]
+            return
+        for slot, flow in (*flows, (NEVER, None)):
+            self._joins = slot
+            while self.slot < slot and (due := self.next_end(self.horizon)) is not None:
+                yield due[0], self.settle(due[0])
+            if flow is not None:
+                self._join(flow, slot)
+
+    def _join(self, flow: BandFlow, slot: int) -> None:
         self._advance(slot)
         self._ids.add(flow.id)
         if flow.need == 0:
@@ -223,7 +246,7 @@ class SharedBand:
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
             far = self.slot + stride - self.slot % stride
-        return min(far, max(self.joins, self.slot))
+        return min(far, max(self._joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
         """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
@@ -335,7 +358,7 @@ class SharedBand:
             stride = self._stride(plan)
             # look up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
-            stop = min(stop, max(self.joins, state.slot + 1))
+            stop = min(stop, max(self._joins, state.slot + 1))
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
             plan.looks += 1
             plan.states.append(state)
