@@ -13,6 +13,7 @@ from edgefl.channel.carrier import MAX_SLOTS, Carrier, endless
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
+NEVER = 2**62  # a slot that no run reaches
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
 # Numbers of a flow that has not started sending

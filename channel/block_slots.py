@@ -126,7 +126,7 @@ class BlockRules(BandRules):
         else:
             given, history = self._by_slot(flows, state, link, most, weights, turn)
         rates, used = self.rates(link, given)
-        return _Look(int(turn[0]), weights, summed(state.got, rates * weights), used, history)
+        return _Look(int(turn[0]), weights, _summed(state.got, rates * weights), used, history)
 
     def within(
         self,
@@ -145,37 +145,23 @@ class BlockRules(BandRules):
         turn = self.carrier.frame.turn
         begin, end = turn(state.slot) - seen.first, turn(stop) - seen.first
         used, weights = seen.used[:, begin:end], seen.weights[begin:end]
-        sent, on = self.sent(used, weights, self.power_on_block(flows), state.on.T)
-        sent_of = state.sent_of
+        busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
+        if self.carrier.power == "full":
+            at_power = busy * np.minimum(used * self.power_on_block(flows)[:, None], 1.0)
+            on = _summed(on.T.ravel(), np.concatenate([busy, at_power]))[:, -1].reshape(2, -1).T
         if self.groups is not None:
             parts = (used * weights).sum(axis=1) / self.blocks
             sent_of = sent_of + np.bincount(self._of(flows), parts, minlength=len(sent_of))
         airtime, average = state.airtime, state.average
         if seen.history is not None:
             airtime, average = seen.history[end - 1].copy()
+        sent = state.sent + float(np.add.reduce(busy, axis=None))
         got = seen.totals[:, end - 1].copy()
-        return BandState(stop, state.sent + sent, got, average, airtime, sent_of, on.T, seen)
+        return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
 
     def power_on_block(self, flows: BandFlows) -> FloatArray:
-        """Return the part [n] of each device's power that it spends on a resource block; in the downlink, 1."""
-        if self.carrier.power != "full":
-            return np.ones(len(flows))
+        """Return the part [n] of each device's power that it spends on a resource block under power control."""
         return np.minimum(flows.most / (flows.snr * self.blocks), 1.0)
-
-    def sent(
-        self, used: IntArray, weights: FloatArray, on_block: FloatArray, on: FloatArray
-    ) -> tuple[float, FloatArray]:
-        """Return the airtime of all shares in some served slots, and the flows' slots and power after them.
-
-        Args:
-            used: [n, s] blocks in use. weights: [s] weight of each slot. on_block: [n] as `power_on_block` returns.
-            on: [2, n] the flows' slots and power before, as in `BandState`; left as it is in the downlink.
-        """
-        busy = (used > 0) * weights
-        if self.carrier.power == "full":
-            at_power = busy * np.minimum(used * on_block[:, None], 1.0)
-            on = summed(on.ravel(), np.concatenate([busy, at_power]))[:, -1].reshape(2, -1)
-        return float(np.add.reduce(busy, axis=None)), on
 
     @cached_property
     def _tables(self) -> "dict[int, _Table]":
@@ -207,7 +193,8 @@ class BlockRules(BandRules):
             alone, snr_on_block = (snr * self.blocks)[:, None] * power, most[:, None] * power
         else:
             snr_on_block = np.minimum(snr, most)[:, None] * power
-        return BlockLink(alone, snr_on_block, None if steps is None else steps.efficiency(snr_on_block))
+        link = BlockLink(alone, snr_on_block)
+        return link if steps is None else replace(link, step=link.steps_of(steps))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in a slot block's served slots, and how many resource blocks each flow can use."""
@@ -233,14 +220,14 @@ class BlockRules(BandRules):
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
         link = self._link(flows.snr, flows.most, power if weights.all() else power[:, weights > 0])
         usable_ = np.minimum(usable(link, self._steps, self.blocks), self._widest(flows.widest))
-        rate = link.most if link.rate is None else link.rate
-        return np.stack([link.most, rate, usable_, *([] if link.alone is None else [link.alone])], axis=1)
+        step = usable_ if link.step is None else link.step
+        return np.stack([link.most, step, usable_, *([] if link.alone is None else [link.alone])], axis=1)
 
     def link(self, reached: FloatArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in some served slots, and how many resource blocks each flow can use."""
-        most, rate, usable_, *alone = reached.swapaxes(0, 1)
-        link = BlockLink(alone[0] if alone else None, most, None if self._steps is None else rate)
-        return link, usable_.astype(np.int64)
+        most, _, _, *alone = reached.swapaxes(0, 1)
+        step, usable_ = reached[:, 1:3].astype(np.int64).swapaxes(0, 1)
+        return BlockLink(alone[0] if alone else None, most, None if self._steps is None else step), usable_
 
     def rates(self, link: BlockLink, given: IntArray) -> tuple[FloatArray, IntArray]:
         rates, used = carried(link, given, self._steps, self.carrier.cap)
@@ -337,7 +324,7 @@ class BlockRules(BandRules):
         return np.clip(reached, 1, self.blocks).astype(np.int64)
 
 
-def summed(begin: FloatArray, rows: FloatArray) -> FloatArray:
+def _summed(begin: FloatArray, rows: FloatArray) -> FloatArray:
     """Return [n, s] cumulative sums, in order, so that rounding does not depend on where a run begins."""
     rows = rows.copy()
     rows[:, 0] += begin

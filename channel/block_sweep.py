@@ -1,24 +1,28 @@
 """One pass over the slots of a band whose flows are all known and share its resource blocks equally."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.band_flows import BandFlow, BandFlows
-from edgefl.channel.block_slots import FIRST_LOOK, FIRST_SERVED, MOST_AT_ONCE, BlockRules, summed
-from edgefl.channel.resource_blocks import divide
+from edgefl.channel.band_slots import NEVER
+from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
+from edgefl.channel.resource_blocks import divide, divide_joining
 from edgefl.channel.units import FloatArray
 
 Rows = npt.NDArray[np.intp]
+# Served slots that are computed at once, as a flow that ends changes those after it
+_SERVED = 16
 
 
 class BlockSweep:
     """Time flows that have a band of resource blocks to themselves, in equal shares.
 
     A flow that joins or leaves voids the plan of a `SharedBand`, and the numbers of all flows are gathered again.
-    Here each number stays in its place, and only the list of rows to read changes. Results are the same bit for bit.
+    Here each number stays in its place, flows join within a look, and what flows reach in a block of slots is read
+    once. Results are the same bit for bit.
 
     Args:
         flows: the slot at which each flow joins, in ascending order, and the flow, which has bits to move.
@@ -29,69 +33,109 @@ class BlockSweep:
         self.sent = sent
         self._rules = rules
         self._joins = [slot for slot, _ in flows]
+        self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
         self._flows = BandFlows([flow for _, flow in flows])
-        self._got = np.zeros(len(flows))
+        self._need = self._flows.need
         self._on_block = rules.power_on_block(self._flows)
-        self._on = np.zeros((2, len(flows)))
+        # what has been served, and in the uplink slots with any block and the power in them, as in `BandState`
+        self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
+        self._busy: list[FloatArray] = []  # airtime by flow and slot since a flow joined or left
         self._block = -1  # of slots, whose results are in the table
         self._place, self._table = np.empty(len(flows), dtype=np.intp), np.empty((0, 0, 0))
 
     def __iter__(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield each slot boundary up to which a band is planned at once, and the rows of flows that end there."""
-        slot, joined, stride, there = 0, 0, FIRST_LOOK, np.empty(0, dtype=np.intp)
-        for joins in (*self._joins, None):
-            while len(there) and (joins is None or slot < joins):
-                stop = slot + stride - slot % stride
-                slot, stay = self._step(there, slot, stop if joins is None else min(stop, joins))
-                ended = there[~stay].tolist()
-                there, stride = (there[stay], FIRST_LOOK) if ended else (there, MOST_AT_ONCE)
+        """Yield slots up to which flows are served, and the rows of the flows that have moved their payloads there.
+
+        A plan of a `SharedBand` ends in the same slots, and where a flow joins.
+        """
+        there, joined, slot, stride = np.empty(0, dtype=np.intp), 0, 0, FIRST_LOOK
+        while joined < len(self._joins) or len(there):
+            joins = self._joins[joined] if joined < len(self._joins) else NEVER
+            if joins == slot or not len(there):
+                slot, stride = joins, FIRST_LOOK
+                there, joined = np.append(there, joined), joined + 1
+                self._count()
+                continue
+            stop = slot + stride - slot % stride
+            if joins < stop:
+                stop = min(stop, joins + FIRST_LOOK - joins % FIRST_LOOK)
+            slot, ended = self._serve(there, joined, slot, stop)
+            if (now := bisect_left(self._joins, slot, joined)) > joined:
+                there, joined, stride = np.append(there, np.arange(joined, now)), now, FIRST_LOOK
+            if ended:
+                there, stride = there[self._sums[0, there] < self._need[there]], FIRST_LOOK
+            elif slot == stop:
+                stride = MOST_AT_ONCE
+            if ended or slot == stop:
+                self._count()
                 yield slot, ended
-            if joins is not None:
-                slot, stride, there, joined = joins, FIRST_LOOK, np.append(there, joined), joined + 1
 
     def sent_by(self, row: int) -> list[float]:
         """Return in how many slots a flow had blocks, and the sum of its power, as `SharedBand.sent_by` does."""
-        on: list[float] = self._on[:, row].tolist()
+        on: list[float] = self._sums[1:, row].tolist()
         return on
 
-    def _step(self, there: Rows, slot: int, stop: int) -> tuple[int, npt.NDArray[np.bool_]]:
-        """Serve flows up to a slot or the first end of a flow; return this slot, and which flows go on."""
-        rules, turn_of = self._rules, self._rules.carrier.frame.turn
-        at, end, pieces, many = turn_of(slot), turn_of(stop), [], FIRST_SERVED
-        got, need, stay = self._got[there], self._flows.need[there], np.ones(len(there), dtype=bool)
-        turns = np.arange(at, end)
-        while at < end and stay.all():
-            turn = turns[at - end :][:many]
-            link, most = rules.link(self._reached(there, slot, at, len(turn)))
-            rates, used = rules.rates(link, divide(most, rules.blocks, turn))
-            totals = summed(got, rates * rules.weights(turn))
-            got, last = totals[:, -1], len(turn)
-            stay = got < need
-            if not stay.all():
-                last = int(np.count_nonzero(totals[~stay] < need[~stay, None], axis=1).min()) + 1
-                got, stop = totals[:, last - 1], rules.carrier.frame.slot_of(at + last - 1) + 1
-                stay = got < need
-            pieces.append(used[:, :last])
-            at, many = at + last, 4 * many
-        if pieces:
-            used = pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
-            weights, on_block = rules.weights(turns[: used.shape[1]]), self._on_block[there]
-            sent, self._on[:, there] = rules.sent(used, weights, on_block, self._on[:, there])
-            self.sent += sent
-            self._got[there] = got
-        return stop, stay
+    def _serve(self, there: Rows, joined: int, slot: int, stop: int) -> tuple[int, list[int]]:
+        """Serve flows for some slots, up to `stop` or the first end of a flow; return the last slot, and who ends.
 
-    def _reached(self, there: Rows, slot: int, at: int, many: int) -> FloatArray:
+        Args:
+            there: the flows at the first slot. joined: how many flows have joined; the next ones may join in between.
+        """
+        rules, frame = self._rules, self._rules.carrier.frame
+        at, end = frame.turn(slot), frame.turn(stop)
+        if at == end:
+            return stop, []
+        if end > at + _SERVED:
+            end = at + _SERVED
+            stop = frame.slot_of(end - 1) + 1
+        turn, new = np.arange(at, end), bisect_left(self._turns, end, joined)
+        rows, begins = there, [begin - at for begin in self._turns[joined:new]]
+        if begins:
+            rows = np.append(there, np.arange(joined, new))
+        link, most = rules.link(self._reached(rows, joined, slot, at, len(turn)))
+        if begins:
+            many = len(there) + np.searchsorted(begins, turn - at, side="right")
+            given = divide_joining(most, rules.blocks, turn, many)
+        else:
+            given = divide(most, rules.blocks, turn)
+        rates, used = rules.rates(link, given)
+        weights, sums = rules.weights(turn), np.empty((len(self._sums), *used.shape))
+        np.multiply(rates, weights, out=sums[0])
+        busy = (used > 0) * weights
+        if len(sums) > 1:
+            sums[1] = busy
+            np.multiply(busy, np.minimum(used * self._on_block[rows, None], 1.0), out=sums[2])
+        # summed in order, so that rounding does not depend on where a run begins
+        sums[:, :, 0] += self._sums[:, rows]
+        np.add.accumulate(sums, axis=2, out=sums)
+        need, last = self._need[rows], len(turn)
+        ended = np.flatnonzero(sums[0, :, -1] >= need)
+        if len(ended):
+            last = int(np.count_nonzero(sums[0, ended] < need[ended, None], axis=1).min()) + 1
+            stop, ended = frame.slot_of(at + last - 1) + 1, np.flatnonzero(sums[0, :, last - 1] >= need)
+        self._sums[:, rows] = sums[:, :, last - 1]
+        begin = 0
+        for flows, until in enumerate([*begins, last], len(there)):
+            self._busy.append(busy[:flows, begin : min(until, last)])
+            if until >= last:
+                break
+            self._count()  # a flow joins
+            begin = until
+        return stop, rows[ended].tolist()
+
+    def _count(self) -> None:
+        """Add the airtime since a flow joined or left; one sum over flows and slots, as it may be rounded."""
+        if self._busy:
+            self.sent += float(np.add.reduce(np.concatenate(self._busy, axis=1), axis=None))
+            self._busy.clear()
+
+    def _reached(self, rows: Rows, joined: int, slot: int, at: int, many: int) -> FloatArray:
         """Return what flows reach in a number of served slots, in a slot's block; see `BlockRules.reached`."""
         block = slot // MOST_AT_ONCE
         if block != self._block:
-            # with the flows that join in the same block
-            joined, joining = (
-                bisect_right(self._joins, slot),
-                bisect_left(self._joins, (block + 1) * MOST_AT_ONCE),
-            )
-            rows = np.append(there, np.arange(joined, joining))
-            self._table = self._rules.reached(BandFlows([self._flows[row] for row in rows.tolist()]), block)
-            self._place[rows], self._block = np.arange(len(rows)), block
+            joining = np.arange(joined, bisect_left(self._joins, (block + 1) * MOST_AT_ONCE))
+            ahead = np.append(rows[rows < joined], joining)
+            self._table = self._rules.reached(BandFlows([self._flows[row] for row in ahead.tolist()]), block)
+            self._place[ahead], self._block = np.arange(len(ahead)), block
         begin = at - self._rules.carrier.frame.turn(block * MOST_AT_ONCE)
-        return self._table[self._place[there], :, begin : begin + many]
+        return self._table[self._place[rows], :, begin : begin + many]

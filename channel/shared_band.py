@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.band_flows import BandFlow, BandFlows
-from edgefl.channel.band_slots import BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.band_slots import NEVER, BandRules, BandState, Groups, check_neighbours
 from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
 from edgefl.channel.block_sweep import BlockSweep
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
@@ -17,7 +17,6 @@ from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.units import FloatArray
 
-NEVER = 2**62  # a slot that no run reaches
 # Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
 # Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
