@@ -109,10 +109,10 @@ class BlockSweep:
         sums[:, :, 0] += self._sums[:, rows]
         np.add.accumulate(sums, axis=2, out=sums)
         need, last = self._need[rows], len(turn)
-        ended = np.flatnonzero(sums[0, :, -1] >= need)
+        ended = (sums[0, :, -1] >= need).nonzero()[0]
         if len(ended):
             last = int(np.count_nonzero(sums[0, ended] < need[ended, None], axis=1).min()) + 1
-            stop, ended = frame.slot_of(at + last - 1) + 1, np.flatnonzero(sums[0, :, last - 1] >= need)
+            stop, ended = frame.slot_of(at + last - 1) + 1, (sums[0, :, last - 1] >= need).nonzero()[0]
         self._sums[:, rows] = sums[:, :, last - 1]
         begin = 0
         for flows, until in enumerate([*begins, last], len(there)):

@@ -139,13 +139,14 @@ def carried(
     rates = given * steps.rates.take(step)
     if link.alone is None:
         return rates, given
-    with np.errstate(invalid="ignore"):  # without power control this multiplies 0 blocks by infinity
+    # without power control this multiplies 0 blocks by infinity, and no power can be divided by 0 blocks
+    with np.errstate(invalid="ignore", divide="ignore"):
         limited = given * link.most > link.alone
-    used = given
-    if limited.any():
+        if not limited.any():
+            return rates, np.where(rates > 0, given, 0)
         best, least = _limited(link.alone, step, given, steps)
-        rates, used = np.where(limited, best, rates), np.where(limited, least, given)
-    return rates, np.where(rates > 0, used, 0)
+    rates = np.where(limited, best, rates)
+    return rates, np.where(rates > 0, np.where(limited, least, given), 0)
 
 
 def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -> tuple[FloatArray, IntArray]:
@@ -156,8 +157,7 @@ def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -
     because of rounding to whole blocks, or with several layers.
     """
     more, needs, table = _padded(steps)
-    with np.errstate(divide="ignore"):  # without blocks
-        highest = np.minimum(steps.needs.searchsorted(alone / given, side="right") + more, step)
+    highest = np.minimum(steps.needs.searchsorted(alone / given, side="right") + more, step)
     tried = highest + np.arange(more + 1)[:, None, None]
     blocks = np.minimum(given, alone / needs.take(tried)).astype(np.int64)
     carries = table.take(tried) * blocks

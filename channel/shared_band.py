@@ -165,11 +165,12 @@ class SharedBand:
         rules = self._band
         if isinstance(rules, BlockRules) and rules.alike and all(flow.need for _, flow in flows):
             sweep = BlockSweep(rules, flows, self._state.sent)
+            at = self.slot
             for at, ended in sweep:
-                self._state = replace(self._state, slot=at, sent=sweep.sent)
                 if rules.carrier.power == "full":
                     self._sent |= {flows[row][1].id: sweep.sent_by(row) for row in ended}
                 yield at, [flows[row][1].id for row in ended]
+            self._state = replace(self._state, slot=at, sent=sweep.sent)
             return
         for slot, flow in (*flows, (NEVER, None)):
             self._joins = slot
