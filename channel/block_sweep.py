@@ -1,7 +1,8 @@
 """One pass over the slots of a band whose flows are all known and share its resource blocks equally."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,7 @@ class BlockSweep:
 
     def __init__(self, rules: BlockRules, flows: Sequence[tuple[int, BandFlow]], sent: float) -> None:
         self.sent = sent
+        self.slot = 0  # up to which the flows are served
         self._rules = rules
         self._joins = [slot for slot, _ in flows]
         self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
@@ -43,8 +45,8 @@ class BlockSweep:
         self._block = -1  # of slots, whose results are in the table
         self._place, self._table = np.empty(len(flows), dtype=np.intp), np.empty((0, 0, 0))
 
-    def __iter__(self) -> Iterator[tuple[int, list[int]]]:
-        """Yield slots up to which flows are served, and the rows of the flows that have moved their payloads there.
+    def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
+        """Yield slots up to which flows are served, and the ids of the flows that have moved their payloads there.
 
         A plan of a `SharedBand` ends in the same slots, and where a flow joins.
         """
@@ -68,12 +70,15 @@ class BlockSweep:
                 stride = MOST_AT_ONCE
             if ended or slot == stop:
                 self._count()
-                yield slot, ended
+                self.slot = slot
+                yield slot, [self._flows[row].id for row in ended]
 
-    def sent_by(self, row: int) -> list[float]:
-        """Return in how many slots a flow had blocks, and the sum of its power, as `SharedBand.sent_by` does."""
-        on: list[float] = self._sums[1:, row].tolist()
-        return on
+    def sent_by(self) -> dict[Hashable, Sequence[float]]:
+        """Return each flow's slots with any block and its power in them, as `SharedBand.sent_by` does."""
+        on = self._sums[1:].T.tolist()
+        return {
+            flow.id: each for flow, each in zip(self._flows, on, strict=True) if each and not flow.background
+        }
 
     def _serve(self, there: Rows, joined: int, slot: int, stop: int) -> tuple[int, list[int]]:
         """Serve flows for some slots, up to `stop` or the first end of a flow; return the last slot, and who ends.

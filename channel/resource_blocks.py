@@ -87,8 +87,8 @@ class BlockLink:
 
     def at(self, slots: slice) -> "BlockLink":
         """Return the SNR of the flows in some of the slots."""
-        alone, step = (of if of is None else of[:, slots] for of in (self.alone, self.step))
-        return BlockLink(alone, self.most[:, slots], step)
+        alone = None if self.alone is None else self.alone[:, slots]
+        return BlockLink(alone, self.most[:, slots], None if self.step is None else self.step[:, slots])
 
     def steps_of(self, steps: Steps) -> IntArray:
         """Return [n, s] how many of a table's rates each flow reaches on one block in each slot."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.band_flows import BandFlow, BandFlows
-from edgefl.channel.band_slots import NEVER, BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.band_slots import NEVER, BandRules, BandState, Groups
 from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
 from edgefl.channel.block_sweep import BlockSweep
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
@@ -131,24 +131,8 @@ class SharedBand:
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")
-        carrier = self._band.carrier
-        check_snr(snr_whole_band)
-        check_neighbours(neighbours, carrier)
-        need = carrier.need(payload_bits)
-        carrier.refuse_endless(need, snr_whole_band)
-        static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        flow = BandFlow(
-            id_,
-            payload_bits,
-            need,
-            snr_whole_band,
-            fading,
-            static_power,
-            background,
-            neighbours,
-            most_snr,
-            widest,
-        )
+        rest = background, neighbours, most_snr, widest
+        flow = self._band.flow(id_, payload_bits, snr_whole_band, fading, *rest)
         if not expected:
             self._join(flow, slot)
         return flow
@@ -158,19 +142,14 @@ class SharedBand:
 
         Args:
             flows: the slot at which each flow joins, in ascending order, and the flow.
-
         Yields:
-            Each slot up to which the band is settled at once, and the ids of the flows that are complete there.
+            Each slot up to which the band is settled, and the ids of the flows that are complete there.
         """
-        rules = self._band
-        if isinstance(rules, BlockRules) and rules.alike and all(flow.need for _, flow in flows):
-            sweep = BlockSweep(rules, flows, self._state.sent)
-            at = self.slot
-            for at, ended in sweep:
-                if rules.carrier.power == "full":
-                    self._sent |= {flows[row][1].id: sweep.sent_by(row) for row in ended}
-                yield at, [flows[row][1].id for row in ended]
-            self._state = replace(self._state, slot=at, sent=sweep.sent)
+        if isinstance(self._band, BlockRules) and self._band.alike and all(flow.need for _, flow in flows):
+            sweep = BlockSweep(self._band, flows, self._state.sent)
+            yield from sweep
+            self._state = replace(self._state, slot=sweep.slot, sent=sweep.sent)
+            self._sent |= sweep.sent_by()
             return
         for slot, flow in (*flows, (NEVER, None)):
             self._joins = slot
