@@ -158,7 +158,7 @@ class BandRules:
         stop: int,
         shares: FloatArray | None,
     ) -> BandState:
-        """Advance to slot `stop` within a look-ahead that `run` has returned, before any flow ends."""
+        """Advance to slot `stop`, which lies within a span that `run` has looked ahead and before any flow ends."""
         return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:
@@ -203,7 +203,7 @@ class BandRules:
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
     ) -> FloatArray:
-        """Return each group's airtime [groups] after these shares have been in use for another `airtime`."""
+        """Return each group's airtime [groups] after the given shares have been in use for another `airtime`."""
         if self.groups is None:
             return sent_of
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
@@ -296,5 +296,5 @@ def check_neighbours(neighbours: float, carrier: Carrier) -> None:
         raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")
     if neighbours and carrier.power != "full":
         raise ValueError(
-            f"with power {carrier.power} put interference into snr, not neighbours, got {neighbours}"
+            f"with power {carrier.power}, neighbours must be 0 (snr includes interference), got {neighbours}"
         )

@@ -47,7 +47,7 @@ class _Look:
 
 @dataclass
 class _Table:
-    """Results of flows in the served slots of a block, [rows, numbers, slots], with room for more rows."""
+    """Numbers of flows in the served slots of a block: an array [rows, numbers, slots] with room for more rows."""
 
     rows: FloatArray
     used: int = 0
@@ -72,7 +72,7 @@ class BlockRules(BandRules):
     with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
     other held shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
     blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
-    control's target, in the downlink all blocks. Blocks left over are divided equally.
+    control's target, in the downlink all blocks. Blocks that are left over are divided equally among all flows.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
     from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the
@@ -117,7 +117,7 @@ class BlockRules(BandRules):
     def _looked(
         self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
     ) -> "_Look":
-        """Return what flows do in served slots from the state on, as if none ended."""
+        """Compute what flows do in the served slots that follow a state, as if no flow ended."""
         weights = self.weights(turn)
         link, most = self._links(flows, state.slot, turn)
         history = None

@@ -33,7 +33,7 @@ class Grid:
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """Weights [block - 1] of the right edge at points 1, 2, ..., or None if points are independent."""
+        """Weights [block - 1] of a block's right edge at its points 1, 2, ..., or None if points are independent."""
         return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 

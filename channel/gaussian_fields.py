@@ -60,7 +60,7 @@ class GaussianFields:
     interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
-    ROUGHENING removes most of this from the nodes' spectrum beforehand. What remains has been computed: averaged over
+    ROUGHENING the nodes' spectrum undoes most of this smoothing. What remains has been computed: averaged over
     places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at distances of at least 0.15
     d_corr, and by less than 0.025 at shorter ones; single pairs of places deviate by 0.035 rms, 0.1 at most. A
     `gaussian` field is smooth, and within 0.003 of its law for all pairs of places.
@@ -171,7 +171,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield fields, a few at a time: the first field's number, and values at the nodes, [width, width] each."""
+        """Yield fields, a few at a time: the number of the first, and each one's [width, width] values at nodes."""
         common = self._common
         shared: Float32Array | None = None
         if common:
@@ -190,7 +190,7 @@ class GaussianFields:
 
     @property
     def _at_once(self) -> int:
-        """Number of fields that are made before their values are written together."""
+        """Number of fields that are drawn before their values are written together."""
         most = min(_FIELDS_AT_ONCE, len(self.keys))
         return max(1, min(most, _BYTES_AT_ONCE // (4 * self._torus**2)))
 

@@ -48,8 +48,8 @@ def slots_of_many(
 ) -> IntArray:
     """Count the slots of n transfers together; the numbers are exactly those of `Flow.slots`.
 
-    Transfers that are drawn slot by slot advance together, some slots at a time; their sums continue in order, so
-    that they round as a single transfer's sum does. Static links and transfers by renewal are computed one by one.
+    Transfers that are drawn slot by slot advance together, several slots at a time; each adds its slots in order, so
+    that its sum is rounded as if computed alone. Static links and renewal transfers are computed one by one.
 
     Args:
         carrier: the band that all transfers use.
@@ -172,7 +172,7 @@ def _short_page(links: Sequence[Fading]) -> int:
 
 
 def _weights(carrier: Carrier, first_slots: IntArray, count: int) -> FloatArray:
-    """Return the frame's weights [transfers, count] from each first slot on."""
+    """Return the frame's weights [transfers, count] from each transfer's first slot on."""
     frame = carrier.frame
     phases = np.stack([frame.weights_from(phase, count) for phase in range(frame.period)])
     return phases[first_slots % frame.period]

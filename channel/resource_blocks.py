@@ -57,7 +57,7 @@ _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a 
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
-    """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+    """Return a carrier's number of resource blocks, of 15 kHz subcarriers in 1 ms slots or 30 kHz in 0.5 ms.
 
     A band or spacing that the standard does not list has as many blocks as fit into 95 % of the band, at least one.
 
@@ -86,7 +86,7 @@ class BlockLink:
     step: IntArray | None = None
 
     def at(self, slots: slice) -> "BlockLink":
-        """Return the SNR of the flows in some of the slots."""
+        """Return the flows' SNR and steps in the given slots."""
         alone = None if self.alone is None else self.alone[:, slots]
         return BlockLink(alone, self.most[:, slots], None if self.step is None else self.step[:, slots])
 
@@ -119,7 +119,7 @@ def carried(
 ) -> tuple[FloatArray, IntArray]:
     """Return each flow's rate on the blocks given to it, and the number of blocks that it uses.
 
-    A flow that is limited by its power uses fewer blocks than it was given where fewer carry more.
+    A flow that is limited by its power uses fewer blocks than it was given if fewer carry more bits.
 
     Args:
         given: [n, s] blocks given to each flow in each slot.
@@ -152,9 +152,9 @@ def carried(
 def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [n, s] of flows limited by their power, and the blocks that carry it.
 
-    On all of its blocks a flow reaches some step of the table. At a higher step the flow uses as many blocks as its
-    power can raise to that step's SNR. The rate per power falls from step to step, so a higher step carries more only
-    because of rounding to whole blocks, or with several layers.
+    With its power on all its blocks, a flow reaches some step of the table. To reach a higher step, the flow uses
+    only the blocks that its power can raise to that step's SNR. The rate per power falls from step to step, so a
+    higher step carries more only because of rounding to whole blocks, or with several layers.
     """
     more, needs, table = _padded(steps)
     highest = np.minimum(steps.needs.searchsorted(alone / given, side="right") + more, step)
@@ -178,7 +178,7 @@ def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
-    """Divide each slot's blocks equally among flows that can use them; what one flow cannot use goes to other flows.
+    """Divide each slot's blocks equally among flows; blocks that one flow cannot use go to other flows.
 
     The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
 
@@ -237,7 +237,7 @@ def divide_joining(most: IntArray, blocks: int, turn: IntArray, there: IntArray)
 
 
 def rounded(shares: FloatArray, blocks: int) -> IntArray:
-    """Return [n] whole blocks for shares of the band: rounded down, then one more for the largest remainders."""
+    """Return [n] whole blocks for shares of the band, rounded down; the largest remainders get one more each."""
     exact = shares * blocks
     whole = np.floor(exact + 1e-9).astype(np.int64)
     more = min(round(float(exact.sum())), blocks) - int(whole.sum())

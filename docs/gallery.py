@@ -75,7 +75,7 @@ def main(names: list[str]) -> None:
             preview, known = drawn(without_data(scenario)), False
         draw(preview, HERE / "gallery" / f"{file.stem}.webp", dpi=DPI)
         facts[file.stem] = (
-            measured(preview) if known else "Its data set was not installed when the picture was drawn."
+            measured(preview) if known else "The data set was not installed when the picture was drawn."
         )
         FACTS.write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     for step, picture in LESSON.findall((HERE / "authoring.md").read_text()):
@@ -160,8 +160,8 @@ def measured(preview: Preview) -> str:
             )
     probe = preview.forecast.probe
     return (
-        f"With its {preview.forecast.devices} devices, a round at the start takes"
-        f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J{moves}."
+        f"With its {preview.forecast.devices} devices, the first rounds take"
+        f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J each{moves}."
     )
 
 

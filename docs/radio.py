@@ -49,31 +49,32 @@ LAWS_HEAD = """\
 ## Effect of leaving out a law
 
 35 devices walk and 35 drive through seven cells of 500 m, with 100 MHz and a load of 0.3 in the neighbouring cells.
-They exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
-reestablished, so that devices can finish their part. Each row is the preset without one law; "instead" says what
-replaces the law. The last two columns divide the time and energy of the whole preset by those of the row, for the
-same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; the energy
-is that of the cell's devices. A round ends when its slowest device has finished. Two rows cover a different set of
-devices. Without reestablishment, a link failure ends the device's part of the round. Without transmission on a part
-of the share, fewer devices have coverage, and the round does not wait for devices without coverage.
-`radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires it.
+The devices exchange 21 Mbit in each direction in two rounds. A round waits up to five minutes, and failed links are
+reestablished, so that devices can finish their part. Each row leaves out one law of the preset; "instead" says what
+replaces this law. The last two columns divide the time and energy of the whole preset by those of the row, for the
+same seeds: if the ratio is above 1, the law costs time or energy. Time and energy are per round and cell; the
+energy is that of the cell's devices. A round ends when its slowest device has finished. Two rows cover a different
+set of devices. Without reestablishment, a link failure ends the device's part of the round. If devices cannot
+transmit on a part of their share, fewer devices have coverage, and the round does not wait for devices without
+coverage. `radio.propagation.shadowing: spatial` is not in the table, because a scenario with several cells requires
+it.
 """
 QUICKSTART_HEAD = """\
 ## The quickstart with both presets
 
-This is the first session of `quickstart.yaml`, with training from scratch. Simulated seconds and the devices'
-joules are counted from the session's beginning, and include computing. The target is nine tenths of the accuracy
-that the run with the journal's radio has at the session's end; the last row of each preset is the first round that
-reaches it.
+The table shows the first session of `quickstart.yaml`, with training from scratch. Simulated seconds and the
+devices' joules are counted from the session's beginning, and include computing. The target is nine tenths of the
+accuracy that the run with the journal's radio has at the session's end; the last row of each preset is the first
+round that reaches it.
 """
 CITY_HEAD = """\
 ## A city's day with both presets
 
-This is `city_day.yaml` with its deadline of 120 s, without training. Its sessions depend on which devices are
-present, not on accuracy, and its payload is that of its model, so training would change nothing about the radio. Of
-the scenario's own radio settings, we kept only band, carrier, load and the settings that a network of several cells
-requires. Time and energy are per round and cell, over rounds with at least one participant; devices that miss the
-deadline are cut off. Standard errors are over rounds.
+The table shows `city_day.yaml` with its deadline of 120 s, without training. The scenario's sessions depend on
+which devices are present, not on accuracy, and the payload is that of the scenario's model, so training would
+change nothing about the radio. Of the scenario's own radio settings, we kept only band, carrier, load and the
+settings that a network of several cells requires. Time and energy are per round and cell, over rounds with at least
+one participant; devices that miss the deadline are cut off. Standard errors are over rounds.
 """
 
 

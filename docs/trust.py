@@ -29,12 +29,12 @@ HEAD = """\
 # Trust
 
 This page compares every law of the radio with its source, and simulated runs with what others have measured (only
-their figures, not their data). Where they differ, the page says why. The page is computed from the code, and a test
-checks its figures.
+their figures, not their data). Where the values differ, the page says why. The page is computed from the code, and
+a test checks its figures.
 
 *Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. Where
-it says *page*, figure and reference differ for the reason given below the table, and the test compares the figure
-with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
+a row says *page*, the figure and the reference differ for the reason given below the table, and the test compares the
+figure with the one printed here, within 0.1 % for laws and 1 % for runs. A *fault* is one of [the faults
 below](#fault-injection) that makes the deviation larger than allowed.
 """
 
@@ -111,8 +111,9 @@ def path_loss() -> Section:
         "Sionna 2.2.0 and ns-3 3.44, run at 3.5 GHz with UMi of 38.901",
         "`edgefl.channel.path_loss.umi`",
         rows,
-        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in the table's note."
-        " This moves the breakpoint by 0.07 % and the loss beyond it by at most 0.0057 dB.",
+        "Sionna uses 299,792,458 m/s for the speed of light, while ns-3 and edgefl use 3e8, as in the"
+        " table's note. This difference moves the breakpoint by 0.07 % and the loss beyond it by at most"
+        " 0.0057 dB.",
     )
 
 
@@ -145,8 +146,8 @@ def shadowing() -> Section:
         "`edgefl.channel.gaussian_fields`, 200 fields at 9 places",
         rows,
         f"The figures are sampled, with a standard error of up to {error:.3f}. The fields are linear between"
-        " nodes 1.25 m apart, which adds up to 0.012 at distances of a few metres. The allowed deviation is"
-        " 0.012 plus four standard errors.",
+        " nodes 1.25 m apart, which adds an error of at most 0.012 at distances of a few metres. The allowed"
+        " deviation is 0.012 plus four standard errors.",
     )
 
 
@@ -180,11 +181,12 @@ def fading() -> Section:
         "Jakes's law: J0(2 pi f_d t), for scatterers all around",
         "`edgefl.channel.fading`, 400,000 slots of one link",
         rows,
-        "As in the journal paper, fading is a Gauss-Markov process. Its correlation equals Jakes's after"
-        " one slot and is rho^n after n slots, which falls exponentially, while Jakes's correlation falls"
-        " faster at first and then oscillates around zero. A transfer averages over its slots, and fewer of"
-        " them are independent here, so transfer times spread more than with Jakes's correlation, but their"
-        " mean is the same. The figures are sampled; four standard errors are allowed.",
+        "As in the journal paper, fading is a Gauss-Markov process. The correlation of this process equals"
+        " Jakes's after one slot and is rho^n after n slots, which falls exponentially, while Jakes's"
+        " correlation falls faster at first and then oscillates around zero. A transfer averages over its"
+        " slots, and fewer of them are independent here, so transfer times spread more than with Jakes's"
+        " correlation, but their mean is the same. The figures are sampled; four standard errors are"
+        " allowed.",
     )
 
 

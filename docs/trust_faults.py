@@ -15,9 +15,9 @@ WORDS = """
 A test that cannot fail proves nothing. Each row below is a fault that `make faults` injects into the code, with the
 test that must then fail. The faults were written before their tests were tried: {first}; of the faults that were
 missed, twelve got a better test, and five now name another existing test. More faults were added later, along with
-new laws. In their last runs **{now}** were caught. *Tolerance* is the largest deviation that the test accepts, and
-*s* is the CPU time that it takes to notice the fault. A fault whose test does not end would be listed as *slow*,
-which does not count as caught.
+new laws. When the faults were last run, **{now}** were caught. *Tolerance* is the largest deviation that the test
+accepts, and *s* is the CPU time that it takes to notice the fault. A fault whose test does not end would be listed as
+*slow*, which does not count as caught.
 """
 MUTATED = """\
 ### Mutants
@@ -30,9 +30,9 @@ it from the original; equivalent mutants do not count. A mutant has *timed out* 
 as long as usual; this counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. We examined the survivors:
-{chosen} are killed by existing tests that had not been tried, because the tool chose tests by name and import only,
-which brings the score to {there:.0%}; {written} are killed by tests that were then written for them, which brings it
-to **{now:.0%}**.
+{chosen} are killed by existing tests that had not been tried, because the tool chose tests by name and import only;
+with these tests the score is {there:.0%}. Another {written} are killed by tests that were then written for them; with
+these tests, too, the score is **{now:.0%}**.
 """
 OTHER = """\
 Because these tests were written for the drawn mutants, we then tried another {drawn} mutants, drawn with seed

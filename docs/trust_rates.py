@@ -134,10 +134,10 @@ def rates(row: Any, section: Any) -> Any:
         " value per second; where operators span a range, the reference is the nearest value in it."
         " Outdoors: six operators in Europe, with good reception (for the uplink: CQI 12 and more). Indoors"
         " and outdoors: four of these operators, at many places; for the uplink 100 MHz of band n41,"
-        " wherever it carried anything",
-        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, in the uplink on the"
-        " number of resource blocks that carries the most, averaged over"
-        f" fading; with 80 % indoors, {everywhere.covered:.1%} of the devices have coverage",
+        " wherever the uplink carried data",
+        f"preset nr, {PLACES:,} places in a cell of 250 m, each device alone in the band, in the uplink with"
+        " the number of resource blocks that carries the most bits, averaged over fading; with 80 % indoors,"
+        f" {everywhere.covered:.1%} of the devices have coverage",
         rows,
         RATES_WHY,
     )
@@ -192,8 +192,8 @@ RATES_WHY = (
     " phone with"
     " such a bad link to a lower band, which this cell does not have. The fastest tenth of the uplink is"
     " 110 % faster than measured: the measured operator's frame gives the uplink at most a fifth of the"
-    " time, shared with other users, while a device here has all of DDDSU's 23 %, near the site with"
-    " 256QAM."
+    " time, shared with other users, while a device here has all of the 23 % that DDDSU gives the uplink"
+    " and, near the site, uses 256QAM."
 )
 TIMES_WHY = (
     "The times are 80 Mbit divided by the rates, at other places than in the table above. There are only 40"

@@ -41,31 +41,31 @@ SKETCHED = [(30.0, 0.16), (30.0, 0.48), (60.0, 0.48)]  # km/h and time to trigge
 WALKERS, WALK_M_S = 600, 1.4
 HANDOVERS_WHY = (
     "With sites 200 m apart a simulated car crosses more borders per minute than the measured cars changed"
-    " cells, so the measured sites must have been farther apart. What can be compared is the number of"
-    " handovers per border, and the share of handovers that return to the previous cell. Where sites have"
-    " three sectors, as in real networks, there are 1.2 to 2.2 handovers per border, and 9 to 17 % return,"
+    " cells, so the measured sites must have been farther apart. Only the number of handovers per border and"
+    " the share of handovers that return to the previous cell can be compared. Where sites have three"
+    " sectors, as in real networks, there are 1.2 to 2.2 handovers per border, and 9 to 17 % return,"
     " somewhat fewer than measured; in edgefl no fading remains in measurements, which may be the reason."
     " Two effects cause handovers in addition to those at borders: in UMi, shadowing alone adds a third as"
     " many, and line of sight alone adds two thirds. Line of sight creates islands of one cell inside"
-    " another, because a site that comes into sight is 20 to 30 dB stronger; cars hand over to an island"
-    " and return after a few seconds. 38.901 draws line of sight for each site independently (7.6.3.3, for"
-    " drops of links), which gives an eighth to a third more handovers. nr assumes a correlation of 0.5"
-    " between sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects around a"
-    " device obstruct all sites. This is our choice and comes from no standard. Without sectors, far sites"
-    " reach everywhere, and between large cells there are more such islands than borders. Repeating seven"
-    " sites also hides far sites: with `layout.rings: 2` the number of handovers is a twelfth higher. To "
-    "study"
-    " handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
+    " another, because a site that comes into sight is 20 to 30 dB stronger; cars hand over to an island and"
+    " return after a few seconds. 38.901 draws line of sight for each site independently (7.6.3.3, for drops"
+    " of links), which gives an eighth to a third more handovers. nr assumes a correlation of 0.5 between"
+    " sites, `radio.propagation.los_site_correlation`, as for shadowing, because objects around a device"
+    " obstruct all sites. This correlation is our choice and comes from no standard. Without sectors, far"
+    " sites reach everywhere, and between large cells there are more such islands than borders. Repeating"
+    " seven sites also hides far sites: with `layout.rings: 2` the number of handovers is a twelfth higher."
+    " To study handovers, set `layout.isd_m`, `layout.sectors`, `handover.a3_offset_db` and"
     " `handover.time_to_trigger_s`."
 )
 SKETCH_WHY = (
-    "The sketch has shadowing but no line of sight, and its beams are 10 degrees high; in edgefl line of"
-    " sight changes over 50 m and by 20 dB. Both give 1.2 to 2 handovers per border. In the sketch devices"
-    " return sooner, because its shadowing decorrelates within half the distance. Its handovers become"
-    " fewer at higher speed, when filter and time to trigger cover a longer distance; islands of line of"
-    " sight are too large to be filtered out like this. On foot the filter averages over only a metre or"
-    " two and smooths nothing, so shadowing and line of sight cause more handovers than geometry alone. A"
-    " run with more than three handovers per border has a note in run.json."
+    "The sketch has shadowing but no line of sight, and its beams have a vertical width of 10 degrees; in"
+    " edgefl line of sight changes over 50 m and by 20 dB. The sketch and edgefl both give 1.2 to 2"
+    " handovers per border. In the sketch devices return to the previous cell sooner, because its shadowing"
+    " decorrelates within half the distance. The sketch's handovers become fewer at higher speed, when"
+    " filter and time to trigger cover a longer distance; islands of line of sight are too large to be"
+    " filtered out like this. On foot the filter averages over only a metre or two and smooths nothing, so"
+    " shadowing and line of sight cause more handovers than geometry alone. A run with more than three"
+    " handovers per border has a note in run.json."
 )
 
 
@@ -296,8 +296,8 @@ def _signalling(row: Any, section: Any) -> Any:
             row("at 90 %", 58.0, latency_ms, "ms"),
         ],
         "The constant is between the 80th and the 90th percentile of the measured times, which is on the"
-        " safe side. The time from report to request (41, 80 and 237 ms) comes before it; during this time"
-        " the source cell still serves the device.",
+        " safe side. The time from report to request (41, 80 and 237 ms) comes before this interruption;"
+        " during that time the source cell still serves the device.",
     )
 
 
@@ -334,7 +334,7 @@ def _uplink(row: Any, section: Any) -> Any:
         "The share depends on payload, rates and training time, and a testbed with its devices a few metres"
         " from the base station differs from this cell in rates and training time. The measured share lies"
         " between those of the presets. With `journal`, which has line of sight everywhere, 22 bit/s/Hz and"
-        " full power on any share of the band, sending takes almost no time. With NR's rates, and a fifth"
-        " of the time for the uplink, it takes a third of a round outdoors and two thirds with devices"
+        " full power on any share of the band, sending takes almost no time. With NR's rates, and a fifth of"
+        " the time for the uplink, sending takes a third of a round outdoors and two thirds with devices"
         " indoors.",
     )

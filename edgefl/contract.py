@@ -1,4 +1,4 @@
-"""Values that engine and learning exchange: payload bits, iterations, device ids. No clock, no tensor.
+"""Values that engine and learning exchange: payload bits, iterations, device ids; neither clocks nor tensors.
 
 A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the learner
 yields, and each round calls its stage to train, then to aggregate the updates that arrived.
@@ -50,7 +50,7 @@ class Staleness:
             s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness: staler updates count as this stale; None without a cap.
+        cap: largest staleness that counts; staler updates count as if they had it; None without a cap.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -68,7 +68,7 @@ class Staleness:
 
     @property
     def as_sent(self) -> bool:
-        """Whether updates count as they were sent: their mean by data size, with no discount for staleness."""
+        """Whether the server takes the mean of the updates by data size, with no discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
@@ -150,7 +150,7 @@ class Opening:
     """The model with which a session's training begins.
 
     Args:
-        warm_start: name of the warm start; empty without a warm start.
+        warm_start: name of the warm start; empty if there is none.
         weights: saved session -> weight of its model in the opening model.
         labels: the labels that the session's devices hold when its training begins.
         accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
@@ -300,7 +300,7 @@ class Stage(Protocol):
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived: the latest outstanding update of each given device.
 
-        A device has at most one update under way, so its id names the update. Never called without ids.
+        A device has at most one update under way, so its id identifies the update. `ids` is never empty.
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
@@ -322,7 +322,7 @@ class ForetellingStage(Stage, Protocol):
     """A stage that can predict the work of devices, which deciders use."""
 
     def expected(self, ids: Sequence[int]) -> Expected:
-        """Return the expected work of these devices (sorted) in a round that trains the global model."""
+        """Return the expected work of the given devices (sorted) in a round that trains the global model."""
 
 
 class AccountingStage(Stage, Protocol):

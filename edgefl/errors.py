@@ -1,4 +1,4 @@
-"""Errors caused by user input, and context managers that add their place."""
+"""Errors caused by user input, and context managers that add an error's place."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
 
 
 class EdgeflError(ValueError):
-    """An error in user input, with its place and remedy. The command line prints it and exits with 2.
+    """An error in user input, with its place and remedy. The command line prints the error and exits with code 2.
 
     The class is a ValueError, so that pydantic adds the place if a component raises it during validation.
 
@@ -88,7 +88,7 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn a ValueError from `channel`, such as for a far too long transfer, into an error about these keys."""
+    """Turn a ValueError from `channel`, such as for a transfer that never ends, into an error about given keys."""
     try:
         yield
     except EdgeflError:
@@ -122,7 +122,7 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
 
 
 def _plain_signature(function: Callable[..., Any]) -> Any:
-    """Return a function's signature with each type that is annotated for the command line by itself."""
+    """Return a function's signature without the command line's annotations: each parameter's plain type."""
     from inspect import signature  # slow to import
 
     found = signature(function)

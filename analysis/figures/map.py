@@ -30,7 +30,7 @@ NAME: dict[str, Any] = {"ha": "center", "path_effects": HALO, "annotation_clip":
 
 
 class MapDrawing:
-    """A square map drawn on axes; `show` moves the devices on the map.
+    """A square map drawn on axes; `show` moves the devices drawn on it.
 
     Args:
         served: cells with a server, in the order of their colours; all other cells are grey.

@@ -63,7 +63,7 @@ def amount(value: float, decimals: int | None = None) -> str:
 
 
 def _decimals_of(value: float) -> int:
-    """Count the decimals that leave three significant digits; none above 100."""
+    """Return how many decimals give a number three significant digits; 0 from 100 on."""
     size = abs(value)
     return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
 

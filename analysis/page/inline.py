@@ -73,8 +73,8 @@ def _png(figure: Figure) -> bytes:
     return written.getvalue()
 
 
-def image(data: bytes, text: str, width_inch: float = WIDEST_INCH, kind: str = "png") -> str:
+def image(data: bytes, text: str, width_inch: float = WIDEST_INCH) -> str:
     """Embed a picture in the HTML, at most as wide as the notebook's cell."""
     coded = base64.b64encode(data).decode()
     width = f"width: {96 * width_inch:.0f}px"
-    return f'<img style="{width}" alt="{html.escape(text)}" src="data:image/{kind};base64,{coded}">'
+    return f'<img style="{width}" alt="{html.escape(text)}" src="data:image/png;base64,{coded}">'

@@ -34,7 +34,7 @@ class Found:
     Attributes:
         table: the table in the first CSV file.
         reference: the variant that other variants are compared with, shown in bold; or None.
-        seeds: the seeds averaged over.
+        seeds: the seeds that results are averaged over.
         out: the folder of all files.
         notes: remarks for the reader, one sentence each.
         score: name of the task's score in run.json.
@@ -155,7 +155,7 @@ class Report:
         further_numbers: Mapping[str, pd.DataFrame] | None = None,
         **more: Any,
     ) -> "Report":
-        """Build the report of a comparison: CSV files, and a page each of Markdown and LaTeX.
+        """Build the report of a comparison: CSV files, a Markdown page and a LaTeX page.
 
         Args:
             above: parts of the Markdown page that precede the sentences, such as tables.
@@ -259,7 +259,7 @@ class Report:
 
 
 def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
-    """Make a measuring function also write the files of its module's `report` and `figures`."""
+    """Wrap a function that measures so that it also writes its report's files, figures included."""
 
     measure.__annotations__["return"].written_by = sys.modules[measure.__module__]
 

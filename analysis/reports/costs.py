@@ -1,4 +1,4 @@
-"""Report the costs of runs: joules and seconds by use, what joules take from a battery, and J's cost analysis."""
+"""Report the costs of runs: joules and seconds by use, shares of a battery's charge, and J's cost analysis."""
 
 import math
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are roundi
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Break down energy by use, and time by what was waited for, one row per run.
+    """Break down energy by use, and time by what a round waited for; one row per run.
 
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
@@ -162,7 +162,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
         training rounds' completed participations: downlink_s, compute_s, uplink_s and waiting_s (time in queues, or
         until the next slot); and over each round's slowest participation: slowest_downlink_s, ..., which add up to
-        the latency of a synchronous round. These means are NaN if devices.csv has no rows.
+        the latency of a synchronous round. Means of participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)

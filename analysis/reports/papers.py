@@ -148,7 +148,7 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
 def record(one: Reproduction) -> Path:
     """Write a study's numbers beside the paper's, as a file of `ours`.
 
-    The file leaves out rows that no run gave; accuracies are in percent.
+    The file leaves out rows for which there is no run; accuracies are in percent.
     """
     units = {"latency_mean_s": "seconds", "energy_j": "joules"}
     rows = [
@@ -160,7 +160,7 @@ def record(one: Reproduction) -> Path:
             row.paper_std,
             row.ours,
             row.ours_std,
-            len(one.seeds),
+            int(row.seeds),
         ]
         for row in one.present.itertuples()
     ]
@@ -192,7 +192,7 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
 
 
 def overview(known: Sequence[Paper]) -> pd.DataFrame:
-    """Count the results of each paper by state; a result that two papers print counts for the first one."""
+    """Count the results of each paper by state; a result that two papers print counts for the first paper."""
     rows = {}
     for one in known:
         states = [result.state for result in one.results]
@@ -259,7 +259,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Write numbers as text: the paper's, ours, and whether ours is within the band."""
+    """Write numbers as text: the paper's number, our number, and whether ours is within the band."""
     rows = [
         [
             row.variant,

@@ -130,7 +130,7 @@ def write(answered: Answer, folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> Answer | None:
-    """Read a written answer, or return None without one.
+    """Read a written answer, or return None if there is none.
 
     Raises:
         ValueError: the answer is damaged; the error names the file.

@@ -1,4 +1,4 @@
-"""Answer a study: compare its variants, in each setting if it has a grid, and along a key that the grid sweeps."""
+"""Compare a study's variants, in each setting if there is a grid, and along a key that the grid sweeps."""
 
 from collections.abc import Callable
 from inspect import unwrap

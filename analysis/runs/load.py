@@ -63,7 +63,7 @@ class Runs:
         return bool(self.rounds["accuracy"].notna().any())
 
     def folder(self, out: str | Path | None = None, apart: str = "") -> Path:
-        """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
+        """Return the folder of a report on these runs: `out`, or the runs' home, or the folder `apart` in that home.
 
         Raises:
             ValueError: the runs have no home, or their home itself holds runs.
@@ -78,7 +78,7 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """Read the table devices of all runs, one row per device and round. The table is read on first use.
+        """Read the table devices of all runs, one row per device and round, on first use.
 
         Rounds may lack rows if a run did not record them: see `notes`.
         """
@@ -86,7 +86,7 @@ class Runs:
 
     @cached_property
     def positions(self) -> pd.DataFrame:
-        """Read the table positions of the runs that have one: each device's position at intervals.
+        """Read the table positions of the runs that recorded it: where each device was, at intervals.
 
         Raises:
             ValueError: no run has this table.
@@ -151,7 +151,7 @@ class Settings(dict[Setting, Runs]):
 
     @cached_property
     def info(self) -> pd.DataFrame:
-        """The rows of `info` of all settings."""
+        """The rows of each setting's `info`, in one table."""
         return pd.concat([runs.info for runs in self.values()], ignore_index=True)
 
     def said(self) -> list[str]:
@@ -162,13 +162,13 @@ class Settings(dict[Setting, Runs]):
 def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
 ) -> Kind:
-    """Return the runs given to a report, or read them with `load` from folders, or lists of folders."""
+    """Return the runs given to a report, after reading them with `load` if it was given folders."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read every completed run directory below one or several folders, or the folder itself if it is one.
+    """Read every completed run directory below one or several folders; a folder may be a run directory itself.
 
     A run outside a study uses its name as its variant.
 

@@ -161,6 +161,6 @@ def _grid(half_m: float, block_m: float) -> list[list[list[float]]]:
 
 
 def _lanes(model: dict[str, Any], half_m: float) -> list[list[list[float]]]:
-    """Return the lanes of a straight road."""
+    """Return the lanes of a straight road, each as a line between two points, m."""
     y_m = [NEAREST_LANE_M + lane * LANE_M for lane in range(2 * model["lanes"])]
     return [[[-half_m, m], [half_m, m]] for m in y_m]

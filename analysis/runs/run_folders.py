@@ -111,7 +111,7 @@ def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[di
 def _told_apart(
     info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], remarks: Remarks
 ) -> pd.DataFrame:
-    """Name the variants of several folders, adding the folder where names clash; give single runs one seed."""
+    """Name the variants of several folders, adding the folder where names clash; give single runs a common seed."""
     if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
         info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
     seeds = [set(group["seed"]) for _, group in info.groupby("variant")]

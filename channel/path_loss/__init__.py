@@ -28,8 +28,8 @@ class LossLines(NamedTuple):
     """Path loss as the maximum of lines, with and without line of sight.
 
     All models in this package have this shape. Beyond the breakpoint PL2 applies instead of PL1: PL2 is steeper and
-    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. NLoS is
-    defined as the greater of its own line and LoS.
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. The
+    NLoS loss is defined as the greater of its own line and the LoS loss.
     """
 
     los: tuple[Line, ...]
@@ -37,7 +37,7 @@ class LossLines(NamedTuple):
 
 
 class ByState(NamedTuple):
-    """A pair of numbers: with line of sight, and without."""
+    """A pair of numbers: one with line of sight, and one without."""
 
     los: float
     nlos: float
@@ -102,7 +102,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates it in space.
+        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates near places.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.
@@ -122,7 +122,7 @@ class PathLoss(ChannelComponent, ABC):
     def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
         """Return the default nearest and farthest horizontal distance of a device.
 
-        A model with a range of 3D distances converts it for these heights.
+        A model with a range of 3D distances converts that range for the given heights.
         """
         return self.nearest_m, self.farthest_m
 
@@ -140,7 +140,7 @@ class PathLoss(ChannelComponent, ABC):
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
             line_of_sight: [devices] whether each device is in line of sight, or one value for all.
-            bs_height_m, ut_height_m: antenna heights of base stations and devices; by default the model's own.
+            bs_height_m, ut_height_m: antenna heights of base stations and devices, m; by default the model's own.
 
         Returns:
             [devices] path loss in dB.

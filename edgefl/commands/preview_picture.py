@@ -76,7 +76,7 @@ def _map(figure: Figure, preview: Preview) -> MapDrawing:
 
 
 def _ways(preview: Preview) -> list[np.ndarray]:
-    """Return the devices' tracks as lines, each [points, 2], cut at rests and at jumps to the map's other side."""
+    """Return devices' tracks as lines [points, 2], cut where a device rests or jumps to the map's other side."""
     lines = []
     for track_m in preview.tracks_m.transpose(1, 0, 2):
         length_m = np.hypot(*np.diff(track_m, axis=0).T)

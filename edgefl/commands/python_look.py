@@ -1,4 +1,4 @@
-"""What commands show, from Python: `edgefl.preview`, `validate`, `describe` and `report`."""
+"""Show from Python what the commands show: `edgefl.preview`, `validate`, `describe` and `report`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -81,7 +81,7 @@ def describe(what: str, scenario: str | Path | None = None) -> Lines:
 
     Args:
         what: name to describe, such as `algorithms/fedprox`, `radio`, `radio.bandwidth_hz`, `scenario`, `papers`.
-        scenario: with `layout`, the scenario file with the cells to list.
+        scenario: the scenario file whose cells are listed, if `what` is `layout`.
 
     Returns:
         The description, as lines of text.

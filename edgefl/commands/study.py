@@ -184,7 +184,7 @@ def _reported() -> Iterator[None]:
 
 
 class _Shown:
-    """A progress display in the terminal: one for the runs under way, and another for runs added later.
+    """Progress displays in the terminal: one for the runs under way, and another for runs added later.
 
     Args:
         console: console on which progress is shown.

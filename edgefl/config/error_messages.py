@@ -79,7 +79,7 @@ def flat(
 
     Args:
         unnamed: the field's default component, if the value with these errors names no component.
-        root: model of the whole document, which shows where a misplaced key belongs; None for part of a document.
+        root: the whole document's model, which shows where a misplaced key belongs; None if only a part is checked.
     """
     faults: list[_Fault] = []
     for error in errors:
@@ -199,7 +199,7 @@ def _unknown(
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return the key of another tool's key, if this document has it: a study has no `stop`."""
+    """Return edgefl's key for another tool's key, if this kind of document has it: a study has no `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
     there = top in root.model_fields if root else bool(below)  # a part, which does not know its document
@@ -253,7 +253,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest to add a name if a section's key is where the name of a section is expected; otherwise ''."""
+    """Suggest adding a name if a section's key stands where the name of a section is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""

@@ -1,4 +1,4 @@
-"""The registry of components: a component's file names it in YAML, so a new component edits no other file.
+"""The registry of components: a component is named in YAML by its file, so a new one edits no other file.
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
@@ -54,7 +54,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user named the component, and so allows its code to run, rather than a scenario.
+        trusted: whether the user, and not only a scenario, named the component, and so allows its code to run.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.

@@ -69,7 +69,7 @@ class Table:
         """Return the index of the only column that has one of the wanted names.
 
         Args:
-            wanted: names of the column, in lower case, or with `exact` as the table writes them.
+            wanted: accepted names of the column, in lower case; with `exact`, spelled as in the table.
 
         Raises:
             EdgeflError: no column or several columns have such a name; the message lists the table's columns.

@@ -1,6 +1,6 @@
 """Explain PyYAML's errors in everyday words, and find the line that the user has to change.
 
-A parser names the place where it cannot continue. If a bracket is not closed or a line's indent is off, the line to
+A parser names the place where parsing stops. If a bracket is not closed or a line's indent is off, the line to
 change is usually further up.
 """
 
@@ -92,7 +92,7 @@ def _begins_line(lines: list[str], line: int, colon: int) -> bool:
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line with an indent that differs from its block's, given the line where the parser noticed this.
+    """Find the line indented unlike its block, given the line at which the parser noticed the mistake.
 
     Of two neighbouring indents, the one with fewer lines is taken to be wrong.
     """

@@ -1,4 +1,4 @@
-"""Read YAML text as a tree of values with their lines; numbers are strict, and no content is executed.
+"""Read YAML text as a tree of values with line numbers; the syntax of numbers is strict, and nothing is executed.
 
 The reader supports what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
 numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90, off as
@@ -102,7 +102,7 @@ def scalar(text: str) -> Any:
     if number is float and not _FLOAT.fullmatch(text):
         return text
     if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} characters, {quoted(text)}")
+        raise ValueError(f"a number is {len(text)} characters long, {quoted(text)}")
     return number(text)
 
 

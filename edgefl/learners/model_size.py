@@ -53,7 +53,7 @@ def of(
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:
-    """Return whether these settings of learning can be checked without tensors if the model states its size.
+    """Return whether learning settings can be checked without tensors, given a model that states its size.
 
     The following settings need the learner: a GPU, whose memory counts; bfloat16, which the processor must support;
     numba, which must be installed; drifts and tests on devices, which change or divide the test data; a file that

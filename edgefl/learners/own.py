@@ -12,7 +12,7 @@ participants; it answers with each participant's iterations, samples and bits, a
 updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers from
 `Assignment.streams`: then the run is a function of scenario and seed.
 
-A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
+A run can resume (`edgefl.resume(path, learner=make)`) if the run's learner has three more methods:
 
     state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
     restore(arrays, facts)          return to the state in which `state` gave these
@@ -56,7 +56,7 @@ class Assignment:
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each standing population that takes turns; by default one with all devices.
-        sessions: number of sessions; None if only the run's duration bounds it.
+        sessions: number of sessions; None if only the run's duration limits their number.
         workload: the scenario's workload, with its numbers of steps and of samples in a batch.
     """
 
@@ -203,7 +203,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
 
 
 def training_of(learners: Mapping[int, OutsideLearner]) -> TrainingParts | None:
-    """Return the learners as parts of a run's snapshots, or None if they cannot be resumed."""
+    """Return the learners in the form that snapshots store, or None if a learner cannot be resumed."""
     if not all(learner.resumable for learner in learners.values()):
         return None
     return TrainingParts({f"cell {cell}": learner for cell, learner in learners.items()})

@@ -180,7 +180,7 @@ def _sides(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the lower and upper corners of sides, each corner's line, and the lines' heights.
 
-    Lines are numbered polygon by polygon, upwards. Horizontal sides bound no area and are left out.
+    Lines are numbered polygon by polygon, upwards. Horizontal sides, which bound no area, are left out.
     """
     sizes = [len(loop) for loop in loops]
     last = np.cumsum(sizes) - 1

@@ -55,7 +55,7 @@ class Showing:
         return
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
-        """Begin to show runs, given by label; the runs shown before are over."""
+        """Begin to show runs, given by label, in place of the runs shown before."""
 
     def update(self, label: str, row: "Round | None") -> None:
         """Show that a round has ended; `row` None means that the run is complete."""

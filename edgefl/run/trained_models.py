@@ -108,7 +108,7 @@ def load_model(
         except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
             raise EdgeflError(
                 f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, but the "
-                f"scenario's model cannot be built with them ({quoted(str(error))}): take a file that a run has kept"
+                f"scenario's model cannot be built with them ({quoted(str(error))}): use a file that a run saved"
             ) from error
     model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:

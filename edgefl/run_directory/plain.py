@@ -1,4 +1,4 @@
-"""Convert the contract's values to JSON and back: short if devices are equal, exact to the last digit."""
+"""Convert the contract's values to JSON and back, exact to the last digit, and short if devices' values are equal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass

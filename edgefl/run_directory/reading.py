@@ -75,7 +75,7 @@ def about_of(path: Path) -> dict[str, Any]:
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:
-    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if gone."""
+    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if it is gone."""
     try:
         owner = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -181,7 +181,7 @@ def _silent_s(process: dict[str, Any]) -> float:
 
 
 def this_process() -> dict[str, Any]:
-    """Return the host, number and start of this process."""
+    """Return this process's host, process number and start time."""
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 
@@ -189,7 +189,7 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
     """Return whether a process named in run.json is running.
 
     Args:
-        claimed: True if the process held a claim on the run that has since expired. If False, a process on another
+        claimed: whether the process held a claim on the run that has since expired. If not, a process on another
             machine counts as running while its last heartbeat is less than SILENT_S old, or later than this
             machine's clock.
     """

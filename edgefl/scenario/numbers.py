@@ -1,6 +1,6 @@
 """Check that a scenario's numbers of devices, participants, updates and members of sessions are consistent.
 
-The check runs when a scenario is read and, with a random number of devices, again once this number is known.
+The check runs when a scenario is read and, if the number of devices is random, again once this number is drawn.
 """
 
 import math
@@ -22,7 +22,7 @@ class Numbers:
     own: OwnSections
 
     def check(self, devices: int) -> None:
-        """Check that rounds with the required participants and updates are possible with this number of devices.
+        """Check that the given number of devices permits rounds with the required participants and updates.
 
         Args:
             devices: how many devices the scenario has.

@@ -71,7 +71,7 @@ class Supply(Protocol[Made]):
         """Return a task to start now, or None if no task is ready."""
 
     def waits(self) -> bool:
-        """Return whether a task may come later, although no task is running in this process."""
+        """Return whether a task may be added later, even if no task is running in this process."""
 
 
 class InOrder(Generic[T]):
@@ -85,7 +85,7 @@ class InOrder(Generic[T]):
         return self._tasks.popleft() if self._tasks else None
 
     def waits(self) -> bool:
-        """Return False: no task comes later."""
+        """Return False, since no task is added later."""
         return False
 
 

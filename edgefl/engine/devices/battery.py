@@ -117,7 +117,8 @@ class Battery:
         follow_to = slot + _PERIODS_FOLLOWED * period + 1
         while True:
             if slot == follow_to:
-                sums_j = list(accumulate(net * on.slot_s for net in _rotated(net_w, slot % period)))
+                first = slot % period
+                sums_j = list(accumulate(net * on.slot_s for net in net_w[first:] + net_w[:first]))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
                 # stop one period before the battery is empty, so that it becomes empty in a slot that is followed
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
@@ -137,7 +138,3 @@ class Battery:
             if slot >= last:
                 return level_j, lost_j, math.inf
             slot, into_s = slot + 1, 0.0
-
-
-def _rotated(values: list[float], first: int) -> list[float]:
-    return values[first:] + values[:first]

@@ -24,7 +24,7 @@ class Columns(NamedTuple):
 NOTHING = Columns()
 
 
-class Exchanged(Protocol):
+class _Exchanged(Protocol):
     """Exchange of models between a cell and other cells after a round."""
 
     @property
@@ -54,7 +54,7 @@ class Made:
     unbooked_s: float
     evaluation: Evaluation | None
     aggregated: bool
-    exchanged: Exchanged | None
+    exchanged: _Exchanged | None
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -81,4 +81,4 @@ class Made:
 
 Observer = Callable[[Made], Columns]
 # (stage, whether its last round was aggregated) -> exchange
-Exchange = Callable[[Stage, bool], Generator[simpy.Event, None, Exchanged | None]]
+Exchange = Callable[[Stage, bool], Generator[simpy.Event, None, _Exchanged | None]]

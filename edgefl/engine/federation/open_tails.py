@@ -1,6 +1,5 @@
 """Rounds that are over while their devices' tails continue: their rows wait for the tails, in order of the rounds."""
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -66,10 +65,6 @@ class OpenTails:
                 return
             self._waiting.popleft()
             first.write(first.known)
-
-    def settle(self) -> None:
-        """Write all remaining rows at the end of a run; running tails count in full."""
-        self.release(math.inf)
 
     def _known(self, part: Part, before: PartTails, now_s: float) -> PartTails:
         """Return a part's tails as known now."""

@@ -53,5 +53,5 @@ class Simulation:
     def _settle(self) -> None:
         """Write all rows at the end of a run: book the last tails in full, and drain the batteries by them."""
         self.network.power.spend_last_tails()
-        self.open_tails.settle()
+        self.open_tails.release(math.inf)
         self.recorder.flush()

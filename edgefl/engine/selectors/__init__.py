@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from edgefl.config.component import Component
 
 __all__ = ["Candidates", "CountedDecider", "CountedSelector", "Decider", "Decision", "Memory", "Selector"]
 
+TOLERANCE = 1e-9  # tolerance: absolute for the sum of shares, relative for clocks
 # memory of a decider: numbers, arrays and lists of them by name; empty at first
 Memory = Mapping[str, Any]
 
@@ -159,6 +160,34 @@ class Decision:
     power: FloatArray | None = None
     clock_hz: FloatArray | None = None
     memory: Memory = field(default_factory=dict)
+
+    def fault(self, sets: Collection[str], candidates: Candidates, number: int) -> str:
+        """Return what is wrong with the decision, after the name of its decider; empty if it is valid.
+
+        Args:
+            sets: what the decider says that it sets. number: maximum number of participants.
+        """
+        ids = list(self.ids)
+        if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
+            return f"chose {ids}: return 1 to {number} of the candidates' ids, in ascending order"
+        own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
+        for name, key, most in (
+            ("down_shares", "shares", 1.0),
+            ("up_shares", "shares", 1.0),
+            ("power", "power", 1.0),
+            ("clock_hz", "clock", own_hz * (1 + TOLERANCE)),
+        ):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            if key not in sets:
+                return f"returned {name}: add {key!r} to its `sets`"
+            if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
+                many = f"one for each of {len(ids)} devices"
+                return f"returned {name} {values}: return {many}, above 0 and up to {most}"
+            if key == "shares" and np.sum(values) > 1 + TOLERANCE:
+                return f"returned {name} that sum to {np.sum(values):g}: return at most 1"
+        return ""
 
 
 class Selector(Component):

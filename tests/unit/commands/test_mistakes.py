@@ -63,7 +63,7 @@ text for a number | count: 4 | count: four | 4 | must be a whole number or 'all'
 number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
 yes for true | mu: 0.1}\n | mu: 0.1}\n  local: {one_pass: yes}\n | 12 | must be true or false, got 'yes'
 missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 
-missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked in the scenario's folder and in
+missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz does not exist (looked in the scenario's folder and in
 absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make the sum 1
 absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
 absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3

@@ -15,16 +15,14 @@ from edgefl.engine.selectors.uniform import Uniform
 from edgefl.run.results import Results
 from edgefl.scenario.scenario import dump
 from tests.refusals import refused_at
+from tests.tables import sections
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "devices": {"count": 3},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
-    "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1000},
-}
+SMALL: dict[str, Any] = sections("""
+    name=small; devices={count: 3}; radio={preset: journal}; sessions={name: schedule, count: 2, rounds: 2}
+    workload={payload_bits: 1000000, flops_per_sample: 1000}
+""")
 
 
 FUNCTIONS = [name for name in edgefl.__all__ if inspect.isfunction(getattr(edgefl, name))]
