@@ -1,4 +1,4 @@
-"""One pass over the slots of a band whose flows are all known and share its resource blocks equally."""
+"""Timing of flows that share a band's resource blocks equally, in one pass over its slots."""
 
 from bisect import bisect_left
 from collections.abc import Hashable, Iterator, Sequence
@@ -81,7 +81,7 @@ class BlockSweep:
         }
 
     def _serve(self, there: Rows, joined: int, slot: int, stop: int) -> tuple[int, list[int]]:
-        """Serve flows for some slots, up to `stop` or the first end of a flow; return the last slot, and who ends.
+        """Serve flows for some slots, up to `stop` or the first end of a flow; return that slot, and the flows that end.
 
         Args:
             there: the flows at the first slot. joined: how many flows have joined; the next ones may join in between.
