@@ -32,7 +32,6 @@ class BandFlow:
     most: float = math.inf  # highest mean SNR on a resource block that power control allows
     widest: float = 1.0  # largest part of the band that its radio can use
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
-    rows: dict[int, int] = field(default_factory=dict)  # as in BandFlows, of blocks computed before it joined
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return the fading |h|^2 [count] within one block, divided by 1 + interference over noise if there is any.
@@ -67,8 +66,7 @@ class BandFlows(tuple[BandFlow, ...]):
     def joined_by(self, flow: BandFlow) -> "BandFlows":
         """Return the flows with another flow added."""
         columns = np.concatenate([self._columns, BandFlows((flow,))._columns], axis=1)
-        before = self.rows if self else dict.fromkeys(flow.rows, np.empty(0, dtype=np.int64))
-        rows = {block: np.append(of, flow.rows.get(block, -1)) for block, of in before.items()}
+        rows = {block: np.append(of, -1) for block, of in self.rows.items()}
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.band_flows import BandFlow, BandFlows
-from edgefl.channel.carrier import MAX_SLOTS, Carrier, endless
+from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
+from edgefl.channel.fading import Fading
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
+NEVER = 2**62  # a slot that no run reaches
 # Tolerance of a sum of shares
 _SHARE_ROUNDING = 1e-9
 # Numbers of a flow that has not started sending
@@ -78,8 +80,30 @@ class BandRules:
     carrier: Carrier
     groups: Groups | None = None
 
-    def expect(self, flow: BandFlow, slot: int) -> None:
-        """Prepare for a flow that joins at a slot."""
+    def flow(
+        self,
+        id_: Hashable,
+        payload_bits: float,
+        snr: float,
+        fading: Fading,
+        background: bool,
+        neighbours: float,
+        most: float,
+        widest: float,
+    ) -> BandFlow:
+        """Return a flow with these arguments of `SharedBand.add`.
+
+        Raises:
+            ValueError: an argument is out of range, or the transfer would not end even alone in the band.
+        """
+        check_snr(snr)
+        check_neighbours(neighbours, self.carrier)
+        need = self.carrier.need(payload_bits)
+        self.carrier.refuse_endless(need, snr)
+        static_power = float(fading.power(0, 1)[0]) if fading.static else None
+        return BandFlow(
+            id_, payload_bits, need, snr, fading, static_power, background, neighbours, most, widest
+        )
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         """Start new flows; return the state, and the shares if the scheduler keeps them constant.

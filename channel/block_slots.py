@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlow, BandFlows
+from edgefl.channel.band_flows import BandFlows
 from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
@@ -79,12 +79,14 @@ class BlockRules(BandRules):
     control channel's limit on the devices in a slot, outdated reports.
     """
 
-    def expect(self, flow: BandFlow, slot: int) -> None:
-        self._expected.setdefault(slot // MOST_AT_ONCE, []).append(flow)
+    @property
+    def alike(self) -> bool:
+        """Whether all flows have the same share of the band."""
+        return self.groups is None and type(self.scheduler) is EqualShare
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         if not self.scheduler.per_slot:
-            if self.groups is None and type(self.scheduler) is EqualShare:  # needs no view of the flows
+            if self.alike:  # needs no view of the flows
                 return state, np.full(len(flows), 1.0 / len(flows))
             return state, self._checked(
                 self._shares(self._parts(flows), self._view(flows, state)), len(flows)
@@ -116,14 +118,14 @@ class BlockRules(BandRules):
         self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
     ) -> "_Look":
         """Compute what flows do in the served slots that follow a state, as if no flow ended."""
-        weights = self._weights[turn % len(self._weights)]
+        weights = self.weights(turn)
         link, most = self._links(flows, state.slot, turn)
         history = None
         if shares is not None:
             given = self._held(flows, shares, most, turn)
         else:
             given, history = self._by_slot(flows, state, link, most, weights, turn)
-        rates, used = self._carried(link, given)
+        rates, used = self.rates(link, given)
         return _Look(int(turn[0]), weights, _summed(state.got, rates * weights), used, history)
 
     def within(
@@ -145,11 +147,10 @@ class BlockRules(BandRules):
         used, weights = seen.used[:, begin:end], seen.weights[begin:end]
         busy, on, sent_of = (used > 0) * weights, state.on, state.sent_of
         if self.carrier.power == "full":
-            on_block = np.minimum(flows.most / (flows.snr * self._blocks), 1.0)
-            at_power = busy * np.minimum(used * on_block[:, None], 1.0)
+            at_power = busy * np.minimum(used * self.power_on_block(flows)[:, None], 1.0)
             on = _summed(on.T.ravel(), np.concatenate([busy, at_power]))[:, -1].reshape(2, -1).T
         if self.groups is not None:
-            parts = (used * weights).sum(axis=1) / self._blocks
+            parts = (used * weights).sum(axis=1) / self.blocks
             sent_of = sent_of + np.bincount(self._of(flows), parts, minlength=len(sent_of))
         airtime, average = state.airtime, state.average
         if seen.history is not None:
@@ -158,23 +159,26 @@ class BlockRules(BandRules):
         got = seen.totals[:, end - 1].copy()
         return BandState(stop, sent, got, average, airtime, sent_of, on, seen)
 
-    @cached_property
-    def _expected(self) -> dict[int, list[BandFlow]]:
-        """Block of slots -> flows that join in it, until their results there are computed."""
-        return {}
+    def power_on_block(self, flows: BandFlows) -> FloatArray:
+        """Return the part [n] of each device's power that it spends on a resource block under power control."""
+        return np.minimum(flows.most / (flows.snr * self.blocks), 1.0)
 
     @cached_property
     def _tables(self) -> "dict[int, _Table]":
         return {}
 
+    def weights(self, turn: IntArray) -> FloatArray:
+        """Return the weights [s] of served slots, by how many slots before them serve the direction."""
+        return self._served[turn % len(self._served)]
+
     @cached_property
-    def _weights(self) -> FloatArray:
+    def _served(self) -> FloatArray:
         """The weights of a period's slots that serve the direction."""
         weights = np.asarray(self.carrier.frame.weights, dtype=float)
         return weights[weights > 0]
 
     @property
-    def _blocks(self) -> int:
+    def blocks(self) -> int:
         assert self.carrier.blocks is not None
         return self.carrier.blocks
 
@@ -186,10 +190,11 @@ class BlockRules(BandRules):
         """Return the flows' SNR on resource blocks, from their mean SNR [n] and fading |h|^2 [n, s]."""
         alone, steps = None, self._steps
         if self.carrier.power == "full":
-            alone, snr_on_block = (snr * self._blocks)[:, None] * power, most[:, None] * power
+            alone, snr_on_block = (snr * self.blocks)[:, None] * power, most[:, None] * power
         else:
             snr_on_block = np.minimum(snr, most)[:, None] * power
-        return BlockLink(alone, snr_on_block, None if steps is None else steps.efficiency(snr_on_block))
+        link = BlockLink(alone, snr_on_block)
+        return link if steps is None else replace(link, step=link.steps_of(steps))
 
     def _links(self, flows: BandFlows, slot: int, turn: IntArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in a slot block's served slots, and how many resource blocks each flow can use."""
@@ -199,51 +204,49 @@ class BlockRules(BandRules):
             rows = flows.rows[block] = np.full(len(flows), -1)
         if rows.min() < 0:
             new = np.flatnonzero(rows < 0)
-            joining = self._expected.pop(block, [])
-            drawn = self._draw(BandFlows([*(flows[place] for place in new.tolist()), *joining]), block)
-            rows[new] = drawn[: len(new)]
-            for flow, row in zip(joining, drawn[len(new) :].tolist(), strict=True):
-                flow.rows[block] = row
+            reached = self.reached(BandFlows([flows[place] for place in new.tolist()]), block)
+            rows[new] = self._tables.setdefault(block, _Table(reached[:0])).add(reached)
             # plans look one block ahead, and a new flow may discard them
             for kept in (flows.rows, self._tables):
                 for past in [at for at in kept if at < block - 1]:
                     del kept[past]
         first = int(turn[0]) - self.carrier.frame.turn(block * MOST_AT_ONCE)
-        slots = slice(first, first + len(turn))
-        most, rate, usable_, *alone = self._tables[block].rows[rows, :, slots].swapaxes(0, 1)
-        link = BlockLink(alone[0] if alone else None, most, None if self._steps is None else rate)
-        return link, usable_.astype(np.int64)
+        return self.link(self._tables[block].rows[rows, :, first : first + len(turn)])
 
-    def _draw(self, flows: BandFlows, block: int) -> IntArray:
-        """Compute flows' results in the served slots of a block; return the rows of the results in its table."""
+    def reached(self, flows: BandFlows, block: int) -> FloatArray:
+        """Return what flows reach in the served slots of a block, [n, numbers, slots], as `link` reads it."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
         link = self._link(flows.snr, flows.most, power if weights.all() else power[:, weights > 0])
-        usable_ = np.minimum(usable(link, self._steps, self._blocks), self._widest(flows.widest))
-        rate = link.most if link.rate is None else link.rate
-        rows = [link.most, rate, usable_, *([] if link.alone is None else [link.alone])]
-        table = self._tables.setdefault(block, _Table(np.empty((0, len(rows), link.most.shape[1]))))
-        return table.add(np.stack(rows, axis=1))
+        usable_ = np.minimum(usable(link, self._steps, self.blocks), self._widest(flows.widest))
+        step = usable_ if link.step is None else link.step
+        return np.stack([link.most, step, usable_, *([] if link.alone is None else [link.alone])], axis=1)
 
-    def _carried(self, link: BlockLink, given: IntArray) -> tuple[FloatArray, IntArray]:
+    def link(self, reached: FloatArray) -> tuple[BlockLink, IntArray]:
+        """Return the flows' SNR in some served slots, and how many resource blocks each flow can use."""
+        most, _, _, *alone = reached.swapaxes(0, 1)
+        step, usable_ = reached[:, 1:3].astype(np.int64).swapaxes(0, 1)
+        return BlockLink(alone[0] if alone else None, most, None if self._steps is None else step), usable_
+
+    def rates(self, link: BlockLink, given: IntArray) -> tuple[FloatArray, IntArray]:
         rates, used = carried(link, given, self._steps, self.carrier.cap)
-        return rates / self._blocks, used
+        return rates / self.blocks, used
 
     def _alone(self, link: BlockLink, widest: IntArray) -> FloatArray:
         """Return [n, s] bits/s/Hz of each flow with all blocks that it can use, at most `widest` [n, 1]."""
-        return self._carried(link, np.broadcast_to(widest, link.most.shape))[0]
+        return self.rates(link, np.broadcast_to(widest, link.most.shape))[0]
 
     def _widest(self, widest: FloatArray) -> IntArray:
         """Return [n, 1] the largest number of blocks per radio, from parts [n] of the band; at least one."""
-        return np.maximum((widest * self._blocks + 1e-9).astype(np.int64), 1)[:, None]
+        return np.maximum((widest * self.blocks + 1e-9).astype(np.int64), 1)[:, None]
 
     def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
         """Return each group's rows and its number of resource blocks."""
         if self.groups is None:
-            return [(slice(None), self._blocks)]
+            return [(slice(None), self.blocks)]
         parts = self._parts(flows)
-        blocks = rounded(np.array([part for _, part in parts]), self._blocks).tolist()
+        blocks = rounded(np.array([part for _, part in parts]), self.blocks).tolist()
         return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
 
     def _held(self, flows: BandFlows, shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
@@ -251,18 +254,18 @@ class BlockRules(BandRules):
         if (
             self.groups is None and (shares == shares[0]).all()
         ):  # nothing is left over that another flow can use
-            return divide(most, self._blocks, turn)
+            return divide(most, self.blocks, turn)
         given = np.zeros_like(most)
         for rows, quota in self._quotas(flows):
             if np.ptp(shares[rows]) == 0.0:
                 given[rows] = divide(most[rows], quota, turn)
             else:
-                given[rows] = np.minimum(most[rows], rounded(shares[rows], self._blocks)[:, None])
+                given[rows] = np.minimum(most[rows], rounded(shares[rows], self.blocks)[:, None])
         return self._all_given(given, most, turn)
 
     def _all_given(self, given: IntArray, most: IntArray, turn: IntArray) -> IntArray:
         """Return the flows' blocks [n, s], with left-over blocks divided among flows that can use more."""
-        left = self._blocks - given.sum(axis=0)
+        left = self.blocks - given.sum(axis=0)
         return given + divide(most - given, left, turn) if left.any() else given
 
     def _by_slot(
@@ -293,13 +296,13 @@ class BlockRules(BandRules):
         for i, (weight, turn) in enumerate(zip(weights.tolist(), turns.tolist(), strict=True)):
             view.slot, view.efficiency = self.carrier.frame.slot_of(turn), alone[i]
             for rows, quota in quotas:
-                some = view if isinstance(rows, slice) else view.some(rows, quota / self._blocks)
+                some = view if isinstance(rows, slice) else view.some(rows, quota / self.blocks)
                 given[rows, i] = in_order(self.scheduler.order(some), targets[rows, i], quota)
             now = slice(i, i + 1)
             given[:, now] = self._all_given(given[:, now], most[:, now], turns[now])
-            rate = self._carried(link.at(now), given[:, now])[0][:, 0]
+            rate = self.rates(link.at(now), given[:, now])[0][:, 0]
             got += weight * rate
-            airtime += weight * given[:, i] / self._blocks
+            airtime += weight * given[:, i] / self.blocks
             view.remaining_bits = np.maximum(need - got, 0.0) * self.carrier.unit_bits
             if memory is not None:
                 decay = memory**weight  # a special slot counts in proportion to its length
@@ -315,10 +318,10 @@ class BlockRules(BandRules):
 
         Without power control, and in the downlink, the result is all blocks.
         """
-        reached = np.full(len(flows), float(self._blocks))
+        reached = np.full(len(flows), float(self.blocks))
         if self.carrier.power == "full":
-            reached = np.where(flows.most < np.inf, flows.snr * self._blocks / flows.most, np.inf)
-        return np.clip(reached, 1, self._blocks).astype(np.int64)
+            reached = np.where(flows.most < np.inf, flows.snr * self.blocks / flows.most, np.inf)
+        return np.clip(reached, 1, self.blocks).astype(np.int64)
 
 
 def _summed(begin: FloatArray, rows: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -76,18 +77,25 @@ class BlockLink:
     block than power control allows.
 
     alone: the SNR with all of the flow's power on one block, or None for a transmitter with the same power on every
-    block. most: the SNR with the power that power control allows on a block. rate: the table's rate at `most`, if
-    known.
+    block. most: the SNR with the power that power control allows on a block. step: how many of the table's rates the
+    flow reaches on one block, if known.
     """
 
     alone: FloatArray | None
     most: FloatArray
-    rate: FloatArray | None = None
+    step: IntArray | None = None
 
     def at(self, slots: slice) -> "BlockLink":
-        """Return the flows' SNR and rate per block in the given slots."""
-        some = [of if of is None else of[:, slots] for of in (self.alone, self.rate)]
-        return BlockLink(some[0], self.most[:, slots], some[1])
+        """Return the flows' SNR and steps in the given slots."""
+        alone = None if self.alone is None else self.alone[:, slots]
+        return BlockLink(alone, self.most[:, slots], None if self.step is None else self.step[:, slots])
+
+    def steps_of(self, steps: Steps) -> IntArray:
+        """Return [n, s] how many of a table's rates each flow reaches on one block in each slot."""
+        if self.step is not None:
+            return self.step
+        on_one = self.most if self.alone is None else np.minimum(self.most, self.alone)
+        return steps.needs.searchsorted(on_one, side="right")
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
@@ -126,40 +134,47 @@ def carried(
             snr = np.minimum(link.alone / np.maximum(given, 1), link.most)
         rate = np.log1p(snr) / np.log(2.0)
         return given * (rate if cap is None else np.minimum(rate, cap)), given
-    used, rates = given, given * (steps.efficiency(link.most) if link.rate is None else link.rate)
+    step = link.steps_of(steps)
+    # of flows that power control limits: their SNR is the same on fewer blocks
+    rates = given * steps.rates.take(step)
     if link.alone is None:
         return rates, given
-    with np.errstate(invalid="ignore"):  # without power control this multiplies 0 blocks by infinity
-        # for other flows power control limits the SNR, which stays the same on fewer blocks
-        limited = np.nonzero(given * link.most > link.alone)
-    if len(limited[0]):
-        best, least = _limited(link.alone[limited], link.most[limited], given[limited], steps)
-        rates[limited], used = best, given.copy()
-        used[limited] = least
-    return rates, np.where(rates > 0, used, 0)
+    # without power control this multiplies 0 blocks by infinity, and no power can be divided by 0 blocks
+    with np.errstate(invalid="ignore", divide="ignore"):
+        limited = given * link.most > link.alone
+        if not limited.any():
+            return rates, np.where(rates > 0, given, 0)
+        best, least = _limited(link.alone, step, given, steps)
+    rates = np.where(limited, best, rates)
+    return rates, np.where(rates > 0, np.where(limited, least, given), 0)
 
 
-def _limited(
-    alone: FloatArray, most: FloatArray, given: IntArray, steps: Steps
-) -> tuple[FloatArray, IntArray]:
-    """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
+def _limited(alone: FloatArray, step: IntArray, given: IntArray, steps: Steps) -> tuple[FloatArray, IntArray]:
+    """Return the highest rate times blocks [n, s] of flows limited by their power, and the blocks that carry it.
 
     With its power on all its blocks, a flow reaches some step of the table. To reach a higher step, the flow uses
     only the blocks that its power can raise to that step's SNR. The rate per power falls from step to step, so a
     higher step carries more only because of rounding to whole blocks, or with several layers.
     """
+    more, needs, table = _padded(steps)
+    highest = np.minimum(steps.needs.searchsorted(alone / given, side="right") + more, step)
+    tried = highest + np.arange(more + 1)[:, None, None]
+    blocks = np.minimum(given, alone / needs.take(tried)).astype(np.int64)
+    carries = table.take(tried) * blocks
+    best = np.maximum.reduce(carries, axis=0)
+    # on the fewest blocks, if several steps carry as much
+    return best, np.minimum.reduce(np.where(carries == best, blocks, given), axis=0)
+
+
+@lru_cache(maxsize=64)
+def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
+    """Return how many steps are tried above the one reached on all blocks, and SNRs and rates of all steps.
+
+    In front of the steps are as many as are tried, with an SNR that is never reached and the rate 0.
+    """
     more = _STEPS_MORE[steps.layers > 1]
-    highest = np.minimum(
-        steps.needs.searchsorted(alone / given, side="right") + more,
-        steps.needs.searchsorted(np.minimum(most, alone), side="right"),
-    )
-    tried = (
-        highest - np.arange(more + 1)[:, None]
-    )  # the highest step first, so that it is kept if lower steps carry as much
-    blocks = np.minimum(given, alone / steps.needs[tried - 1]).astype(np.int64)
-    carries = np.where(tried > 0, steps.rates[tried] * blocks, 0.0)
-    best = carries.argmax(axis=0), np.arange(len(alone))
-    return carries[best], blocks[best]
+    none = np.zeros(more)
+    return more, np.concatenate([none + np.inf, [np.inf], steps.needs]), np.concatenate([none, steps.rates])
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
@@ -200,6 +215,24 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
     place -= np.where(begin > 0, place[begin - 1, np.arange(slots)], 0)
     np.add(place, count, out=place, where=place <= 0)
     given += more & (place <= rest)
+    return given
+
+
+def divide_joining(most: IntArray, blocks: int, turn: IntArray, there: IntArray) -> IntArray:
+    """Divide each slot's blocks as `divide` does, while flows join.
+
+    Args:
+        there: [s] how many flows there are in each slot, > 0: the first ones, as the others join later.
+    """
+    row = np.arange(len(most))[:, None]
+    present, level = row < there, blocks // there
+    if ((most > level) >= present).all():
+        more = (row - turn * blocks) % there < blocks - level * there
+        return np.where(present, level + more, 0)
+    given = np.zeros_like(most)
+    for flows in np.unique(there).tolist():
+        at = there == flows
+        given[:flows, at] = divide(most[:flows, at], blocks, turn[at])
     return given
 
 

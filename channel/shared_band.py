@@ -2,21 +2,21 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from edgefl.channel.band_flows import BandFlow, BandFlows
-from edgefl.channel.band_slots import BandRules, BandState, Groups, check_neighbours
+from edgefl.channel.band_slots import NEVER, BandRules, BandState, Groups
 from edgefl.channel.block_slots import FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE, BlockRules
+from edgefl.channel.block_sweep import BlockSweep
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
 from edgefl.channel.fading import BLOCK, Fading
 from edgefl.channel.schedulers import Scheduler
 from edgefl.channel.units import FloatArray
 
-NEVER = 2**62  # a slot that no run reaches
 # Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
 # Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
@@ -67,7 +67,7 @@ class SharedBand:
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
-        self.joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
+        self._joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
         self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
@@ -123,7 +123,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether only to announce the flow: `join` adds it later, its fading drawn with other flows'.
+            expected: whether only to check the flow: it joins in `planned`, its fading drawn with other flows'.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -131,32 +131,32 @@ class SharedBand:
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")
-        carrier = self._band.carrier
-        check_snr(snr_whole_band)
-        check_neighbours(neighbours, carrier)
-        need = carrier.need(payload_bits)
-        carrier.refuse_endless(need, snr_whole_band)
-        static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        flow = BandFlow(
-            id_,
-            payload_bits,
-            need,
-            snr_whole_band,
-            fading,
-            static_power,
-            background,
-            neighbours,
-            most_snr,
-            widest,
-        )
-        if expected:
-            self._band.expect(flow, slot)
-        else:
-            self.join(flow, slot)
+        rest = background, neighbours, most_snr, widest
+        flow = self._band.flow(id_, payload_bits, snr_whole_band, fading, *rest)
+        if not expected:
+            self._join(flow, slot)
         return flow
 
-    def join(self, flow: BandFlow, slot: int) -> None:
-        """Add an expected flow at its slot; the arguments and errors are those of `add`."""
+    def planned(self, flows: Sequence[tuple[int, BandFlow]]) -> Iterator[tuple[int, list[Any]]]:
+        """Serve expected flows in a band without others; yield slots, and ids of the flows that are complete there.
+
+        Args:
+            flows: the slot at which each flow joins, in ascending order, and the flow.
+        """
+        if isinstance(self._band, BlockRules) and self._band.alike and all(flow.need for _, flow in flows):
+            sweep = BlockSweep(self._band, flows, self._state.sent)
+            yield from sweep
+            self._state = replace(self._state, slot=sweep.slot, sent=sweep.sent)
+            self._sent |= sweep.sent_by()
+            return
+        for slot, flow in (*flows, (NEVER, None)):
+            self._joins = slot
+            while self.slot < slot and (due := self.next_end(self.horizon)) is not None:
+                yield due[0], self.settle(due[0])
+            if flow is not None:
+                self._join(flow, slot)
+
+    def _join(self, flow: BandFlow, slot: int) -> None:
         self._advance(slot)
         self._ids.add(flow.id)
         if flow.need == 0:
@@ -223,7 +223,7 @@ class SharedBand:
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
             far = self.slot + stride - self.slot % stride
-        return min(far, max(self.joins, self.slot))
+        return min(far, max(self._joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
         """Return how many slots to look ahead on resource blocks; it grows while no flow joins or leaves."""
@@ -335,7 +335,7 @@ class SharedBand:
             stride = self._stride(plan)
             # look up to the end of a block or stride, so that no block is read twice
             stop = state.slot + stride - state.slot % stride
-            stop = min(stop, max(self.joins, state.slot + 1))
+            stop = min(stop, max(self._joins, state.slot + 1))
             state, plan.ended = self._band.run(self._flows, state, stop, plan.shares, self.slot)
             plan.looks += 1
             plan.states.append(state)

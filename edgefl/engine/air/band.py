@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 
 import simpy
 
 from edgefl.channel.fading import Fading
-from edgefl.channel.shared_band import NEVER, SharedBand
+from edgefl.channel.shared_band import SharedBand
 from edgefl.errors import refused
 
 
@@ -76,32 +75,18 @@ class BandInUse:
             Device -> the slot boundary by which its payload has arrived, and the clock's time then, in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
-        now_s = self.env.now
-
-        def ended(id_: int, slot: int) -> None:
-            ends[id_] = slot, now_s
-
-        flows = [
-            (begin_s, slot, self._band.add(**flow, slot=slot, expected=True))
-            for begin_s, slot, flow in begins
-        ]
-        for next_s, slot, flow in (*flows, (math.inf, NEVER, None)):
-            self._band.joins = slot
-            while next_s > now_s and self._band.slot < slot:
-                due = self._band.next_end(self._band.horizon)
-                if due is None:
-                    break
-                wake_s = now_s + max(0.0, due[0] * self._slot_s - now_s)
-                if wake_s > next_s:
-                    break
-                now_s = wake_s
-                self.catch_up(due[0])
-            if flow is not None:
-                now_s = next_s
-                self.catch_up(slot)
-                assert isinstance(flow.id, int)
-                self._ends[flow.id] = partial(ended, flow.id)
-                self._band.join(flow, slot)
+        flows, joins = [], []
+        for begin_s, slot, flow in begins:
+            flows.append((slot, self._band.add(**flow, slot=slot, expected=True)))
+            joins.append((slot, begin_s))
+        now_s, joined = self.env.now, 0
+        for slot, ids in self._band.planned(flows):
+            while joined < len(joins) and joins[joined][0] < slot:
+                now_s, joined = joins[joined][1], joined + 1
+            # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
+            wake_s = now_s + max(0.0, slot * self._slot_s - now_s)
+            now_s = wake_s if joined == len(joins) else min(wake_s, joins[joined][1])
+            ends |= dict.fromkeys(ids, (slot, now_s))
         return ends
 
     def change(self, id_: int, snr_whole_band: float, slot: int, most_snr: float = math.inf) -> None:
