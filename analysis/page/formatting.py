@@ -28,8 +28,13 @@ def count_of(number: int, noun: str) -> str:
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
     # a copy of the function in edgefl/config/registry.py, since neither package imports the other
-    near = difflib.get_close_matches(word, known, n=1)
-    return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
+    near = near_word(word, known)
+    return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
+
+
+def near_word(word: str, known: Collection[str]) -> str | None:
+    """Return the known word most similar to a word, or None if no known word is similar."""
+    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
 
 
 def natural(name: str) -> tuple[tuple[str, float], ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.page.formatting import natural
+from edgefl.analysis.page.formatting import natural, near_word
 from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
@@ -91,9 +91,21 @@ def _beside(roots: Sequence[Path]) -> Path | None:
     return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
+def _missing(root: Path) -> str:
+    """Return the error for a path that is no folder, with a similar folder beside it if there is one."""
+    if root.exists():
+        return (
+            f"{root} is a file: give the folder of a run or of a study, which `edgefl run` and `study` write"
+        )
+    beside = [one.name for one in root.parent.iterdir() if one.is_dir()] if root.parent.is_dir() else []
+    near = near_word(root.name, beside)
+    hint = f"did you mean '{root.with_name(near)}'?" if near else "give the folder of a run or of a study"
+    return f"no folder {root}: {hint}"
+
+
 def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     if not root.is_dir():
-        raise ValueError(f"no folder {root}: give the folder of a run or of a study")
+        raise ValueError(_missing(root))
     directories = run_directories(root)
     if not directories:
         raise ValueError(

@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from edgefl.config.error_messages import Place, dotted, flat, in_short
+from edgefl.config.registry import nearest
 from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import EdgeflError, clipped, quoted
 
@@ -146,13 +147,29 @@ def _plain(text: str) -> Any:
 Dumper.add_representer(str, _quoted_text)
 
 
+def _remedy(path: Path, error: Exception) -> str:
+    """Return the remedy for an unreadable file: a YAML file in this folder, or one with a similar name beside it."""
+    if isinstance(error, IsADirectoryError | PermissionError) and path.is_dir():
+        inside = min(
+            path.glob("*.yaml"), default=None, key=lambda file: (file.name != "scenario.yaml", file.name)
+        )
+        return f"give a file in it, such as {inside}" if inside else "give a file"
+    beside = (
+        {file.name: file for file in path.parent.glob("*.y*ml")}
+        if isinstance(error, FileNotFoundError)
+        else {}
+    )
+    near = nearest(path.name, list(beside))
+    return f"did you mean {beside[near]}?" if near else "check the path"
+
+
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
         why = getattr(error, "strerror", None) or error
-        raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); check the path") from error
+        raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); {_remedy(path, error)}") from error
     if len(raw) > LARGEST_FILE:
         raise EdgeflError(
             f"{path}: is larger than {LARGEST_FILE // 10**6} MB, so it is not a scenario or study"

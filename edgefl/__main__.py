@@ -1,0 +1,5 @@
+"""Run the `edgefl` command by `python -m edgefl`."""
+
+from edgefl.commands.cli import main
+
+main()
