@@ -89,7 +89,7 @@ class Sectors:
         ]
 
     def site_of(self, cells: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
-        """Return the site of each of these cells."""
+        """Return the number of each given cell's site."""
         return np.asarray(self.sites[cells])
 
     def gain_dbi(self, positions_m: FloatArray, single: bool = False) -> FloatArray:

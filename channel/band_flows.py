@@ -40,7 +40,7 @@ class BandFlow:
         Blocks from `now` on stay cached.
 
         Args:
-            others: factor by which the interference over noise from the link's fading is multiplied.
+            others: factor that multiplies the interference over noise in the link's fading.
         """
         if self.static_power is not None:
             return np.full(count, self.static_power)
@@ -72,7 +72,7 @@ class BandFlows(tuple[BandFlow, ...]):
         return BandFlows((*self, flow))._known(columns, rows)
 
     def without(self, gone: Sequence[int]) -> "BandFlows":
-        """Return the flows that remain once some have gone."""
+        """Return the flows that remain without those at the given rows."""
         stay = np.ones(len(self), dtype=bool)
         stay[gone] = False
         rows = {block: of[stay] for block, of in self.rows.items()}

@@ -63,7 +63,7 @@ class BandState:
         return BandState(self.slot, self.sent, got, average, airtime, self.sent_of, on, self.seen)
 
     def without(self, rows: Sequence[int]) -> "BandState":
-        """Remove the state of the flows in these rows."""
+        """Remove the state of the flows in the given rows."""
         stay = np.ones(len(self.got), dtype=bool)
         stay[rows] = False
         got, average, airtime, on = self.got[stay], self.average[stay], self.airtime[stay], self.on[stay]
@@ -104,7 +104,7 @@ class BandRules:
     def run(
         self, flows: BandFlows, state: BandState, stop: int, shares: FloatArray | None, now: int
     ) -> tuple[BandState, list[int]]:
-        """Advance to slot `stop`, in state.slot's block, or to a flow's first end; return state and ended rows."""
+        """Advance to slot `stop`, in state.slot's block, or to the first end of a flow; return state, ended rows."""
         if shares is None:
             return self._run_by_slot(flows, state, stop, now)
         in_use = int(np.count_nonzero(shares))
@@ -134,7 +134,7 @@ class BandRules:
         stop: int,
         shares: FloatArray | None,
     ) -> BandState:
-        """Advance to slot `stop` within a look-ahead that `run` has returned, before any flow ends."""
+        """Advance to slot `stop`, which lies within a span that `run` has looked ahead and before any flow ends."""
         return self.run(flows, state, stop, shares, state.slot)[0]
 
     def _started(self, flows: BandFlows, state: BandState, rates: FloatArray) -> BandState:
@@ -179,7 +179,7 @@ class BandRules:
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
     ) -> FloatArray:
-        """Return each group's airtime [groups] after these shares have been in use for another `airtime`."""
+        """Return each group's airtime [groups] after the given shares have been in use for another `airtime`."""
         if self.groups is None:
             return sent_of
         by_power = (shares > 0).astype(float) if self.carrier.power == "full" else shares
@@ -272,5 +272,5 @@ def check_neighbours(neighbours: float, carrier: Carrier) -> None:
         raise ValueError(f"neighbours must be >= 0 and finite, got {neighbours}")
     if neighbours and carrier.power != "full":
         raise ValueError(
-            f"with power {carrier.power} put interference into snr, not neighbours, got {neighbours}"
+            f"with power {carrier.power}, neighbours must be 0 (snr includes interference), got {neighbours}"
         )

@@ -24,13 +24,13 @@ def beam_gain_db(spread: Spread) -> float:
 
     A beam of N elements, d wavelengths apart, receives a path whose direction differs by x in the sine of its angle
     with the gain |sum_n e^(2 pi i d n x)|^2 / N = 1 + 2 sum_k (1 - k / N) cos(2 pi d k x), k from 1 to N - 1: N for a
-    path in its direction, and 1 on average over all directions. Its mean over the paths of a link is 1 + 2 sum_k (1 -
-    k / N) c_k, with c_k the mean of cos(2 pi d k x), the characteristic function of the paths' directions. The paths
-    lie around the link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so that a
-    wide spread removes the gain, which falls from N to 1. The direct path is in the link's direction; all of the
-    spread is in the other paths, whose own spread is therefore wider by sqrt(K + 1). The beam is the codebook's beam
-    nearest to the link's direction, at most 1 / (2 O N d) away, with all distances equally likely, and the link's
-    direction is anywhere in the panel's 120 degrees. The gains of rows and columns multiply.
+    path in its direction, and 1 on average over all directions. The mean gain over the paths of a link is 1 + 2 sum_k
+    (1 - k / N) c_k, with c_k the mean of cos(2 pi d k x), the characteristic function of the paths' directions. The
+    paths lie around the link's direction, with a normal distribution of azimuths and a Laplacian one of zeniths, so
+    that a wide spread removes the gain, which falls from N to 1. The direct path is in the link's direction; all of
+    the spread is in the other paths, whose own spread is therefore wider by sqrt(K + 1). The beam is the codebook's
+    beam nearest to the link's direction, at most 1 / (2 O N d) away, with all distances equally likely, and the
+    link's direction is anywhere in the panel's 120 degrees. The gains of rows and columns multiply.
 
     Source: 3GPP TR 38.901, 7.5, steps 4 to 7 (distributions and spreads). Left out: clusters, the strongest of which
     a site would pick; differences in spread between links of one environment; polarisation; the elements' own
@@ -43,7 +43,7 @@ def beam_gain_db(spread: Spread) -> float:
 
 
 def _columns(azimuth_deg: float) -> float:
-    """Return the gain of a panel's columns, with normal azimuths around directions anywhere in the sector."""
+    """Return the gain of a panel's columns for normally distributed azimuths around any direction of a sector."""
     towards = np.radians(np.linspace(-HALF_SECTOR_DEG, HALF_SECTOR_DEG, _DIRECTIONS))[:, None]
     offsets = np.linspace(-_REACH, _REACH, _OFFSETS)
     weights = np.exp(-(offsets**2) / 2.0)
@@ -52,7 +52,7 @@ def _columns(azimuth_deg: float) -> float:
 
 
 def _rows(zenith_deg: float) -> float:
-    """Return the gain of a panel's rows, with Laplacian zeniths around the horizon."""
+    """Return the gain of a panel's rows for Laplacian zenith angles around the horizon."""
     offsets = np.linspace(-2.0 * _REACH, 2.0 * _REACH, 2 * _OFFSETS + 1)
     return _gain(
         ROWS,

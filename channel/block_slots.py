@@ -47,7 +47,7 @@ class _Look:
 
 @dataclass
 class _Table:
-    """Results of flows in the served slots of a block, [rows, numbers, slots], with room for more rows."""
+    """Numbers of flows in the served slots of a block: an array [rows, numbers, slots] with room for more rows."""
 
     rows: FloatArray
     used: int = 0
@@ -70,9 +70,9 @@ class BlockRules(BandRules):
     In each slot every block goes to a flow that can use it: a flow below the lowest rate of the table on one block
     gets none, and a flow whose power suffices for few blocks leaves the remaining blocks to other flows. Schedulers
     with equal shares divide the blocks equally, and each slot gives the remaining blocks to the next flows in turn;
-    other held shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
+    other fixed shares are rounded to whole blocks. A scheduler that decides in every slot ranks the flows, which get
     blocks in this order until none is left: in the uplink as many blocks as a device's power suffices for at power
-    control's target, in the downlink all blocks. Blocks left over are divided equally.
+    control's target, in the downlink all blocks. Blocks that are left over are divided equally among all flows.
 
     Source: 3GPP TS 38.214, 5.1.2.2 and 6.1.2.2 (any number of whole blocks); TS 38.321, 5.4.6 (a base station knows
     from power headroom reports on how many blocks a device reaches its target). Left out: resource block groups, the
@@ -115,7 +115,7 @@ class BlockRules(BandRules):
     def _looked(
         self, flows: BandFlows, state: BandState, turn: IntArray, shares: FloatArray | None
     ) -> "_Look":
-        """Return what flows do in served slots from the state on, as if none ended."""
+        """Compute what flows do in the served slots that follow a state, as if no flow ended."""
         weights = self._weights[turn % len(self._weights)]
         link, most = self._links(flows, state.slot, turn)
         history = None

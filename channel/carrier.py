@@ -134,13 +134,13 @@ class Carrier:
         return payload_bits / self.unit_bits_of(share)
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Compute min(log2(1 + snr), cap) or the table's rate in one full slot, bits/s/Hz; same shape."""
+        """Compute min(log2(1 + snr), cap) or the table's rate in one full slot, bits/s/Hz, in the shape of snr."""
         if self.steps is not None:
             return self.steps.efficiency(snr)
         return spectral_efficiency(snr, self.cap)
 
     def mean_efficiency(self, snr: npt.ArrayLike, static: npt.ArrayLike = False) -> FloatArray:
-        """Return the spectral efficiency averaged over the fading, Rayleigh or with taps; same shape, bits/s/Hz.
+        """Return the spectral efficiency, bits/s/Hz, averaged over the fading (Rayleigh or taps), in snr's shape.
 
         Args:
             static: whether the link has a constant SNR, without fading; broadcasts with snr.
@@ -211,7 +211,7 @@ class Carrier:
 
 
 def check_snr(snr: float) -> None:
-    """Raise if a transfer at this SNR could never end.
+    """Raise if a transfer at a given SNR could never end.
 
     Raises:
         ValueError: the SNR is not positive and finite.
@@ -221,7 +221,7 @@ def check_snr(snr: float) -> None:
 
 
 def endless(why: str, max_slots: int) -> str:
-    """Return the message about a transfer that does not end."""
+    """Return the error message for a transfer that would never end."""
     return (
         f"the transfer does not end within {max_slots} slots ({why}): give it more bandwidth or power, "
         "a smaller payload, or a shorter distance"

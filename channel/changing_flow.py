@@ -18,7 +18,7 @@ _Piece = tuple[int, float, int]
 
 
 class ChangingFlow:
-    """Count the bits that a link has moved, and find when its payload has arrived, with an SNR updated now and then.
+    """Count a link's moved bits, and find when its payload has arrived, while its SNR is updated now and then.
 
     With one constant SNR the transfer ends in the slot that `Flow.slots_exact` finds, however often the SNR is
     updated.
@@ -64,7 +64,7 @@ class ChangingFlow:
         return None if at == len(self._totals) else slot + at + 1
 
     def settle(self, slot: int) -> None:
-        """Count the bits moved up to a slot boundary; discard the rest of the last piece."""
+        """Count the bits moved up to a slot boundary; discard slots computed beyond it."""
         known: FloatArray = self._totals[: slot - self._slot]
         if len(known):
             self._got = float(known[-1])

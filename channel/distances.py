@@ -16,8 +16,8 @@ class Distances:
 
     Args:
         sites_m: [S, 2] positions of the base stations.
-        nearest_m: smallest distance, which closer places get too.
-        range_m: largest distance, which farther places get too; such places do not receive the site.
+        nearest_m: smallest distance, which also counts for closer places.
+        range_m: largest distance, which also counts for farther places; these do not receive the site.
         area_radius_m: places lie within this distance of the origin.
         height_m: height of the sites above the places.
         wraparound: how the sites' layout repeats, or None if it does not.
@@ -76,7 +76,7 @@ class Distances:
         return np.log(square, out=square)
 
     def out_of_range(self, log_square: Float32Array) -> npt.NDArray[np.bool_]:
-        """Return whether sites at these ln d3D^2 are out of range, so that they are not received."""
+        """Return whether sites at given ln d3D^2 are out of range, so that they are not received."""
         return log_square >= self._range_ends
 
     def _square(self, axes: Floats) -> Floats:

@@ -89,22 +89,22 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
 class DiverseFading(PagedFading):
     """The mean power of L independent Gauss-Markov parts, Gamma(L, 1/L): mean 1, variance 1/L.
 
-    With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality it is
-    above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With the
-    steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
+    With Shannon's rates the rate of a slot is that of the mean power over the parts. By Jensen's inequality this rate
+    is above the mean of the parts' rates: at L = 4 by 0.6 of 6.5 bit/s/Hz at 20 dB, and by 0.1 of 0.96 at 0 dB. With
+    the steps of a table, the rate of a slot is that of one code over all parts, and each step needs a higher mean SNR
     (`edgefl.channel.modulation.snr_needed_over_parts`). A share of the band has as many parts as the whole, as if the
     share were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz
     waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but 9 with 11 parts.
 
-    Method: the process of `edgefl.channel.fading.LinkFading` in each part, a function of key and slot too. A page of
-    slots lies between two points of a coarser grid; the point half way between two known ones, each k slots away with
-    the correlation q = rho^k, is
+    Method: each part has the process of `edgefl.channel.fading.LinkFading`, also a function of key and slot. A page
+    of slots lies between two points of a coarser grid; the point half way between two known ones, each k slots away
+    with the correlation q = rho^k, is
 
         h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ CN(0, 1),
 
     the exact law of the process given both, and so on by halves, until neighbouring points have the correlation q >=
     SMOOTH. A slot at the fraction t of the distance between two of these has the power of the straight line between
-    them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. What is left out changes
+    them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. This omission changes
     the power from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power
     with 11 parts: every eighth slot of a walking device has its own random numbers. Numbers have 32 bits, and the
     power needs less than half of them; only the power of a page is kept.
@@ -123,7 +123,7 @@ class DiverseFading(PagedFading):
             ValueError: an argument is out of range.
         """
         if not (0.0 <= correlation <= 1.0 and parts >= 1):
-            raise ValueError(f"correlation must lie within 0 and 1, parts >= 1, got {correlation}, {parts}")
+            raise ValueError(f"correlation must be 0 to 1 and parts >= 1, got {correlation}, {parts}")
         self._rows = 2 * parts  # real and imaginary part of each
         self._grids = _grids(correlation)
         super().__init__(key, correlation, PAGE, _COARSE_PAGE, len(self._grids))
@@ -138,7 +138,7 @@ class DiverseFading(PagedFading):
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple["DiverseFading", int]]) -> npt.NDArray[Any]:
-        """Return the power [n, PAGE] of pages of slots, or points [n, rows, points] of a coarser grid."""
+        """Return pages as power in slots [n, PAGE], or pages of a coarser grid as points [n, rows, points]."""
         points = _points(level, places)
         if level:
             return points[:, :, :-1]
@@ -167,7 +167,7 @@ def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
 def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
     """Return each link's page of a grid, [n, rows, points + 1], ending with the next page's first point.
 
-    The next page's first point is 0 if points are independent.
+    If points are independent, this last point is 0.
     """
     points, rows = places[0][0]._grids[level].points, places[0][0]._rows
     fresh = np.empty((len(places), rows, points), dtype=np.float32)

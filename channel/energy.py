@@ -22,7 +22,7 @@ def compute_time_s(
 
     Args:
         flops_per_sample: N_p phi, FLOPs of one sample forward and backward.
-        samples: e B, how many samples the local iterations process in total.
+        samples: e B, number of samples that all local iterations together process.
         clock_hz: f, clock rate of the processor.
         flops_per_cycle: chi, FLOPs that the processor does per clock cycle.
 

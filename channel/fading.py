@@ -32,8 +32,8 @@ def slot_correlation(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> f
 
     Args:
         speed_m_s: the device's speed, >= 0; with 0 the fading never changes (rho = 1).
-        carrier_hz: > 0.
-        slot_s: tau, > 0.
+        carrier_hz: carrier frequency, > 0.
+        slot_s: length tau of a slot, > 0.
 
     Returns:
         Correlation rho, in (0, 1].
@@ -50,13 +50,13 @@ def slot_turn(speed_m_s: float, *, carrier_hz: float, slot_s: float) -> float:
     """Return the largest phase shift of the fading in a slot, 2 pi f_d tau in rad.
 
     Beyond the first zero of J0 (66 m/s at 3.5 GHz and 0.5 ms) rho would turn negative and then rise again with speed:
-    the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. Such a speed raises
-    an error.
+    the channel changes completely within a slot, and a Gauss-Markov step no longer describes it. A speed beyond
+    the first zero of J0 raises an error.
 
     Args:
         speed_m_s: the device's speed, >= 0.
-        carrier_hz: > 0.
-        slot_s: tau, > 0.
+        carrier_hz: carrier frequency, > 0.
+        slot_s: length tau of a slot, > 0.
 
     Raises:
         ValueError: the speed is negative or beyond J0's first zero; the message names the limit and the remedy.
@@ -90,11 +90,11 @@ class Fading(Protocol):
 
     @property
     def renews(self) -> bool:
-        """Whether the law of the rates over many slots is known, so that a transfer's slots may be drawn directly."""
+        """Whether the law of a sum of many rates is known, so that a transfer's slots can be drawn directly."""
 
     @property
     def mean_power(self) -> float:
-        """Mean power over time: |h|^2 of a static link, otherwise the expectation."""
+        """Mean power over time: |h|^2 of a static link, otherwise its expectation."""
 
     def power(self, first_slot: int, count: int) -> FloatArray:
         """Return [count] the power of the slots first_slot, first_slot + 1, ..."""
@@ -112,7 +112,7 @@ class LinkFading(PagedFading):
     """Gauss-Markov fading of one link, h[n] = rho h[n-1] + sqrt(1 - rho^2) e[n] with e ~ CN(0, 1).
 
     The process is stationary with E|h|^2 = 1; |h| is Rayleigh distributed. The value at slot n depends only on (key,
-    rho, n): not on the sender, on earlier reads, or on how reads are cut into pieces. Uplink and downlink read the
+    rho, n): not on the sender, on earlier reads, or on how a read is split into several. Uplink and downlink read the
     same h (TDD).
 
     Method: time is cut into blocks of BLOCK slots. The values at the block edges are a Gauss-Markov process
@@ -123,7 +123,7 @@ class LinkFading(PagedFading):
 
     which is the exact law of the process given its edges (a Gaussian bridge). The edges are blocks of a coarser grid
     and are filled in the same way, grid above grid, until a step's correlation falls below NO_CORRELATION; on that
-    grid, edges are drawn independently. This is the only approximation: values on opposite sides of such an edge pair
+    grid, edges are drawn independently. The only approximation is that values on opposite sides of those edges
     lose a correlation of less than 1e-6. Every page draws from its own Philox counter.
 
     Source: journal paper, eq. (23). Left out: line-of-sight component, multipath delay, antennas.
@@ -145,7 +145,7 @@ class LinkFading(PagedFading):
         if not block > 1:
             raise ValueError(f"block must be at least 2 slots, got {block}")
         if not -1.0 < correlation <= 1.0:
-            raise ValueError(f"correlation must lie within -1 (excluded) and 1, got {correlation}")
+            raise ValueError(f"correlation must be above -1 and at most 1, got {correlation}")
         self._grids = grids(correlation, block)
         super().__init__(key, correlation, block, block, len(self._grids))
 
@@ -172,7 +172,7 @@ class LinkFading(PagedFading):
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple["LinkFading", int]]) -> FloatArray:
-        """Return pages [n, 2, block] of links with blocks of one size."""
+        """Return pages [n, 2, block] of links with blocks of equal size."""
         grids_of = [link._grids[level] for link, _ in places]
         pages = np.empty((len(places), 2, places[0][0].slots))
         draw_normals(level, places, pages)

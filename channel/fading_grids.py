@@ -28,12 +28,12 @@ class Grid:
 
     correlation: float  # between neighbouring points
     innovation_std: float  # of real and imaginary part each
-    log_step: float | None  # logarithm of |correlation|; None if points are independent
+    log_step: float | None  # logarithm of |correlation|, or None if points are independent
     block: int  # points of a page
 
     @cached_property
     def weights(self) -> FloatArray | None:
-        """Weights [block - 1] of the right edge at points 1, 2, ..., or None if points are independent."""
+        """Weights [block - 1] of a block's right edge at its points 1, 2, ..., or None if points are independent."""
         return None if self.log_step is None else _bridge_weights(self.correlation, self.log_step, self.block)
 
 

@@ -70,8 +70,8 @@ class LinkDraws:
 class PagedFading(LinkDraws):
     """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
 
-    A page depends on the link's key, its level and its index alone; a link keeps its newest pages. A call that draws
-    one page costs more than the random numbers in it, so `hold` draws the pages of many links together.
+    A page depends only on its link's key and its own level and index; a link keeps its newest pages. A call that
+    draws one page costs more than the random numbers in it, so `hold` draws the pages of many links together.
 
     Args:
         correlation: correlation of the fading in consecutive slots; with 1 the fading never changes.
@@ -94,7 +94,7 @@ class PagedFading(LinkDraws):
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple[Any, int]]) -> npt.NDArray[Any]:
-        """Return pages [n, ...] of links, given by their indices; links and level agree in `_alike`."""
+        """Return pages [n, ...], given by link and index; `_alike` is the same for all these links at the level."""
         raise NotImplementedError
 
     @staticmethod
@@ -153,7 +153,7 @@ class PagedFading(LinkDraws):
 
 
 def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
-    """Draw the missing pages of links, given by their indices; links that are alike are drawn together."""
+    """Draw missing pages, given by link and index; pages of links of the same kind are drawn together."""
     missing = {(id(link), index): (link, index) for link, index in places if index not in link._pages[level]}
     together: dict[Hashable, list[tuple[PagedFading, int]]] = {}
     for place in missing.values():

@@ -29,7 +29,7 @@ _made: dict[Hashable, Float32Array] = {}
 def _values(
     layers: tuple[GaussianFields, ...], row: int, nodes: npt.NDArray[np.intp] | None = None
 ) -> Float32Array:
-    """Return the values [n, row] at some nodes, in order of their rows in the table, or at all nodes; read-only."""
+    """Return read-only values [n, row] at some nodes, in the order of their rows in the table, or at all nodes."""
     key = layers, row, None if nodes is None else nodes.tobytes()
     if key not in _made:
         _made.clear()  # freed before the next values are made, which halves the peak memory
@@ -62,11 +62,11 @@ class FieldStack:
     """Layers of fields, such as the shadowing in either state and the line of sight, each on its own grid.
 
     All layers are in one table, so that one look-up reads them all: at a few hundred places the number of array
-    operations determines the time. Up to eight fields take the memory of the next power of two.
+    operations determines the time. Up to eight fields take as much memory as the next power of two.
 
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
-        fields: how many fields each layer has; None for as many as the first layer has.
+        fields: how many fields each layer has, or None for the number of the first layer.
         few: whether the same few places are read again and again; only the nodes around the first places are then
             held. Once another place is read, all nodes are drawn, with the same values.
     """
@@ -88,7 +88,7 @@ class FieldStack:
         return self._bytes(sum(one.width**2 for one in self.layers))
 
     def needed_bytes(self, places: int) -> int:
-        """Return the peak memory of reading the fields at this many places, reached while the fields are drawn."""
+        """Return the peak memory of reading the fields at `places` places, which is reached while they are drawn."""
         nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
@@ -160,12 +160,12 @@ class FieldStack:
         return np.stack([cos * x - sin * y, sin * x + cos * y], axis=1)
 
     def read_first(self, positions_m: FloatArray) -> None:
-        """Cache the nodes around these positions, if few places will be read and the field has not been read yet."""
+        """Cache the nodes around given positions, if few places will be read and the field has not been read yet."""
         if self._few and self._some is None:
             self._held(self.places(positions_m).nodes)
 
     def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
-        """Return a table that holds nodes, and their rows in it; nodes are rows of the full table."""
+        """Return a table that holds the given nodes (rows of the full table), and these nodes' rows in that table."""
         if not self._few:
             return self._table, nodes
         if self._some is None:

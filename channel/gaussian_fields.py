@@ -60,14 +60,14 @@ class GaussianFields:
     interpolation (at least 0.90): it is exactly standard normal everywhere, and continuous.
 
     Interpolation also smooths, by |sinc|^2 per axis of the spectrum, which raises the correlation of nearby places.
-    ROUGHENING removes most of this from the nodes' spectrum beforehand. What remains has been computed: averaged over
+    ROUGHENING the nodes' spectrum undoes most of this smoothing. What remains has been computed: averaged over
     places and directions, the correlation exceeds exp(-d/d_corr) by less than 0.012 at distances of at least 0.15
     d_corr, and by less than 0.025 at shorter ones; single pairs of places deviate by 0.035 rms, 0.1 at most. A
-    `gaussian` field is smooth, and within 0.003 of its law for all pairs of places.
+    `gaussian` field is smooth, and its correlation is exact to 0.003 for all pairs of places.
 
-    The two laws differ most over short distances: an exponential field is rough, and where it is near a threshold it
-    crosses this threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate of sqrt(2) /
-    (pi d_corr) exp(-u^2 / 2) per metre (Rice).
+    The two kinds of field differ most over short distances: an exponential field is rough, and where it is near a
+    threshold it crosses this threshold as often as the grid permits; a gaussian field crosses a threshold u at a rate
+    of sqrt(2) / (pi d_corr) exp(-u^2 / 2) per metre (Rice).
 
     Memory: 4 bytes x fields x (2 NODES radius / d_corr + 3)^2, allocated at the first read. 19 fields over a
     disc of 600 m with d_corr 10 m take 70 MB and about 1 s. Fields that would need more than MAX_BYTES repeat: places
@@ -92,7 +92,7 @@ class GaussianFields:
             correlation_m: correlation distance d_corr, > 0.
             area_radius_m: places lie within this distance of the origin, > 0.
             stream: number that distinguishes fields of the same key, 0 to 2^64 - 1.
-            common: the part that all fields have in common; None if the fields are independent.
+            common: the part that all fields have in common, or None if the fields are independent.
             law: how the correlation falls with distance, `exponential` or `gaussian`.
 
         Raises:
@@ -140,7 +140,7 @@ class GaussianFields:
 
     @property
     def making_bytes(self) -> tuple[int, int]:
-        """Temporary memory in addition to the table, bytes: first for the nodes' law, then for the values."""
+        """Temporary memory in addition to the table, bytes: first for the nodes' correlation, then for the values."""
         size = self._torus
         together = self._at_once - 1 + (self._common is not None)
         return _LAW_BYTES * size**2, (_GRID_BYTES + 4 * together) * size**2
@@ -171,7 +171,7 @@ class GaussianFields:
                 table[:, first + number] = some[number][np.divmod(nodes, self.width)]
 
     def _in_turn(self) -> Iterator[tuple[int, list[Float32Array]]]:
-        """Yield fields, a few at a time: the first field's number, and values at the nodes, [width, width] each."""
+        """Yield fields, a few at a time: the number of the first, and each one's [width, width] values at nodes."""
         common = self._common
         shared: Float32Array | None = None
         if common:
@@ -190,7 +190,7 @@ class GaussianFields:
 
     @property
     def _at_once(self) -> int:
-        """Number of fields that are made before their values are written together."""
+        """Number of fields that are drawn before their values are written together."""
         most = min(_FIELDS_AT_ONCE, len(self.keys))
         return max(1, min(most, _BYTES_AT_ONCE // (4 * self._torus**2)))
 

@@ -61,9 +61,9 @@ def poisson_count(
 
 
 def within(positions_m: FloatArray, radius_m: float) -> npt.NDArray[np.bool_]:
-    """Return [n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; a nan does not.
+    """Return [n] whether positions [n, 2] lie within a radius of the origin, as np.hypot decides; False for nan.
 
-    Squares decide wherever rounding cannot matter, in a fifth of hypot's time.
+    Wherever rounding cannot matter, squared distances decide, in a fifth of hypot's time.
     """
     x, y = positions_m[:, 0], positions_m[:, 1]
     inside: npt.NDArray[np.bool_] = x * x + y * y <= radius_m * radius_m * (1.0 - 1e-12)

@@ -50,7 +50,7 @@ class TransmitterActivity:
         ]
 
     def _turns(self, index: int) -> list[tuple[IntArray, FloatArray]]:
-        """Return for each transmitter the slots of a block in which it sends, and a uniform number for each slot."""
+        """Return, by transmitter, the slots of a block in which it sends, and a uniform number for each slot."""
         which = self._uniform(index, 1)
         slots = [np.flatnonzero(sends) for sends in self._sends(index)]
         return [(sent, uniform[sent]) for sent, uniform in zip(slots, which, strict=True)]
@@ -63,12 +63,12 @@ class TransmitterActivity:
 class Heard:
     """Interference over noise at one receiver, slot by slot.
 
-    Each transmitter has its own level. If a cell has several levels, such as those of devices that take turns in the
-    uplink, one of them is drawn for each slot. A cell has one transmitter in a slot, on the part of the band that is
-    received here; the levels are the powers on that part.
+    Each transmitter has its own level at the receiver. If a cell has several levels, such as those of devices that
+    take turns in the uplink, one of them is drawn for each slot. A cell has one transmitter in a slot, on the part of
+    the band that is received here; the levels are the powers on that part.
 
     Args:
-        levels: each transmitter's linear received power over the receiver's noise, or several powers to draw from.
+        levels: each transmitter's linear received power divided by the receiver's noise, or several to draw from.
     """
 
     def __init__(self, activity: TransmitterActivity, levels: Sequence[FloatArray]) -> None:
@@ -84,11 +84,11 @@ class Heard:
 
     @classmethod
     def each(cls, activity: TransmitterActivity, levels: FloatArray) -> "list[Heard]":
-        """Return the interference at each of many receivers, which hear every transmitter at one level.
+        """Return the interference at each of many receivers, at which each transmitter has a single level.
 
         Args:
-            levels: [receivers, transmitters] linear received powers over noise; not copied, so do not write to the
-                array.
+            levels: [receivers, transmitters] linear received powers divided by noise; not copied, so do not write
+                to the array.
         """
         means = activity.load * np.add.accumulate(levels, axis=1)[:, -1]
         sums, receivers = _Sums(levels), []
@@ -111,7 +111,7 @@ class Heard:
 
     @staticmethod
     def over_noise_of_many(receivers: "Sequence[Heard]", first_slot: int, count: int) -> FloatArray:
-        """Return the interference over noise [receivers, count] of many receivers, fast if `each` made them."""
+        """Return the interference over noise [receivers, count] of many receivers; fast if made by `each`."""
         over_noise = np.empty((len(receivers), count))
         together: dict[int, list[int]] = {}
         block, start = divmod(first_slot, BLOCK)
@@ -134,7 +134,7 @@ class Heard:
         return over_noise
 
     def _within(self, block: int, slots: slice) -> FloatArray:
-        """Return the interference of some slots of a block; read-only."""
+        """Return the interference in the given slots of a block, as a read-only array."""
         if self._sums is None:
             if block not in self._drawn:
                 if len(self._drawn) == _KEPT_DRAWN:
@@ -160,10 +160,10 @@ class Heard:
 class _Sums:
     """Interference of all combinations of a group's transmitters at many receivers; computed when first read.
 
-    Most receivers only read the mean interference.
+    The majority of receivers need only the mean interference.
 
     Args:
-        levels: [receivers, transmitters] linear received powers over the receiver's noise.
+        levels: [receivers, transmitters] linear received powers divided by the receiver's noise.
     """
 
     def __init__(self, levels: FloatArray) -> None:
@@ -171,7 +171,7 @@ class _Sums:
 
     @cached_property
     def groups(self) -> list[FloatArray]:
-        """Sums [receivers, 2^transmitters] for each group, indexed by a bit mask, first transmitter lowest."""
+        """Sums [receivers, 2^transmitters] of each group's levels; an index's lowest bit is the first transmitter."""
         groups = []
         for first in range(0, self._levels.shape[1], _GROUP):
             some = self._levels[:, first : first + _GROUP]
@@ -186,14 +186,14 @@ class _Sums:
 class Interfered:
     """A link's power over noise and interference: |h|^2 / (1 + I_n / N).
 
-    The SNR of such a link does not include interference. The mean-noise shortcut puts the mean of I into the noise
+    The SNR of a link with this fading excludes interference. The mean-noise shortcut adds the mean of I to the noise
     instead; as log2(1 + S / (N + I)) is convex in I, its rates are too low: transfers take on average 1.40, 1.45,
     1.41 and 1.27 times too long with rates up to 7.4 bit/s/Hz at loads of 0.1, 0.2, 0.3 and 0.5 (UMi, places anywhere
     in a cell with six neighbours at 500 m; more without a cap), and take exactly the right time at loads of 0 and 1.
     Left out: fast fading of the interference.
 
     Args:
-        heard: interference at the link's receiver, which may be replaced when gains are measured again.
+        heard: interference at the link's receiver; replaced when gains are measured again.
     """
 
     static = False
@@ -212,7 +212,7 @@ class Interfered:
         return self._fading.mean_power / (1.0 + self.heard.mean)
 
     def power(self, first_slot: int, count: int) -> FloatArray:
-        """Return [count] the power of the slots first_slot, first_slot + 1, ..., relative to the mean over noise."""
+        """Return [count] the power of the slots from first_slot on, divided by the mean power over noise."""
         signal, over_noise = self.parts(first_slot, count)
         return np.asarray(signal / (1.0 + over_noise))
 

@@ -27,18 +27,18 @@ class LargeScale:
     """Gain from any place to each site, -(path loss + shadowing) in dB; independent of time and order.
 
     Line of sight and shadowing towards a site are fixed at each place, so a device that returns finds them
-    unchanged. Both are functions of the sites' keys, the place and the radius of the area.
+    unchanged. These values are functions of the sites' keys, the place and the radius of the area.
 
     - Path loss: the model's at the 2D distance; closer places take the loss at min_distance_m (`is_held`). A site
       beyond the model's range is not received: its gain is -inf in `gain_db`. If a place still has a link to such a
       site, the link takes the loss at the end of the range (`is_beyond`).
     - Line of sight `probabilistic`: in sight where Phi(G) < P_LoS(distance) for a standard normal field G
-      with correlation exp(-dx/50 m) (UMi). Each place is in sight with exactly the model's probability, and
-      neighbouring places agree. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where it has a kink or
-      jumps.
+      with correlation exp(-dx/50 m) (UMi). Each place sees a site with exactly the model's probability, and places
+      close together mostly have the same state. P_LoS is read from a table, with an error below 1e-5, or 2e-4 where
+      it has a kink or jumps.
     - Line of sight `soft`: the field is smooth, with correlation exp(-(dx/50 m)^2), and loss and shadowing
       change from one state to the other over some metres (38.901, 7.6.3.3): the two gains are mixed. The report
-      gives a distance but no shape; a rough field would switch back and forth at each change instead of
+      gives a correlation distance but no shape; a rough field would switch back and forth at each change instead of
       gradually. QuaDRiGa's law (`Comb300`) is also Gaussian up to the correlation distance.
     - Shadowing: one field with correlation exp(-dx/d_corr) per state, times the state's deviation
       (UMi: 10 m and 4 dB in line of sight, 13 m and 7.82 dB without); a change of state switches to the other
@@ -88,7 +88,7 @@ class LargeScale:
                 changes.
             shadowing_std_db: deviation of the shadowing in both states, 0 for no shadowing; by default the model's.
             common: common part of the shadowing towards all sites; None if sites are shadowed independently.
-            los_common: common part of the line of sight to all sites; None if sites come into sight independently.
+            los_common: common part of the fields of line of sight to all sites; None if these are independent.
             wraparound: how the sites' layout repeats, or None if it does not.
             few_places: whether the same few places are read again and again, as for devices that stand still.
 
@@ -158,7 +158,7 @@ class LargeScale:
     def gain_db(self, positions_m: npt.ArrayLike) -> Float32Array:
         """Return the gain to every site in single precision, for measurements.
 
-        Within 1e-3 dB of `links_to`: coordinates of 1 km are rounded by up to 6e-5 m. The line of sight is identical.
+        The gain is within 1e-3 dB of `links_to`: rounding moves 1 km by up to 6e-5 m. Line of sight is identical.
 
         Args:
             positions_m: [n, 2] positions in the area, m.
@@ -213,7 +213,7 @@ class LargeScale:
     def links_among(
         self, positions_m: npt.ArrayLike, sites: npt.ArrayLike
     ) -> tuple[FloatArray, FloatArray, Float32Array]:
-        """Return the results of `links_to` and `gain_db` at the positions, in little more time than either takes."""
+        """Return the results of `links_to` and `gain_db` at the positions in little more time than one of the two."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.at(positions).swapaxes(1, 2)
         log_square = self._distances.to_all(framed.astype(np.float32))
@@ -223,7 +223,7 @@ class LargeScale:
         return *links, -self._received_loss_db(log_square, margin, values).T
 
     def in_sight(self, positions_m: npt.ArrayLike, sites: npt.ArrayLike) -> FloatArray:
-        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raise as `links_to`."""
+        """Return [n] the share of each link's power that arrives in line of sight, 0 to 1; raise like `links_to`."""
         positions, chosen = self._checked_pairs(positions_m, sites)
         framed, values = self._distances.framed(positions), self.fields.one_at(positions, chosen)
         log_square = self._distances.to_one(framed, chosen)
@@ -248,7 +248,7 @@ class LargeScale:
         return -self._loss_db(self._distances.log_of(square), margin, values), distance_m
 
     def is_held(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances are closer than min_distance_m and take its path loss."""
+        """Return [n] whether links are closer, in 2D, than min_distance_m, and so take that distance's path loss."""
         # rounding may put a device placed at the minimum below it
         return distance_m < self.min_distance_m * (1.0 - 5e-6)
 
@@ -258,11 +258,11 @@ class LargeScale:
         return self._distances.range_m
 
     def is_beyond(self, distance_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether links of these 2D distances exceed the model's range and take the loss at its end."""
+        """Return [n] whether links of given 2D distances exceed the model's range and take the loss at its end."""
         return distance_m > self.range_m
 
     def reached(self, positions_m: FloatArray) -> npt.NDArray[np.bool_]:
-        """Return [n] whether any site is received at positions [n, 2]; none at a nan position."""
+        """Return [n] whether any site is received at each position [n, 2]; False at a nan position."""
         if self.range_m == math.inf:
             return np.isfinite(positions_m[:, 0])
         log_square = self._distances.to_all(self._distances.framed(positions_m).astype(np.float32))
@@ -282,7 +282,7 @@ class LargeScale:
         if chosen.shape != positions.shape[:1]:
             raise ValueError(f"sites must be one per position, got {chosen.shape} for {len(positions)}")
         if not ((chosen >= 0) & (chosen < len(self.sites_m))).all():
-            raise ValueError(f"sites must lie within 0 and {len(self.sites_m) - 1}, got {chosen}")
+            raise ValueError(f"sites must lie between 0 and {len(self.sites_m) - 1}, got {chosen}")
         return positions, chosen.astype(np.intp)
 
     def _chunks(self, positions: FloatArray) -> Iterator[tuple[slice, Float32Array, Float32Array]]:
@@ -296,7 +296,7 @@ class LargeScale:
             yield rows, log_square, self.fields.at(positions[rows]).swapaxes(1, 2)
 
     def _margin(self, log_square: Float32Array, values: Float32Array) -> Float32Array | None:
-        """Return the margin of sight in standard deviations (below 0: out of sight); None with a single state."""
+        """Return the margin of sight in standard deviations (below 0: out of sight), or None with a single state."""
         if self._los_layer is None:
             return None
         margin = self._thresholds.at(log_square)

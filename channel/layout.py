@@ -87,7 +87,7 @@ class Wraparound:
 
     @cached_property
     def step_m(self) -> float:
-        """Distance between neighbouring copies, isd sqrt(S)."""
+        """Distance between neighbouring copies of the layout, isd sqrt(S)."""
         return self.isd_m * math.sqrt(site_count(self.rings))
 
     @property

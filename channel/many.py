@@ -48,8 +48,8 @@ def slots_of_many(
 ) -> IntArray:
     """Count the slots of n transfers together; the numbers are exactly those of `Flow.slots`.
 
-    Transfers that are drawn slot by slot advance together, some slots at a time; their sums continue in order, so
-    that they round as a single transfer's sum does. Static links and transfers by renewal are computed one by one.
+    Transfers that are drawn slot by slot advance together, several slots at a time; each adds its slots in order, so
+    that its sum is rounded as if computed alone. Static links and renewal transfers are computed one by one.
 
     Args:
         carrier: the band that all transfers use.
@@ -99,7 +99,7 @@ def slots_of_many(
 
 
 def _each(values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """Return values of this shape, repeating a single value for all transfers."""
+    """Return values of a given shape, repeating a single value for all transfers."""
     return values if values.shape == shape else np.broadcast_to(values, shape)
 
 
@@ -165,14 +165,14 @@ def _drawn(
 
 
 def _short_page(links: Sequence[Fading]) -> int:
-    """Return the slots of a page of these links' fading, or 1 if links differ or pages are long."""
+    """Return how many slots a page of the links' fading has, or 1 if links differ or pages are long."""
     sizes = {link.slots if isinstance(link, PagedFading) and not link.static else 1 for link in links}
     size = sizes.pop() if len(sizes) == 1 else 1
     return size if size < BLOCK else 1
 
 
 def _weights(carrier: Carrier, first_slots: IntArray, count: int) -> FloatArray:
-    """Return the frame's weights [transfers, count] from each first slot on."""
+    """Return the frame's weights [transfers, count] from each transfer's first slot on."""
     frame = carrier.frame
     phases = np.stack([frame.weights_from(phase, count) for phase in range(frame.period)])
     return phases[first_slots % frame.period]

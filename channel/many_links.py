@@ -1,4 +1,4 @@
-"""Fading of many links, drawn and read together, since a call per link costs more than its numbers."""
+"""Fading of many links, drawn and read together, since a call per link costs more than drawing its numbers."""
 
 from collections.abc import Sequence
 

@@ -29,7 +29,7 @@ _NODES, _HALVINGS = 64, 60
 
 
 def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
-    """Return the SNR from which a rate in bit/s/Hz can be sent, gap * (2^rate - 1), linear; same shape.
+    """Return the linear SNR from which each rate in bit/s/Hz can be sent, gap * (2^rate - 1), in the rates' shape.
 
     Args:
         gap_db: SNR that real codes need beyond Shannon's limit, >= 0.
@@ -53,7 +53,7 @@ def snr_needed_over_parts(
     information around its expectation for one mean SNR.
 
     Args:
-        efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of each rate's symbols, above the rate.
+        efficiency: [n] rates in bit/s/Hz, ascending. symbol_bits: [n] bits m of a symbol, above the rate.
         parts: number L of independent parts, >= 1; with one part the result is that of `_snr_needed`.
 
     Returns:
@@ -84,11 +84,11 @@ class Steps:
     Units: bit/s/Hz. The gap accounts for short blocks, real decoders and the constellation: with a gap of 2 dB, CQI
     15 needs 24.3 dB. Left out: a CQI that is outdated when it is used, and errors in reporting it (`goodput` counts
     block errors). Effect of leaving the steps out: over Rayleigh fading, Shannon with a cap of 7.4 carries 1.17 times
-    as much as steps with a gap of 2 dB at 20 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and still carries bits below
+    as much at 20 dB as steps with a gap of 2 dB, 1.55 times at 5 dB, 2.5 times at -5 dB, and still carries bits below
     -7.5 dB, where steps carry none.
 
-    With l layers on one band each has 1/l of the power, and together they carry l times the rate of one: l times a
-    rate of the table needs l times its SNR. The same holds for a transmitter that spends its power on a part l < 1 of
+    With l layers on one band, each layer has 1/l of the power, and all carry l times the rate of one layer: l times a
+    rate of the table needs l times its SNR. This also holds for a transmitter that uses its power in a part l < 1 of
     its band. The choice with the highest rate is taken: the rank that a device reports, and the number of resource
     blocks for which its power suffices. Without layers, a band carries no more than 7.4 bit/s/Hz, where networks
     reach four times that near the site; without parts, a device with little power for a wide band has no link at all
@@ -121,7 +121,7 @@ class Steps:
             raise ValueError(f"cap {self.cap} is below the lowest rate, {EFFICIENCIES[0]} bit/s/Hz")
         if not (min(self.layers, self.parts) >= 1 and 0 < self.smallest_part <= 1):
             raise ValueError(
-                "layers and parts must be >= 1 and smallest_part above 0 to 1, got"
+                "layers and parts must be >= 1, smallest_part above 0 and at most 1, got"
                 f" {self.layers}, {self.parts}, {self.smallest_part}"
             )
 
@@ -137,7 +137,7 @@ class Steps:
 
     @cached_property
     def whole(self) -> "Steps":
-        """Steps of the same rates, with power always spread over the whole band."""
+        """Return these steps for a transmitter that always spreads its power over the whole band."""
         return replace(self, smallest_part=1.0)
 
     @property
@@ -161,7 +161,7 @@ class Steps:
         return np.concatenate([[0.0], rates[best]]), needs[best]
 
     def efficiency(self, snr: npt.ArrayLike) -> FloatArray:
-        """Return the rate in a slot at a linear SNR; same shape."""
+        """Return the rate in a slot at a linear SNR, in the shape of `snr`."""
         gamma = np.asarray(snr, dtype=float)
         if gamma.size < _MANY:
             return np.asarray(self.rates[np.searchsorted(self.needs, gamma, side="right")])
@@ -198,7 +198,7 @@ class Steps:
     def mean_efficiency(self, snr: npt.ArrayLike, taps: int = 1) -> FloatArray:
         """Return the mean `efficiency` over fading of mean 1: each step times the probability of reaching it.
 
-        This is P(g >= t / snr) for g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
+        A step from SNR t on has P(g >= t / snr) with g ~ Gamma(taps, 1/taps): e^(-t / snr) for one tap, Rayleigh.
         """
         from scipy import special  # this import takes half a second, and reading a scenario does not need it
 

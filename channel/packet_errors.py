@@ -49,7 +49,7 @@ class WaterfallErrors(PacketErrors):
 
     Args:
         waterfall: waterfall threshold m, linear.
-        taps: L.
+        taps: L, number of independent parts of the band.
     """
 
     waterfall: float

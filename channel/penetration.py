@@ -51,8 +51,8 @@ def penetration_loss_db(
     Args:
         wall_db: [devices] loss of each device's walls, from `wall_loss_db`.
         std_db: [devices] standard deviation sigma_P of each device's loss, from STD_DB.
-        inside_m: [devices] d_2D-in, the distance inside: the smaller of two uniform numbers between 0 and the depth
-            of the building, 25 m in UMi and UMa.
+        inside_m: [devices] d_2D-in, the distance inside the building: the smaller of two uniform numbers between 0
+            and the building's depth, 25 m in UMi and UMa.
         normal: [devices] standard normal number of each device.
 
     Returns:

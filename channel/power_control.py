@@ -9,7 +9,7 @@ SUBCARRIERS = 12  # of a resource block
 
 
 def resource_blocks(bandwidth_hz: npt.ArrayLike, slot_s: float) -> FloatArray:
-    """Return the resource blocks in a band, not rounded; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+    """Return the unrounded number of a band's resource blocks: 15 kHz subcarriers in 1 ms slots, 30 kHz in 0.5 ms.
 
     Source: 3GPP TS 38.211, 4.3.2 and 4.4.4.1. Left out: guard bands; 100 MHz with 30 kHz has 277.8 blocks here, and
     273 in TS 38.101-1, Table 5.3.2-1.
@@ -26,7 +26,7 @@ def wanted_power(
     alpha: float,
     slot_s: float,
 ) -> FloatArray:
-    """Return the power that power control requires, over a device's maximum power: P0 2^mu M PL^alpha / Pmax.
+    """Return the power that power control requires, divided by a device's maximum power: P0 2^mu M PL^alpha / Pmax.
 
     A device radiates this fraction of its maximum power, or its full power if power control requires more.
 
@@ -44,7 +44,7 @@ def wanted_power(
         slot_s: length of a slot, 1 ms / 2^mu; resource blocks are then 2^mu times 180 kHz wide.
 
     Returns:
-        [devices] required power over maximum power: above 0, and above 1 if a device's power does not suffice.
+        [devices] required power divided by maximum power: above 0, and above 1 if a device's power does not suffice.
 
     Source: 3GPP TS 38.213, 7.1.1, open loop. Left out: the closed loop's commands and the correction by modulation.
     """

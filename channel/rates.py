@@ -47,7 +47,7 @@ def rate_moments(
         mu = a_0 mean(w),   s2 = sum_{m>=1} a_m^2 sum_k rho^(2m|k|) R(k),   R(k) = mean_n w_n w_(n+k).
 
     R has period p, so that with q = rho^(2m) the sum over k is R(0) + 2 sum_{j=1..p} q^j R(j) / (1 - q^p);
-    without weights (1 + q) / (1 - q). Summed separately, its first part gives R(0) Var f.
+    without weights it is (1 + q) / (1 - q). The terms with k = 0 sum to R(0) Var f.
 
     As m e^-g L_m = (g e^-g L^(1)_(m-1))', one integration by parts gives, with f running from 0 to the cap,
 
@@ -55,8 +55,8 @@ def rate_moments(
 
     and after m - 1 more such integrations, without a cap, a_m = -(1 / (m ln 2)) E[(g / (g + 1/snr))^m].
 
-    Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), its polynomials are Laguerre's L^(L-1)_m,
-    with rho^(2m) as before (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
+    Where g is the mean of L such parts of the band, x = L g ~ Gamma(L), the polynomials are Laguerre's L^(L-1)_m,
+    which also decorrelate by rho^(2m) (Kibble, Sankhya 1941). Scaled to a variance of 1 they give
 
         a_m = -sqrt(m! / ((m+L-1)! (L-1)!)) (1/m) integral x^L e^-x L^(L)_(m-1)(x) df.
 
@@ -66,7 +66,7 @@ def rate_moments(
     beyond the table. The table sums 256 terms one by one; without a cap |a_m| < 1 / (m ln 2) and the rest is below
     1e-5. With a cap, deep fades are rare and short at high SNR, and terms matter up to m g ~ 1 at the g where
     the cap is reached: they are summed in bins with L^(1)_(m-1)(g) ~ sqrt(m/g) e^(g/2) J_1(2 sqrt(m g)) (Hilb). A
-    rate in steps has terms beyond that; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
+    rate in steps has terms of higher orders; their squares are averaged over a wave, J^2(z) ~ 1 / (pi z).
     s2 is within 3e-4 of the full series for |rho| <= 1 - 1e-8, with steps or several parts within 5e-3.
 
     Args:
@@ -212,7 +212,7 @@ def _terms(snr: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _top(snr: FloatArray, cap: float | None, taps: int) -> FloatArray:
-    """Return the ln(1 + snr g) [snr] up to which a rate rises: at its cap, or where g no longer matters."""
+    """Return the largest ln(1 + snr g) [snr] that affects a rate: its cap, or where g becomes too rare to matter."""
     top = np.log1p(_LARGEST_G * snr) if taps == 1 else np.log1p((_LARGEST_G / taps + 10.0) * snr)
     return top if cap is None else np.minimum(cap * math.log(2.0), top)
 
@@ -273,7 +273,7 @@ def _norm(m: float, taps: int) -> float:
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and the factor of a_m in m alone.
+    """Return orders of bins beyond the first terms, widths of bins, Hilb's N, and the factor of a_m set by m.
 
     L^(L)_(m-1)(x) ~ (m+L-1)! / (m-1)! (N x)^(-L/2) e^(x/2) J_L(2 sqrt(N x)), N = m + (L-1)/2.
     """

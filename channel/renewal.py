@@ -18,7 +18,7 @@ def slots_renewal(
     rng: np.random.Generator,
     first_slot: int = 0,
 ) -> int:
-    """Draw the number of slots of a long transfer, with the law of `Flow.slots_exact`.
+    """Draw the number of slots of a long transfer, from the distribution of `Flow.slots_exact`.
 
     Rates are never negative, so the transfer lasts beyond slot n exactly when the first n slots fall short:
     P(N > n) = P(S_n < need), need = Z / (W tau). S_n is close to normal with mean mu n and variance s2 n
@@ -27,7 +27,7 @@ def slots_renewal(
 
         T = b (a X / 2 + sqrt(1 + (a X / 2)^2))^2,   E N = need / mu + s2 / (2 mu^2) + 1/2.
 
-    This is the law of Birnbaum and Saunders (J. Appl. Probab. 1969). It is the inverse Gaussian law with
+    T has the law of Birnbaum and Saunders (J. Appl. Probab. 1969), which is the inverse Gaussian law with
     mean need/mu and shape need^2/s2, plus, with probability 1/2, s2/mu^2 times a chi-square of one degree of
     freedom. The inverse Gaussian alone is the first passage of a Brownian motion, which may fall again after it has
     crossed; without the addition, transfers are too short by s2/(2 mu^2), 0.7 % of 1,000 slots at 0 dB and 10 m/s. T
@@ -49,8 +49,8 @@ def slots_renewal(
     Raises:
         ValueError: an argument is out of range, or the transfer would take more than MAX_SLOTS.
 
-    Left out: the state of the fading when the transfer begins, and the skewness of S_n. The effect of both vanishes
-    over many coherence times 1 / (1 - rho); `auto` requires AUTO_COHERENCE_TIMES of them.
+    Left out: the state of the fading when the transfer begins, and the skewness of S_n. Both effects vanish over
+    many coherence times 1 / (1 - rho); fidelity `auto` requires AUTO_COHERENCE_TIMES such times.
     """
     check_snr(snr)
     need = carrier.need(payload_bits)
@@ -74,7 +74,7 @@ def slots_renewal_many(
     share: npt.ArrayLike = 1.0,
     first_slot: npt.ArrayLike = 0,
 ) -> npt.NDArray[np.int64]:
-    """Draw the slots of many transfers as `slots_renewal` does: in less than 1 us each for a few thousand or more.
+    """Draw the slots of many transfers as `slots_renewal` does; a few thousand or more take less than 1 us each.
 
     If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
 

@@ -56,7 +56,7 @@ _BETWEEN = 0.95  # share of the spectrum that blocks occupy in a band without a 
 
 
 def blocks_of(bandwidth_hz: float, slot_s: float) -> int:
-    """Return the number of resource blocks of a carrier; slots of 1 ms have 15 kHz subcarriers, 0.5 ms 30 kHz.
+    """Return a carrier's number of resource blocks, of 15 kHz subcarriers in 1 ms slots or 30 kHz in 0.5 ms.
 
     A band or spacing that the standard does not list has as many blocks as fit into 95 % of the band, at least one.
 
@@ -75,7 +75,7 @@ class BlockLink:
     A flow on M blocks has the SNR min(alone / M, most): its amplifier's power spread over M blocks, but no more on a
     block than power control allows.
 
-    alone: the SNR with all of the flow's power on one block; None for a transmitter with the same power on every
+    alone: the SNR with all of the flow's power on one block, or None for a transmitter with the same power on every
     block. most: the SNR with the power that power control allows on a block. rate: the table's rate at `most`, if
     known.
     """
@@ -85,13 +85,13 @@ class BlockLink:
     rate: FloatArray | None = None
 
     def at(self, slots: slice) -> "BlockLink":
-        """Return the SNR of the flows in some of the slots."""
+        """Return the flows' SNR and rate per block in the given slots."""
         some = [of if of is None else of[:, slots] for of in (self.alone, self.rate)]
         return BlockLink(some[0], self.most[:, slots], some[1])
 
 
 def usable(link: BlockLink, steps: Steps | None, blocks: int) -> IntArray:
-    """Return [n, s] the largest number of blocks on which each flow carries something in a slot, 0 to `blocks`.
+    """Return [n, s] the largest number of blocks on which each flow carries bits in a slot, 0 to `blocks`.
 
     Args:
         steps: table of rates; with Shannon's rates, all blocks are usable.
@@ -111,7 +111,7 @@ def carried(
 ) -> tuple[FloatArray, IntArray]:
     """Return each flow's rate on the blocks given to it, and the number of blocks that it uses.
 
-    A flow that is limited by its power uses fewer blocks than it was given where fewer carry more.
+    A flow that is limited by its power uses fewer blocks than it was given if fewer carry more bits.
 
     Args:
         given: [n, s] blocks given to each flow in each slot.
@@ -144,9 +144,9 @@ def _limited(
 ) -> tuple[FloatArray, IntArray]:
     """Return the highest rate times blocks [m] of flows limited by their power, and the blocks that carry it.
 
-    On all of its blocks a flow reaches some step of the table. At a higher step the flow uses as many blocks as its
-    power can raise to that step's SNR. The rate per power falls from step to step, so a higher step carries more only
-    because of rounding to whole blocks, or with several layers.
+    With its power on all its blocks, a flow reaches some step of the table. To reach a higher step, the flow uses
+    only the blocks that its power can raise to that step's SNR. The rate per power falls from step to step, so a
+    higher step carries more only because of rounding to whole blocks, or with several layers.
     """
     more = _STEPS_MORE[steps.layers > 1]
     highest = np.minimum(
@@ -163,7 +163,7 @@ def _limited(
 
 
 def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
-    """Divide each slot's blocks equally among flows that can use them; what one flow cannot use goes to other flows.
+    """Divide each slot's blocks equally among flows; blocks that one flow cannot use go to other flows.
 
     The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
 
@@ -204,7 +204,7 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
 
 
 def rounded(shares: FloatArray, blocks: int) -> IntArray:
-    """Return [n] whole blocks for shares of the band: rounded down, then one more for the largest remainders."""
+    """Return [n] whole blocks for shares of the band, rounded down; the largest remainders get one more each."""
     exact = shares * blocks
     whole = np.floor(exact + 1e-9).astype(np.int64)
     more = min(round(float(exact.sum())), blocks) - int(whole.sum())
@@ -214,7 +214,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
 
 
 def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
-    """Return [n] blocks given to flows one after the other, as many as each wants, while blocks remain."""
+    """Return how many blocks flows get [n], served in order, each with all that it wants while blocks remain."""
     rows = np.asarray(order, dtype=np.intp)
     want = wanted[rows]
     before = np.cumsum(want) - want

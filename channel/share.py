@@ -36,7 +36,7 @@ def noise_w(
         noise_psd_w_hz: noise power spectral density N0.
         bandwidth_hz: [devices] bandwidth W of each share of the band, or one value for all.
         noise_figure_db: noise figure F of the receiver, >= 0.
-        interference_margin_db: M >= 0, noise plus interference over noise: [devices] or one value for all.
+        interference_margin_db: M >= 0, ratio of noise plus interference to noise: [devices] or one value for all.
 
     Returns:
         [devices] noise power, W.
@@ -60,7 +60,7 @@ def noise_w(
 
 
 def spectral_efficiency(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
-    """Compute min(log2(1 + snr), cap) in bits/s/Hz; same shape.
+    """Compute min(log2(1 + snr), cap) in bits/s/Hz, in the shape of `snr`.
 
     Args:
         snr: linear SNR, >= 0.
@@ -114,7 +114,7 @@ def ergodic_rate(snr: npt.ArrayLike, cap: float | None = None) -> FloatArray:
 
 
 def share_snr(share: npt.ArrayLike, snr: npt.ArrayLike, power: PowerRule = "full") -> FloatArray:
-    """Compute the SNR on a share of the band: snr / b with full power, snr per resource block; 0 for a share of 0.
+    """Compute the SNR on a share of the band: snr / b, or snr with power per resource block; 0 for a share of 0.
 
     Args:
         share: share b of the band, 0 to 1.
@@ -153,7 +153,7 @@ def limited_shares(share: npt.ArrayLike, most: npt.ArrayLike) -> FloatArray:
 
 
 def check_cap(cap: float) -> float:
-    """Return a cap on the spectral efficiency if it is valid.
+    """Return a cap on the spectral efficiency after checking it.
 
     Raises:
         ValueError: the cap is not positive.

@@ -27,7 +27,7 @@ _LARGEST_RUN = 2**21
 
 @dataclass
 class _Plan:
-    """The future of the flows until one joins or leaves."""
+    """The flows' future, as computed for the case that no flow joins or leaves."""
 
     shares: FloatArray | None  # held, or None if decided in every slot
     states: list[BandState]  # in order of time; the plan ends with the last
@@ -41,14 +41,14 @@ class SharedBand:
     In slot n a flow with share b moves w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
     `per_resource_block` without / b), where w_n is the weight of a TDD frame. A flow ends in the first slot in which
     its bits reach its payload; the rest of that slot is padding. A scheduler that holds its shares decides again when
-    a flow joins, leaves or ends; other schedulers decide in every slot that w_n serves.
+    a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
 
     Fading is a function of link and slot, so looking ahead uses up no random numbers. Results are the same bit for
     bit, no matter how often and when `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
-    in use here, each of them uses K shares, and snr falls by a factor of 1 + K neighbours. A transmitter heard slot
-    by slot (`Interfered`) puts its full power on one of K shares, where it interferes K times as much.
+    in use here, each neighbour uses K shares too, and snr falls by a factor of 1 + K neighbours. A transmitter heard
+    slot by slot (`Interfered`) puts its full power on one of K shares, where it interferes K times as much.
 
     Left out: control channels, resource blocks, retransmission, interference between flows.
     """
@@ -58,7 +58,7 @@ class SharedBand:
         Args:
             scheduler: one of `edgefl.channel.schedulers`.
             carrier: the whole band in this direction.
-            groups: groups of flows that get parts of the band by weight; None without groups.
+            groups: groups of flows that get parts of the band by weight, or None without groups.
         """
         self._band = (BlockRules if carrier.blocks else BandRules)(scheduler, carrier, groups)
         self._flows = BandFlows()
@@ -87,7 +87,7 @@ class SharedBand:
 
     @property
     def sent_slots(self) -> float:
-        """Airtime of all shares together up to the settled slot: K shares in use for a whole slot count as K."""
+        """Airtime, in slots, of all shares up to the settled slot: K shares in use for a whole slot count as K."""
         return self._state.sent
 
     def sent_slots_of(self, group: int) -> float:
@@ -123,7 +123,7 @@ class SharedBand:
             neighbours: received power over noise of one share of the other transmitters, >= 0, with power `full`;
                 with `per_resource_block` this power is constant and belongs in the snr.
             background: whether the flow is background traffic, which some schedulers treat differently.
-            expected: whether to announce the flow only: `join` then adds it, with fading drawn with other flows'.
+            expected: whether only to announce the flow: `join` adds it later, its fading drawn with other flows'.
 
         Raises:
             ValueError: an argument is out of range, the slot is past, `settle` has not yet returned a flow that ends
@@ -194,11 +194,11 @@ class SharedBand:
         """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
 
         Args:
-            horizon: last slot to look ahead to; if flows join often, a distant one makes plans that are soon void.
+            horizon: last slot to look ahead to; if flows join often, plans up to a distant horizon are soon void.
 
         Returns:
             Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if
-            no flow ends before the horizon; None if the band is empty or paused.
+            no flow ends before the horizon, or None if the band is empty or paused.
 
         Raises:
             ValueError: the horizon is past, or no flow would end within MAX_SLOTS.
@@ -218,7 +218,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which to look for the next end of a flow, since a flow that joins or leaves voids the plan."""
+        """Slot up to which the next end of a flow is searched, since a flow that joins or leaves voids the plan."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)
@@ -226,7 +226,7 @@ class SharedBand:
         return min(far, max(self.joins, self.slot))
 
     def _glance(self, plan: _Plan | None) -> int:
-        """Return how many slots to look ahead on resource blocks: more, the longer no flow joins or leaves."""
+        """Return how many slots to look ahead on resource blocks; it grows while no flow joins or leaves."""
         first = FIRST_LOOK_BY_SLOT if self._band.scheduler.per_slot else FIRST_LOOK
         return first if plan is None else min(MOST_AT_ONCE, first << plan.looks)
 
@@ -256,10 +256,10 @@ class SharedBand:
         return min(bits, self._flows[i].payload_bits)
 
     def sent_by(self, id_: Hashable) -> tuple[float, float]:
-        """Return in how many slots a flow that has left had blocks, and the sum of its power over these slots.
+        """Return the number of slots in which a departed flow had blocks, and the sum of its power over these slots.
 
-        The power is a fraction of the device's maximum. The values are forgotten once returned; they are 0 in the
-        downlink, where the power is the site's.
+        The power is a fraction of the device's maximum. Both values are 0 in the downlink, where the site sends,
+        and can be read only once.
         """
         on, at_power = self._sent.pop(id_, (0.0, 0.0))
         return on, at_power

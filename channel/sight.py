@@ -32,14 +32,14 @@ class StateLoss:
         """Convert a model's lines over log10 d3D to lines over ln d3D^2 = 2 ln(10) log10 d3D.
 
         Args:
-            drawn: lines over ln d3D^2 that the states share; lines of this state that are missing are added.
+            drawn: lines over ln d3D^2 that the states share; lines of this state that are missing there are added.
         """
         natural = [Line(line.intercept_db, line.slope_db / (2.0 * math.log(10.0))) for line in lines]
         drawn += [line for line in natural if line not in drawn]
         return cls(tuple(drawn.index(line) for line in natural), std_db, shadowing)
 
     def loss_db(self, straight: Sequence[Floats], values: Float32Array) -> Floats:
-        """Return the loss of places in this state, dB, in the shape of `values` in one layer.
+        """Return the loss of places in a state of sight, dB, in the shape of `values` in one layer.
 
         Args:
             straight: loss on each line at each place, dB.
@@ -54,7 +54,7 @@ class StateLoss:
 
 
 def soft_state(margin: Float32Array, wavelength_m: float) -> Float32Array:
-    """Return the soft state of line of sight: 1 with it, 0 without, 1/2 at the change from one to the other.
+    """Return the soft state of line of sight: 1 in sight, 0 out of sight, 1/2 where the state changes.
 
     Args:
         margin: by how many standard deviations a place exceeds the threshold of line of sight: G + F(d) of the

@@ -1,9 +1,9 @@
 """Time-division duplex: the share of each slot that serves the downlink and the uplink.
 
-A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, the
-share of its symbols for a special slot. The slot's absolute index modulo the period selects the weight. Without
-weights (None) every slot serves the transfer, as in the journal paper's separate intervals. Flexible slots have no
-weights either: each serves the direction that has data.
+A direction has weights, one per slot of a period: 1 for its own slots, 0 for those of the other direction, and
+for a special slot the share of symbols that serve this direction. The slot's absolute index modulo the period selects
+the weight. Without weights (None) every slot serves the transfer, as in the journal paper's separate intervals.
+Flexible slots have no weights either: each serves the direction that has data.
 """
 
 import math
@@ -38,7 +38,7 @@ class Pattern:
     Raises:
         ValueError: a letter is unknown, symbols do not sum to 14, or a direction has no symbol.
 
-    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, mixed slots that differ from one another.
+    Source: 3GPP TS 38.213, 11.1. Left out: reference and control symbols, special slots that differ within a period.
     """
 
     pattern: str = "DDDSU"
@@ -65,7 +65,7 @@ class Pattern:
         return self.pattern == "F"
 
     def weights(self, direction: Direction) -> Weights:
-        """Return the share [period] of each slot that serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0.
+        """Return [period] which share of each slot serves a direction; DDDSU downlink: 1, 1, 1, 10/14, 0.
 
         A flexible slot can serve either direction in full.
         """
@@ -126,7 +126,7 @@ class Frame:
         return self._tiled[first : first + count]
 
     def weights_at(self, slots: npt.NDArray[np.int64]) -> FloatArray:
-        """Return the weights of slots; same shape."""
+        """Return the weights of slots, in the shape of `slots`."""
         return np.asarray(self.weights)[slots % self.period]
 
     def airtime(self, first_slot: int, slots: int) -> float:
@@ -135,7 +135,7 @@ class Frame:
         return periods * self._airtime + self._before[rest] - self._before[first_slot % self.period]
 
     def turn(self, slot: int) -> int:
-        """Return how many slots before this one serve the direction at all."""
+        """Return how many slots before the given one serve the direction at least in part."""
         periods, rest = divmod(slot, self.period)
         return periods * len(self._served) + bisect_left(self._served, rest)
 
@@ -145,7 +145,7 @@ class Frame:
         return periods * self.period + self._served[rest]
 
     def slots(self, first_slot: int, airtime: float) -> int:
-        """Return the smallest number of slots from first_slot on that have at least this airtime, up to rounding."""
+        """Return the smallest number of slots from first_slot on with at least a given airtime, up to rounding."""
         phase = first_slot % self.period
         until = airtime + self._before[phase]
         # whole periods, so that the rest is in (0, period]
@@ -175,7 +175,7 @@ class Frame:
 
 
 def frame_of(weights: npt.ArrayLike | None) -> Frame:
-    """Return the frame with these weights; without weights, every slot serves in full.
+    """Return the frame with the given weights; without weights, every slot serves in full.
 
     Raises:
         ValueError: a weight is out of range, or all are 0.
@@ -211,7 +211,7 @@ class OnTime:
     def place(self, time_s: float) -> tuple[int, float]:
         """Return the absolute slot that contains a time, and the time since its start, s.
 
-        A time that misses a slot boundary by rounding counts as at the boundary.
+        A time that misses a slot boundary only through rounding counts as the boundary.
         """
         elapsed_s = time_s - self.first_slot * self.slot_s
         whole = int((elapsed_s + rounding_s(time_s)) / self.slot_s)
@@ -224,7 +224,7 @@ class OnTime:
         return whole + rest_s * self.frame.weights[slot % self.frame.period]
 
     def airtime_s(self, start_s: float, end_s: float) -> float:
-        """Return the on-time from the first slot's start until a time, s; `start_s` is that start by the clock."""
+        """Return the on-time, s, from the first slot's start at `start_s` until `end_s`."""
         return end_s - start_s if self.frame.plain else self.until_s(end_s)
 
 

@@ -73,9 +73,9 @@ class Flow:
         """Count the slots of a transfer.
 
         `slot` is `slots_exact`; `renewal` is `edgefl.channel.renewal.slots_renewal` with a draw specific to link,
-        first slot and direction. `auto` is renewal for transfers that are expected to take at least AUTO_SLOTS slots,
-        AUTO_COHERENCE_TIMES coherence times of the fading, and AUTO_COHERENCE_TIMES `exponential_draws`; for other
-        transfers `auto` is `slot`.
+        first slot and direction. `auto` is `renewal` for transfers that are expected to take at least AUTO_SLOTS
+        slots, AUTO_COHERENCE_TIMES coherence times of the fading, and AUTO_COHERENCE_TIMES `exponential_draws`; for
+        other transfers `auto` is `slot`.
 
         Raises:
             ValueError: the payload is out of range, or the transfer would take more than MAX_SLOTS.
@@ -119,8 +119,8 @@ class Flow:
     def bits(self, slots: int, payload_bits: float) -> float:
         """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.
 
-        If slots are drawn one by one, these are the bits that the slots carried; by renewal, the payload times the
-        ratio of the slots' airtime to the whole transfer's.
+        If slots are drawn one by one, the result is the bits that these slots carried; by renewal, it is the payload
+        times the ratio of the slots' airtime to the whole transfer's.
 
         Raises:
             ValueError: an argument is out of range.
@@ -183,7 +183,7 @@ class Flow:
         )
 
     def _running_totals(self, count: int) -> Iterator[tuple[int, FloatArray]]:
-        """Yield the slots before each chunk, and the sums of w min(log2(1 + snr |h|^2), cap) up to each of its slots.
+        """Yield, by chunk, the number of slots before it and the sums of w min(log2(1 + snr |h|^2), cap) in it.
 
         Sums continue from chunk to chunk in order, so that rounding does not depend on the chunks.
         """
@@ -228,8 +228,8 @@ def long_enough(expected_slots: float, correlation: float) -> bool:
 def exponential_draws(expected_slots: Values, mean: Values, long_run_variance: Values) -> Values:
     """Return the number of independent exponential draws with the same relative variance as the bits of a transfer.
 
-    Shannon's rates have at least one draw in each coherence time. A weak link carries nothing except in rare moments
-    above the lowest step of a table: in fifty coherence times there may be two, and their number is far from normal.
+    Shannon's rates have at least one draw in each coherence time. With a table, a weak link carries bits only in rare
+    moments above the lowest step: fifty coherence times may have two, and the law of their number is far from normal.
 
     Args:
         mean, long_run_variance: mean and long-run variance of the rate per slot, see `rate_moments`.

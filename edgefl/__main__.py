@@ -1,4 +1,4 @@
-"""Run the `edgefl` command by `python -m edgefl`."""
+"""Run the `edgefl` command as `python -m edgefl`."""
 
 from edgefl.commands.cli import main
 

@@ -1,4 +1,4 @@
-"""Values that engine and learning exchange: payload bits, iterations, device ids. No clock, no tensor.
+"""Values that engine and learning exchange: payload bits, iterations, device ids; neither clocks nor tensors.
 
 A session is a sequence of stages, a stage a sequence of rounds: the server loops over the stages that the learner
 yields, and each round calls its stage to train, then to aggregate the updates that arrived.
@@ -50,7 +50,7 @@ class Staleness:
             s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness: staler updates count as this stale; None without a cap.
+        cap: largest staleness that counts; staler updates count as if they had it; None without a cap.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -68,7 +68,7 @@ class Staleness:
 
     @property
     def as_sent(self) -> bool:
-        """Whether updates count as they were sent: their mean by data size, with no discount for staleness."""
+        """Whether the server takes the mean of the updates by data size, with no discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
     def factors(self, staleness: Sequence[int]) -> list[float]:
@@ -101,7 +101,7 @@ class SessionStart:
     Args:
         number: the session's number, from 1.
         ids: ids of the devices present, sorted.
-        longest: maximum number of training rounds in the session; None if their number is not limited.
+        longest: maximum number of training rounds in the session, or None if their number is not limited.
         reports: whether devices report the loss of the model they receive, as the scalar REPORTED_LOSS.
         overlapping: weighting of stale updates in training, if updates of several rounds may be under way at the same
             time. If None, an update is lost unless it is aggregated before the next round begins.
@@ -150,10 +150,10 @@ class Opening:
     """The model with which a session's training begins.
 
     Args:
-        warm_start: name of the warm start; empty without a warm start.
+        warm_start: name of the warm start; empty if there is none.
         weights: saved session -> weight of its model in the opening model.
         labels: the labels that the session's devices hold when its training begins.
-        accuracy: accuracy of this model on test data of `labels` before any training; None without a test.
+        accuracy: accuracy of this model on test data of `labels` before any training, or None without a test.
         loss: mean loss of this model in the test that gives `accuracy`.
     """
 
@@ -168,7 +168,7 @@ class Opening:
 class DeviceScores:
     """Scores of devices on their own test data: rows of evaluation.csv.
 
-    columns: name of a column -> a value per device, in the order of `ids`; None for an empty table cell. Names are
+    columns: name of a column -> a value per device, in the order of `ids`, or None for an empty table cell. Names are
         those of `edgefl.engine.records.DeviceScore`.
     """
 
@@ -271,7 +271,7 @@ class StageFacts:
 
     Args:
         phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
-        rounds: number of the stage's rounds; None if the session policy ends the session.
+        rounds: number of the stage's rounds, or None if the session policy ends the session.
         evaluates: whether the stage's rounds train the global model, which is then tested.
         share: share of the present devices, in (0, 1], that takes part if `evaluates` is false: these devices are
             sampled when the session's first round of this phase begins, and take part in the whole phase while they
@@ -300,11 +300,11 @@ class Stage(Protocol):
     def aggregate(self, ids: Sequence[int]) -> None:
         """Aggregate the updates that arrived: the latest outstanding update of each given device.
 
-        A device has at most one update under way, so its id names the update. Never called without ids.
+        A device has at most one update under way, so its id identifies the update. `ids` is never empty.
         """
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
-        """Test the global model; return None without training. Called only if the stage evaluates.
+        """Test the global model; return None in a run without training. Called only for stages that evaluate.
 
         Args:
             present: ids of the devices present after the round, sorted; if empty, all devices of the session count.
@@ -322,11 +322,11 @@ class ForetellingStage(Stage, Protocol):
     """A stage that can predict the work of devices, which deciders use."""
 
     def expected(self, ids: Sequence[int]) -> Expected:
-        """Return the expected work of these devices (sorted) in a round that trains the global model."""
+        """Return the expected work of the given devices (sorted) in a round that trains the global model."""
 
 
 class AccountingStage(Stage, Protocol):
-    """A stage that accounts for each device's uploads, called if a round has columns after `UPLOAD`."""
+    """A stage that counts each device's uploads; needed if a round has columns that are filled after `UPLOAD`."""
 
     def uploaded(self, ids: Sequence[int]) -> Mapping[str, tuple[float, ...]]:
         """Count an upload that began at each of the given devices, in this order, whether it arrived or not.

@@ -1,9 +1,11 @@
-"""Errors caused by user input, and context managers that add their place."""
+"""Errors caused by user input, and context managers that add an error's place."""
 
+import difflib
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 __all__ = ["Divergence", "EdgeflError"]
@@ -34,8 +36,19 @@ def clipped(text: str, longest: int = LONGEST_QUOTE) -> str:
     return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 3]}..."
 
 
+def near_path(path: Path) -> str:
+    """Return a hint for a message about a missing path: `; did you mean 'x'?` with a similar path, or ''."""
+    try:
+        names = sorted(each.name for each in path.parent.iterdir())
+    except OSError:
+        return ""
+    near = [name for name in names if name.startswith(f"{path.name}-")]  # runs/quickstart-seed100
+    near = near or difflib.get_close_matches(path.name, names, n=1)
+    return f"; did you mean '{path.parent / near[0]}'?" if near else ""
+
+
 class EdgeflError(ValueError):
-    """An error in user input, with its place and remedy. The command line prints it and exits with 2.
+    """An error in user input, with its place and remedy. The command line prints the error and exits with code 2.
 
     The class is a ValueError, so that pydantic adds the place if a component raises it during validation.
 
@@ -88,7 +101,7 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn a ValueError from `channel`, such as for a far too long transfer, into an error about these keys."""
+    """Turn a ValueError from `channel`, such as for a transfer that never ends, into an error about given keys."""
     try:
         yield
     except EdgeflError:
@@ -100,8 +113,8 @@ def refused(*place: str) -> Iterator[None]:
 def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:
     """Make errors of a function name its arguments (`out=`) where the command line names options (`--out`).
 
-    A ValueError from `analysis` becomes an EdgeflError. If a public name is given, the function shows this name, and
-    a signature without annotations for the command line.
+    A ValueError from `analysis` becomes an EdgeflError. If `name`, a public name, is given, help shows it, with a
+    signature that omits the command line's annotations.
     """
 
     @wraps(function)
@@ -122,7 +135,7 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
 
 
 def _plain_signature(function: Callable[..., Any]) -> Any:
-    """Return a function's signature with each type that is annotated for the command line by itself."""
+    """Return a function's signature without the command line's annotations: each parameter's plain type."""
     from inspect import signature  # slow to import
 
     found = signature(function)

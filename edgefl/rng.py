@@ -1,4 +1,4 @@
-"""Random streams by name, not by order.
+"""Random streams that are identified by name, not by the order of their use.
 
 Two runs that request the same stream get the same numbers, whatever else they draw. Adding a device or
 swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.
@@ -29,7 +29,7 @@ class Streams:
         self._prefix = prefix  # prefix of every stream's name
 
     def below(self, *path: str | int) -> "Streams":
-        """Return the streams below a name, for one of several objects that draw under the same names."""
+        """Return the streams below a path of names, for one of several objects that use the same stream names."""
         return Streams(self.seed, (*self._prefix, *path))
 
     def _sequence(self, path: tuple[str | int, ...]) -> np.random.SeedSequence:

@@ -259,7 +259,9 @@ def export(
 
     written = export(runs, to, out)
     there = f", {written.there} already there" if written.there else ""
-    print(f"{written.place}: {written.new} runs{there}; {written.files} tables and figures")
+    print(
+        f"{written.place}: {written.new} run{'s' * (written.new != 1)}{there}; {written.files} tables and figures"
+    )
     for note in written.study.notes:
         print(f"note: {note}")
     print(f"look: {written.look}")

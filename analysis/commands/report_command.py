@@ -49,7 +49,7 @@ class _ReportCommand(ReadingCommand):
 
     @property
     def params(self) -> list[Any]:
-        """The command's options, those of the report's function."""
+        """The command's options, which are the arguments of the report's function."""
         return self._real.params
 
     @params.setter
@@ -98,7 +98,7 @@ def command_for(report: str, *, explains: bool = False) -> type[_ReportCommand]:
 
 
 def _read(option: inspect.Parameter) -> inspect.Parameter:
-    """Return an option as Typer reads it; a type after the help in the option's annotation replaces its own type."""
+    """Return an option as Typer reads it; a type after the help in the annotation replaces the option's type."""
     option = option.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words, *typed = option.annotation.__metadata__
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option

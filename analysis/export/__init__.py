@@ -14,7 +14,7 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
     Args:
         path: directory of the study or run.
         to: name of the tool: mlflow, wandb or tensorboard.
-        out: folder in which to create mlflow.db and mlartifacts, or wandb, or tensorboard; None for `path`.
+        out: folder in which to create mlflow.db and mlartifacts, or wandb, or tensorboard, or None for `path`.
 
     Raises:
         ValueError: no run is completed, the tool is unknown or not installed, or the folder cannot be written.

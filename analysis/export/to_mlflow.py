@@ -1,5 +1,6 @@
 """Write runs to an MLflow store in one SQLite file; view: `mlflow ui --backend-store-uri sqlite:///mlflow.db`."""
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ def write(study: StudyRecord, out: Path) -> Exported:
         os.environ.setdefault(name, "true")
     from mlflow import MlflowClient
 
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # a new database is no news
     database = out / "mlflow.db"
     client = MlflowClient(tracking_uri=f"sqlite:///{database}")
     known = client.get_experiment_by_name(study.name)

@@ -32,7 +32,7 @@ def draw_by_clock(
     styles: Styles,
     clock: Clock,
 ) -> None:
-    """Draw accuracy over time, weighted by each cell's devices, with session starts, and the device count below.
+    """Draw accuracy over time (cells weighted by devices) with session starts, and the number of devices below.
 
     Args:
         box: left, bottom, width and height as shares of the figure.

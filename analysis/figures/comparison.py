@@ -157,7 +157,7 @@ def _cost_bars(
 ) -> Axes:
     """Draw the cost of each session to reach the target, or the mean over all sessions if there are many.
 
-    A session that missed the target counts with its whole length. The chosen unit is the label of the returned axes.
+    A session that missed the target counts with its whole length. The returned axes are labelled with the unit.
     """
     scope = comparison.detail[comparison.detail["in_scope"] & comparison.detail["rounds_to_target"].notna()]
     groups = [f"session {session}" for session in comparison.sessions]

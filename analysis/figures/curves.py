@@ -51,7 +51,7 @@ def curves_figure(comparison: Comparison, services: Services) -> Figure:
 def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     """Average a variant's accuracy over seeds, at equal times and at equal joules.
 
-    A model's accuracy holds from the end of its round to the next test. Cells are averaged within a seed,
+    An accuracy counts from the end of its tested round to the end of the next. Cells are averaged within a seed,
     weighted by the devices that they serve, and their joules are summed. A curve ends where the first seed ends.
     """
     own = []

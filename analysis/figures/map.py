@@ -30,7 +30,7 @@ NAME: dict[str, Any] = {"ha": "center", "path_effects": HALO, "annotation_clip":
 
 
 class MapDrawing:
-    """A square map drawn on axes; `show` moves the devices on the map.
+    """A square map drawn on axes; `show` moves the devices drawn on it.
 
     Args:
         served: cells with a server, in the order of their colours; all other cells are grey.
@@ -79,7 +79,7 @@ class MapDrawing:
         *,
         strength: float = 0.45,
     ) -> None:
-        """Draw devices, trails and handovers in place of those shown before.
+        """Replace the drawn devices, trails and handovers by those of another time.
 
         Args:
             places_m: [devices, 2] positions of the devices, NaN for an absent device.

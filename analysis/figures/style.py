@@ -72,7 +72,7 @@ def note(
     """Write words beside a place on the axes, at an offset in points.
 
     Args:
-        top: whether the place's height is a share of the axes.
+        top: whether the place's y is a share of the axes' height, not a value.
     """
     look = {"fontsize": 7.5, "color": INK, **({"xycoords": ("data", "axes fraction")} if top else {}), **look}
     ax.annotate(words, place, offset, textcoords="offset points", **look)

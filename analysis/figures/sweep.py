@@ -99,7 +99,7 @@ def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
 
 
 def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
-    """Mark the rows in which a target was missed, so that the metric counts whole sessions."""
+    """Mark the rows in which a target was missed, where the cost counts whole sessions and is a lower bound."""
     return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 

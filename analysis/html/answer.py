@@ -1,4 +1,4 @@
-"""The report's first section: what the variants need to the target, in words, as bars, and in a table."""
+"""The report's first section: what variants need to reach the target, in words, as bars, and in a table."""
 
 import html
 import math

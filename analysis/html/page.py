@@ -50,7 +50,7 @@ def report(runs: Runs) -> str:
     if len(runs.info) > len(shown):
         notes.append(
             f"The replay shows the first {len(shown)} of {len(runs.info)} runs; to see another run, make a report"
-            " of it alone."
+            " of that run alone."
         )
     scenario = (Path(str(first.path)) / "scenario.yaml").read_text(encoding="utf-8")
     provenance = (Path(str(first.path)) / "run.json").read_text(encoding="utf-8").strip()

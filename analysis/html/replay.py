@@ -30,13 +30,13 @@ def pack(columns: Mapping[str, Column]) -> dict[str, Any]:
     """Pack columns into values for JSON: whole multiples of a unit, differences, deflated, in base64.
 
     A track of positions changes little from one time to the next, so differences deflate well: 100 devices for an
-    hour at 5 s take a quarter of a megabyte. A browser unpacks it with DecompressionStream("deflate"); see
+    hour at 5 s take a quarter of a megabyte. A browser unpacks the columns with DecompressionStream("deflate"); see
     assets/unpack.js.
 
     Integers have 16 bits if these suffice, otherwise 32; the smallest integer marks a missing value.
 
     Raises:
-        ValueError: a value has too many units for 32 bits.
+        ValueError: a value is too large for 32 bits.
     """
     heads, parts = [], []
     for name, (values, unit) in columns.items():
@@ -158,7 +158,7 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
 def _battery(
     ledger: pd.DataFrame, rows: pd.DataFrame, run: Any, ids: np.ndarray, times_s: np.ndarray, notes: list[str]
 ) -> np.ndarray | None:
-    """Return each battery's remaining share [devices, times], NaN on mains; None without batteries or full rows."""
+    """Return batteries' remaining shares [devices, times], NaN on mains; None if batteries or rows are missing."""
     if "left_j" not in ledger or not ledger["left_j"].notna().any():
         return None
     if run.devices_recorded != "all":
@@ -229,7 +229,7 @@ def _events(events: pd.DataFrame, ids: np.ndarray, run: Any, notes: list[str]) -
     mine = events[events["event"].isin(EVENTS) & events["device"].isin(ids)].sort_values("time_s")
     every = max(1, -(-len(mine) // MOST_EVENTS))
     if every > 1:
-        notes.append(f"Device events are thinned to every {_nth(every)} of {len(mine):,}.")
+        notes.append(f"Device events are thinned: every {_nth(every)} of {len(mine):,} is shown.")
         mine = mine.iloc[::every]
     none = np.full(len(mine), np.nan)
     columns = {

@@ -128,7 +128,7 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
 
 
 def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
-    """Average the cells' latest accuracies at each end of a round, weighted by the devices that they serve."""
+    """Average the cells' latest accuracies at each end of a round, weighted by how many devices a cell serves."""
     known = rounds[rounds["accuracy"].notna()]
     if not len(known):
         return {"x": [], "y": [], "every": 1}

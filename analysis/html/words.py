@@ -1,4 +1,4 @@
-"""The report in words: sentences about the runs, and its tables."""
+"""The report in words: sentences about the runs, and the report's tables."""
 
 import html
 from typing import Any
@@ -247,7 +247,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
-        sentences.append(f"{len(handovers):,} handovers, {back} of them soon back to the previous cell.")
+        sentences.append(f"{len(handovers):,} handovers, {back} of them a quick return to the previous cell.")
     return sentences
 
 

@@ -95,7 +95,7 @@ class Costs:
         return pd.DataFrame(columns, index=table.index.unique())
 
     def ratio(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Ratio:
-        """Divide a quantity of one point and variant by that of another, in pairs of the same seed.
+        """Return a quantity of `one` (a point and a variant) divided by that of `base`, in pairs of the same seed.
 
         Args:
             one, base: the dividend and the divisor: column -> value, for the columns of the point and the variant.
@@ -103,7 +103,7 @@ class Costs:
         return paired_ratio(*self._pairs(quantity, one, base))
 
     def difference(self, quantity: str, one: Mapping[str, Any], base: Mapping[str, Any]) -> Paired:
-        """Subtract from a quantity of one point and variant that of another, in pairs of the same seed."""
+        """Return a quantity of `one` (a point and a variant) minus that of `base`, in pairs of the same seed."""
         return paired(*self._pairs(quantity, one, base))
 
     def _pairs(self, quantity: str, *both: Mapping[str, Any]) -> tuple[pd.Series, pd.Series]:
@@ -148,7 +148,7 @@ def with_metrics(
 
 
 def bounded(spells: pd.DataFrame) -> pd.DataFrame:
-    """Count the whole length of each session that missed the target as the cost of the target, a lower bound.
+    """Count the whole length of a session that missed the target as its cost to reach the target, a lower bound.
 
     Returns:
         the sessions, with the further columns `targets` (whether there is a target to reach) and `missed`.
@@ -169,7 +169,7 @@ def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[s
 
 
 def _reached(spells: pd.DataFrame) -> dict[str, object]:
-    """Return how often a target was missed, a lower bound of the target's cost, and the reference's speed-up."""
+    """Return how often a target was missed, a lower bound on the target's cost, and the reference's speed-up."""
     timed = bounded(spells[spells["rounds_to_target"].notna()])
     row: dict[str, object] = {"rounds_to_target_median": timed["rounds_to_target"].median()}
     for cost in COSTS:
@@ -188,7 +188,7 @@ def to_targets(
     targets: Sequence[Target],
     reference: str | None,
 ) -> pd.DataFrame:
-    """Measure what each target costs: a row per target and variant.
+    """Measure what reaching each target costs: a row per target and variant.
 
     Args:
         scope: the sessions to average over, with the columns variant, seed, cell, session.
@@ -235,7 +235,7 @@ def of_sessions(
 ) -> pd.DataFrame:
     """Make the table of sessions: labels, kind, and each variant's opening accuracy and transition.
 
-    With a clock there is a row per cell and session, in order of time; the row has the begin and the number of
+    With a clock there is a row per cell and session, in order of time; the row has the beginning and the number of
     devices of the first variant and seed that has the session.
 
     Args:

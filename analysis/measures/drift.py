@@ -1,4 +1,4 @@
-"""Measure a run under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Measure a run under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,13 @@ from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Recovery, Weights
 
 SAMPLES = "accuracy_by_samples"  # column of rounds, if devices are tested on their own data
 WEIGHT = "test_samples"  # column with a participant's number of test samples
+MEASURED = ("accuracy", "accuracy_std", "accuracy_personal", "epochs", "energy_j", "start_s", "end_s")
 PERSONAL = "accuracy_personal"  # a participant's column; in rounds, the mean of all devices with such a model
 
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to read dip and recovery from accuracies. F fixes only the interval; other defaults are the simplest.
+    """A way to read dip and recovery from accuracies. Paper F fixes only the interval; other defaults are simple.
 
     Attributes:
         by: how accuracies are averaged: each device counts equally, or each test sample does.
@@ -149,7 +150,7 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
 
 
 def changes_of(drifted: np.ndarray) -> list[Change]:
-    """Find the changes of the share of drifted devices [rounds]; successive steps in one direction are one change."""
+    """Find when the share of drifted devices [rounds] changes; successive steps in one direction are one change."""
     steps = np.flatnonzero(np.diff(drifted, prepend=0.0)) + 1
     directions = np.sign(np.diff(drifted, prepend=0.0))[steps - 1]
     groups: list[list[int]] = []
@@ -185,16 +186,6 @@ def drift_figures(
         devices of all rounds, the mean in rounds.csv); epochs_before, epochs_after (sum over participants, per round,
         in the rounds before the drift and in the first rounds after it).
     """
-    columns = [
-        "accuracy",
-        "accuracy_std",
-        PERSONAL,
-        "epochs",
-        "energy_j",
-        "start_s",
-        "end_s",
-        "drifted",
-    ]
     samples = "_by_samples" if reading.by == "samples" else ""
     # a run without all devices' rows still has the mean of personal models
     rounds = rounds.rename(columns={PERSONAL + samples: "summed_up"}).drop(columns=PERSONAL, errors="ignore")
@@ -207,11 +198,7 @@ def drift_figures(
         run = run.sort_values("number")
         if "summed_up" in run and not (run["recorded"] == "both").all():
             run = run.assign(**{PERSONAL: run["summed_up"]})
-        # untested rounds have no share of drifted devices: the share of the last tested round holds
-        series = {
-            name: run[name].to_numpy(float) if name in run else np.full(len(run), np.nan) for name in columns
-        }
-        series["drifted"] = run["drifted"].bfill().ffill().fillna(0.0).to_numpy(float)
+        series = _series(run)
         for number, change in enumerate(changes_of(series["drifted"]), start=1):
             rows.append(
                 dict(zip([*RUN, "cell"], key, strict=True))
@@ -219,6 +206,14 @@ def drift_figures(
                 | _measure(series, change, reading)
             )
     return pd.DataFrame(rows)
+
+
+def _series(run: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Return the columns that are measured, by name; NaN if the run lacks a column."""
+    missing = np.full(len(run), np.nan)
+    series = {name: run[name].to_numpy(float) if name in run else missing for name in MEASURED}
+    # untested rounds have no share of drifted devices: the share of the last tested round holds
+    return series | {"drifted": run["drifted"].bfill().ffill().fillna(0.0).to_numpy(float)}
 
 
 def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) -> dict[str, float]:
@@ -250,7 +245,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) ->
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:
-    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN if none follows."""
+    """Return the accuracy `number` rounds after the drift, or in the next tested round; NaN after the last one."""
     later = accuracy[number - 1 :]
     later = later[np.isfinite(later)]
     return float(later[0]) if len(later) else math.nan

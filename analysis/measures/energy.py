@@ -1,4 +1,4 @@
-"""Measure where joules went: by class of device and by share, with the charge that they take from a battery."""
+"""Measure where joules went, by class of device and by use, and the battery charge that they take."""
 
 import math
 from collections.abc import Sequence
@@ -109,7 +109,7 @@ def _known_sum(values: pd.Series) -> float:
 
 
 def _with_battery(table: pd.DataFrame) -> pd.DataFrame:
-    """Add columns of an average device: its mAh, and its share of a battery's and of a phone's daily energy."""
+    """Add an average device's mAh, and their share of a battery's charge and of what a phone uses in a day."""
     device_j = table["energy_j"] / table["devices"]
     return table.assign(
         device_j=device_j,

@@ -52,7 +52,7 @@ def session_kinds(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Determine which sessions are pilots and which recur.
 
     A session recurs if its set of labels was seen in an earlier session that was not a pilot. A session is a pilot if
-    it is a pilot in any variant of the seed, so that a variant without pilots is measured on the same sessions.
+    it is a pilot in any variant of its seed, so that a variant without pilots is measured on the same sessions.
 
     Returns:
         variant, seed, cell, session, labels (as written), pilot, recurring.
@@ -81,7 +81,7 @@ def unpaired(table: pd.DataFrame, column: str) -> str:
 
 
 def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
-    """Find the accuracy right after each session change, on the session's test labels.
+    """Find the accuracy right after each change of session, on the new session's test labels.
 
     Returns:
         variant, seed, cell, session, accuracy_start (the opening model, before any training), accuracy_round_1 (after
@@ -130,7 +130,7 @@ def target_accuracy(
         target: the target accuracy, in any form that `targets.target_of` accepts.
 
     Returns:
-        seed, cell, session, target_accuracy. Source: J (31), rho = target.
+        a table with columns seed, cell, session, target_accuracy. Source: J (31), rho = target.
     """
     goal = target_of(target)
     training = _judged(training_rounds(rounds))
@@ -161,7 +161,7 @@ def time_to_target(
         reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
         bounds of the cost if the target was not reached). There is one row per session with a training round.
 
-    Source: J (31) and Table VII. Joules and seconds are simulated here, whereas J takes a constant per round.
+    Source: J (31) and Table VII. Joules and seconds are simulated here, whereas paper J takes a constant per round.
     """
     spells = with_spending(rounds)
     training = _judged(training_rounds(spells)).merge(
@@ -193,14 +193,14 @@ def time_to_target(
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:
-    """Compute the reference's speed-up to the target over each variant, in rounds, seconds and joules.
+    """Compute how much faster than each variant the reference reaches the target: rounds, seconds and joules.
 
     Args:
         times: cost of each session to its target, as `time_to_target` returns it.
 
     Returns:
-        variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho over the
-        reference's (1 for the reference, inf where the variant did not reach the target). Source: J, Table VII.
+        variant, seed, cell, session, speed_up_rounds, speed_up_seconds, speed_up_joules: the variant's T_rho divided
+        by the reference's (1 for the reference, inf if the variant did not reach the target). Source: J, Table VII.
     """
     wanted = [f"{kind}_to_target" for kind in KINDS]
     of_reference = times.loc[times["variant"] == reference, [*SPELL, *wanted]]
@@ -218,7 +218,7 @@ def accumulated_gain(rounds: pd.DataFrame, *, reference: str) -> pd.DataFrame:
     Rounds that only one of the two variants has are left out.
 
     Returns:
-        variant, seed, cell, session, gain (in accuracy x rounds; J's tables print it times 100). Positive: the
+        variant, seed, cell, session, gain (in accuracy x rounds; J's tables print 100 times the gain). Positive: the
         reference is better; 0 for the reference itself. Source: J (32).
     """
     training = training_rounds(rounds)[[*SESSION, "round", "accuracy"]]
@@ -262,8 +262,8 @@ OF_RUN = [*RUN, "cell"]
 def transitions(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     """Measure dip and recovery of accuracy at each change of sessions.
 
-    The level before is the last accuracy of the previous session, tested on that session's labels: if the labels
-    change, the two tests differ in difficulty, so compare variants, not sessions.
+    The level before a change is the last accuracy of the previous session, tested on that session's labels: if the
+    labels change, the two tests differ in difficulty, so compare variants, not sessions.
 
     Returns:
         variant, seed, cell, session, accuracy_before (NaN in a cell's first session), accuracy_dip (the lowest one,

@@ -85,7 +85,7 @@ class MovingRun:
 def moving_run(runs: Runs, cell: int) -> MovingRun:
     """Read the moving network of a run."""
     if len(runs.info) > 1:
-        raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one")
+        raise ValueError(f"{runs.path} holds {len(runs.info)} runs: give the folder of one run")
     run = next(runs.info.itertuples())
     positions = of_run(runs.positions, run)
     rounds = training_rounds(of_run(runs.rounds, run))
@@ -133,7 +133,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
 
 
 def track(positions: pd.DataFrame, name: str, ids: np.ndarray, times_s: np.ndarray) -> np.ndarray:
-    """Return a column of positions as [devices, times]; NaN without a record."""
+    """Return a column of the table positions as [devices, times]; NaN where a device has no row."""
     table = np.full((len(ids), len(times_s)), np.nan)
     row, column = np.searchsorted(ids, positions["device"]), np.searchsorted(times_s, positions["time_s"])
     table[row, column] = positions[name].to_numpy(float)

@@ -12,6 +12,7 @@ from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.servers import several_servers
 
 # columns of time and energy: to a target, or per round without a target
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
@@ -26,13 +27,13 @@ class Comparison(Found):
 
     Attributes:
         table: one row per variant, in the order of the study's file; column names contain units; accuracies are 0..1.
-            `_mean`, `_std` and `_ci` (half the 95 % interval) are taken over the seeds' means over `sessions`. A
+            `_mean`, `_std` and `_ci` (half the 95 % interval) are over seeds, of each seed's mean over `sessions`. A
             `_to_target_mean` is inf if any session missed the target; `_to_target_at_least` is then a lower bound, in
-            which a session that missed counts with its whole length. `targets` counts pairs of session and seed, and
+            which a session that missed the target counts in full. `targets` counts pairs of session and seed, and
             `not_reached` the pairs that missed the target. `NAME_ratio`, `_ratio_low`, `_ratio_high` and `_pairs`, of
-            time and energy to the target or of a round, are the variant's costs over those of `base`, NaN where
+            time and energy to the target or of a round, are the variant's costs divided by those of `base`, NaN where
             either variant missed the target.
-        per_session: one row per session (with a clock, one per cell and session, with its begin and its number of
+        per_session: one row per session (with a clock, one per cell and session, with its beginning and its number of
             devices): labels (or `differ`, if they differ by seed or cell), kind (pilot, new, recurring, returning; in
             any seed or cell), and per variant mean and standard deviation of the opening model's accuracy, of the
             accuracy over the first rounds, of the dip and of the rounds to recovery.
@@ -40,15 +41,12 @@ class Comparison(Found):
         tests: one row per quantity and variant: paired tests against the reference, see `averages.tests`.
         detail: one row per variant, seed, cell and session: every per-session metric, unaveraged.
         reference: the variant that all others are compared with, whose peak defines relative targets; or None.
-        targets: the target accuracies, possibly none; `table` shows the first one.
+        targets: the target accuracies, possibly none; `table` shows the first target.
         layout: how the tables are laid out.
         seeds: the seeds that all variants have; only runs with these seeds are compared.
-        sessions: the sessions that `table` averages over.
-        scope: description of these sessions.
-        trained: False if no run has an accuracy; then only latency and energy are compared.
+        scope: description of the sessions that `table` averages over.
         clock: the clock for sessions and curves; None if sessions follow a schedule of rounds.
         verdicts: the answer, one sentence per variant.
-        by_rounds: whether a round means the same in all variants; if not, nothing is compared over rounds.
         runs: the runs compared.
         rounds: the rounds of the compared runs, for seeds that all variants have.
     """
@@ -60,14 +58,27 @@ class Comparison(Found):
     detail: pd.DataFrame = field(repr=False)
     targets: tuple[Target, ...]
     layout: Layout
-    sessions: tuple[int, ...]
     scope: str
-    trained: bool
     clock: Clock | None
     verdicts: tuple[str, ...]
-    by_rounds: bool = True
     runs: Runs = field(repr=False)
     rounds: pd.DataFrame = field(repr=False)
+
+    @property
+    def trained(self) -> bool:
+        """Whether any run has an accuracy; if not, only latency and energy are compared."""
+        return bool(self.rounds["accuracy"].notna().any())
+
+    @property
+    def sessions(self) -> tuple[int, ...]:
+        """The sessions that `table` averages over."""
+        mine = self.detail.loc[self.detail["in_scope"], "session"]
+        return tuple(sorted(int(session) for session in mine.unique()))
+
+    @property
+    def by_rounds(self) -> bool:
+        """Whether a round means the same in all variants; if not, nothing is compared over rounds."""
+        return not several_servers(self.runs.info)
 
     @property
     def target(self) -> Target | None:
@@ -76,7 +87,7 @@ class Comparison(Found):
 
     @property
     def base(self) -> str:
-        """The variant by which costs are divided: the reference, or the first variant without a reference."""
+        """The variant that costs are compared with: the reference or, if there is none, the first variant."""
         return self.reference or str(self.table["variant"].iloc[0])
 
     @property
@@ -110,7 +121,7 @@ class Comparison(Found):
 
         Returns:
             A row per variant and class (`all devices` without classes), with the columns of `energy_by_class`: joules
-            by use, the charge that a mean device uses, and that charge's share of a phone's daily charge.
+            by use, the charge that a device uses on average, and its share of a phone's daily charge.
         """
         by_class = energy_by_class(self.runs).drop(columns="seed")
         return by_class.groupby(["variant", "class"], sort=False).mean()
@@ -125,7 +136,7 @@ class SettingsTable(Found):
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing).
             Without training one row per setting: the axes' labels, and per variant and quantity
-            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`. All are NaN if no run is completed.
+            VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`; all NaN if no run is completed.
         trained: False if no run has an accuracy.
         axes: names of the grid's axes.
         variants: names of the variants, in the order of the study's file.
@@ -150,8 +161,8 @@ class Sweep(Found):
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
             no cost is below zero; not_reached and targets, the numbers of missed and of all targets. The costs of a
             missed target are those of the whole session, a lower bound. With one key there are also NAME_ratio,
-            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost over the
-            cost at the series' first value, paired by seed.
+            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost divided by
+            that at the series' first value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first column): time and
             energy, to the target or per round, or the chosen metric.

@@ -92,7 +92,7 @@ def reference_of(info: pd.DataFrame, wanted: str | None, notes: list[str]) -> st
 
 
 def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
-    """List the variants in the order of the study's file or of the given folders; otherwise the reference first.
+    """List variants in the order of the study's file or of the given folders, or, without either, reference first.
 
     Args:
         info: the table `Runs.info`, in any order of rows.
@@ -126,16 +126,16 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     scope = "sessions after the pilot" if some_pilot else "all sessions"
     what = "repeats the labels" if recurring == "labels" else "has the population"
     no_pilot = " that is not a pilot" * some_pilot
-    notes.append(f"no session {what} of an earlier one{no_pilot}: averaged over {scope}")
+    notes.append(f"no session {what} of an earlier one{no_pilot}: averages are over {scope}")
     return scope
 
 
 def population_kinds(
     rounds: pd.DataFrame, sessions: pd.DataFrame, *, overlap: float = OVERLAP
 ) -> pd.DataFrame:
-    """Determine which sessions are pilots and in which a population comes back.
+    """Determine which sessions are pilots, and in which sessions a population comes back.
 
-    The similarity of two sessions is the number of devices in both sessions over the number in either (the Jaccard
+    The similarity of two sessions is the number of devices in both sessions divided by that in either (the Jaccard
     index of the members at the sessions' starts). A population comes back in a session whose similarity to an earlier
     one, not a pilot, is at least `overlap`. Rounds take different times in different variants, so populations may
     differ; so that variants are compared on the same sessions, a session counts only if its population comes back in
@@ -173,12 +173,12 @@ def population_kinds(
 
 
 def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    """Return the size of two sets' intersection over the size of their union; 0 for two empty sets."""
+    """Return the size of two sets' intersection divided by the size of their union; 0 for two empty sets."""
     return len(one & other) / len(one | other) if one or other else 0.0
 
 
 def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> list[str]:
-    """Return notes on the populations that came back, one sentence each.
+    """Return notes on the populations that recur in later sessions, one sentence each.
 
     Args:
         kinds: the table that `population_kinds` returns.

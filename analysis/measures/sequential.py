@@ -11,8 +11,8 @@ averaged over a weight d ~ N(0, g), is
    x_1/|x_1|, ..., x_n/|x_1|, and an average of martingales over a weight is a martingale
    (tests/theory/test_sequential.py checks both equalities by quadrature).
 2. Ville's inequality: P(B_n(m) >= 1/error for any n) <= error.
-3. The set of all m with B_n(m) < 1/error therefore misses mu with at most this probability at all n together, so no
-   stopping rule can change that.
+3. The set of all m with B_n(m) < 1/error therefore misses mu at any n with at most this probability, which no
+   stopping rule can change.
 4. Solved for m, with q = (k / error^2)^(1/n): r_n < k (q - 1) / (k - q) if q < k; no bound otherwise. With
    r_n = n (mean_n - m)^2 / ((n - 1) s_n^2) this is an interval around the mean.
 
@@ -37,7 +37,7 @@ SPREAD = 1.0
 
 @dataclass(frozen=True)
 class Interval:
-    """Interval of the mean difference, from the pairs seen so far.
+    """Confidence interval of the mean difference, from the pairs seen so far.
 
     Attributes:
         pairs: number of pairs seen so far.
@@ -93,8 +93,8 @@ def half_width_factor(pairs: int, error: float) -> float:
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
     """Return the number of pairs at which the interval will be narrow enough, if the deviation stays the same.
 
-    The result is at least one more pair and at most twice the present number, since few pairs say little about the
-    deviation.
+    The result is at least one pair more than the present number and at most twice that number, since few pairs say
+    little about the deviation.
     """
     limit = min(most, max(2 * seen.pairs, seen.pairs + 1))
     for pairs in range(seen.pairs + 1, limit):

@@ -1,4 +1,4 @@
-"""Devices served by each cell over time; they weight the models when cells are averaged."""
+"""Devices served by each cell over time; their number weights the cells' models in averages."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,8 +19,8 @@ class Service:
     """The devices that each cell of one run serves, from sessions.csv and events.csv.
 
     A session's row lists the devices at the session's start; a waiting cell has no devices. During the session,
-    events add and remove devices. A link that fails and is re-established changes nothing; if it is re-established in
-    another cell, it is also a handover.
+    arrivals, departures and handovers change these devices. A link that fails and is re-established in its cell
+    changes nothing; one that is re-established in another cell counts as a handover.
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
@@ -65,7 +65,7 @@ class Service:
     def mean(self, of_cells: Mapping[int, np.ndarray], times_s: np.ndarray) -> np.ndarray:
         """Average the cells' values at given times, weighted by devices served; skip NaN (a cell without a value).
 
-        While no cell serves a device, the mean keeps its last value.
+        While no cell serves any device, the mean keeps its last value.
         """
         if len(of_cells) == 1:
             return next(iter(of_cells.values()))

@@ -40,7 +40,7 @@ def accuracies(
     wanted: Sequence[int] | None,
     first_rounds: int,
 ) -> pd.DataFrame:
-    """Average the accuracy of a setting's first rounds, a row per session."""
+    """Average a setting's accuracy over the first rounds of each session; one row per session."""
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy, but those in other settings do")
     if wanted is None:
@@ -61,7 +61,7 @@ def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
 
 
 def add_leads(table: pd.DataFrame, variants: list[str], reference: str | None) -> None:
-    """Add each row's best variant, and the reference's lead if all variants have a run."""
+    """Add to each row the best variant, and the reference's lead if all variants have a run."""
     means = table[[f"{name}_mean" for name in variants]].set_axis(variants, axis=1)
     table["best"] = [row.idxmax() if row.notna().any() else "" for _, row in means.iterrows()]
     others = [name for name in variants if name != reference]

@@ -7,20 +7,20 @@ import pandas as pd
 
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.averages import Costs
-from edgefl.analysis.measures.results import OF_ROUND
+from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends
 from edgefl.analysis.measures.verdicts import ratio_columns
-from edgefl.analysis.runs.load import Settings
+from edgefl.analysis.runs.load import Settings, named
 from edgefl.analysis.runs.scenario_keys import differing
 
 MEASURED = ("seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first")
 Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key -> value
 
 
-def by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
-    """Measure the costs of all runs, a row per setting, variant and seed; a note names runs that are left out."""
+def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
+    """Measure the costs of all runs, a row per setting, variant and seed; a note names the runs that are left out."""
     parts = []
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
@@ -34,8 +34,28 @@ def by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None
     return Costs(pd.concat(parts, ignore_index=True), ("setting",))
 
 
-def table_of(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
-    """Average costs over seeds: one row per series and value of the swept key, see `results.Sweep`."""
+def table_of(
+    by_setting: Settings,
+    points: Points,
+    keys: Sequence[str],
+    goals: Sequence[Target],
+    reference: str | None,
+    notes: list[str],
+) -> pd.DataFrame:
+    """Measure all runs: one row per series and value of the swept key, with ratios for one key; see `results.Sweep`.
+
+    Args:
+        reference, notes: variant that defines relative goals; notes, to which those on left-out runs are appended.
+    """
+    costs = _by_seed(by_setting, goals, reference, notes)
+    table = _means(costs, points, keys)
+    if len(keys) == 1:
+        _add_ratios(table, costs, TO_TARGET if goals else OF_ROUND)
+    return table.assign(setting=[named(setting, " ") for setting in table["setting"]])
+
+
+def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
+    """Average costs over seeds, in the order of the series and of the keys' values."""
     names, wanted = _series(points, keys), [*MEASURED, *OF_ROUND, "energy_j", "simulated_s"]
     table = costs.table(wanted, list(dict.fromkeys(costs.by_seed["variant"])))
     places = list(zip(table["setting"], table["variant"], strict=True))
@@ -53,10 +73,10 @@ def table_of(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
     return table.iloc[sorted(range(len(table)), key=ranks.__getitem__)].reset_index(drop=True)
 
 
-def add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
-    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs over those at the series' first value, by seed.
+def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
+    """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs divided by those at the series' first value, by seed.
 
-    The columns are NaN if a target was missed: a ratio of bounds means nothing.
+    The columns are NaN if a target was missed: costs are then lower bounds, whose ratio means nothing.
     """
     hit = costs.by_seed["missed"] == 0
     reached = Costs(

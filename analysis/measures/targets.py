@@ -97,7 +97,7 @@ def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str
 def with_peaks(
     targets: Sequence[Target], variants: Sequence[str], reference: str | None
 ) -> tuple[Target, ...]:
-    """Name the peak of each relative target: without a reference it is that of the first variant.
+    """Name the variant with the peak that each relative target refers to: the reference, or the first variant.
 
     Raises:
         ValueError: a target names an unknown variant.

@@ -21,7 +21,7 @@ class Paired(NamedTuple):
         half_width: half the width of the mean's 95 % interval, by Student's t; NaN for fewer than two pairs.
         p_t: two-sided p-value of the paired t test, which assumes normal differences.
         p_wilcoxon: two-sided p-value of Wilcoxon's signed-rank test without zero differences, which assumes symmetric
-            differences. With n pairs it is at least 2^(1-n): 0.25 for three seeds.
+            differences. With n pairs this p-value is at least 2^(1-n): 0.25 for three seeds.
     """
 
     pairs: int
@@ -43,7 +43,7 @@ class Paired(NamedTuple):
 
 
 def half_width(values: Sequence[float] | np.ndarray) -> float:
-    """Return the half width of the 95 % interval of the mean, by Student's t; NaN below two numbers."""
+    """Return the half width of the 95 % interval of the mean, by Student's t; NaN for fewer than two numbers."""
     from scipy.special import stdtrit  # imported late to keep `edgefl --help` fast
 
     known = np.asarray(values, float)
@@ -84,8 +84,8 @@ class Ratio(NamedTuple):
     Attributes:
         pairs: number of pairs of positive finite numbers.
         mean: the geometric mean of the ratios; NaN without a pair.
-        low, high: ends of the mean's interval, by Student's t on the logarithms, so always positive; NaN below two
-            pairs. Assumes that the logarithms of the ratios are normally distributed.
+        low, high: ends of the mean's interval, by Student's t on the logarithms, so always positive; NaN for
+            fewer than two pairs. Assumes that the logarithms of the ratios are normally distributed.
     """
 
     pairs: int
@@ -119,7 +119,7 @@ def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
 
 
 def shown_ends(mean: float, half: float, seeds: int) -> tuple[float, float]:
-    """Return the interval to show for a positive mean, see `ends`; with two seeds, the two numbers."""
+    """Return the interval to show for a positive mean, see `ends`; with two seeds, the two seeds' numbers."""
     return (mean - half / OF_TWO, mean + half / OF_TWO) if seeds == 2 else ends(mean, half)
 
 

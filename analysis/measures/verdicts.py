@@ -1,4 +1,4 @@
-"""Write a comparison's verdicts, a sentence per variant: its time and energy over another's, with intervals."""
+"""Write a comparison's verdicts, one sentence per variant: time and energy relative to another, with intervals."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Versus:
 
     Attributes:
         subject, base: names of the two variants.
-        time, energy: the subject's time and energy over those of the base, paired by seed.
+        time, energy: the subject's time and energy divided by those of the base, paired by seed.
         task: what the costs are for, such as `to 80 % accuracy`.
     """
 
@@ -86,8 +86,8 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
 
-    With a target, these are the costs to reach the target; a session that missed it counts with its whole length, so
-    that a ratio is a bound. Without a target, they are the costs of a round.
+    With a target, costs are those of reaching the target; a session that missed it counts with its whole length, so
+    that a ratio is a bound. Without a target, costs are those of a round.
 
     Returns:
         by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.
@@ -107,13 +107,13 @@ def ratios(
 
 
 def ratio_of(row: Mapping[str, Any] | pd.Series, cost: str) -> Ratio:
-    """Return a cost's mean ratio, with interval and pairs, from a table's row."""
+    """Read a cost's mean ratio, its interval and the number of pairs from a table's row."""
     *ratio, pairs = (row[f"{cost}_{ending}"] for ending in RATIO)
     return Ratio(int(pairs), *ratio)
 
 
 def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
-    """Return a cost's mean ratio, with interval and pairs, as columns of a table's row."""
+    """Return a cost's mean ratio, its interval and the number of pairs as columns of a table's row."""
     pairs, *ratio = found
     return {f"{cost}_{ending}": value for ending, value in zip(RATIO, (*ratio, pairs), strict=True)}
 
@@ -135,8 +135,8 @@ def verdicts(
 ) -> tuple[str, ...]:
     """Compare each variant's costs with those of `base`.
 
-    With a target, these are the costs to reach the target; without training, the costs of a round; with training and
-    no target, accuracies are compared.
+    With a target, costs are those of reaching the target; without training, those of a round; with training and no
+    target, accuracies are compared.
 
     Args:
         detail: a row per session with the session's costs; sessions in scope are marked.
@@ -208,7 +208,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:
-    """Compare two variants' costs to the target; a session that missed the target counts in full, as a bound."""
+    """Compare two variants' costs to the target; sessions that missed it count in full, as a lower bound."""
     row, missed = found.loc[name], found["missed"]
     time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
     if not (missed[name] or missed[base]):
@@ -229,7 +229,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
 
 
 def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
-    """Compare two variants' accuracies; `what` says over which rounds."""
+    """Compare two variants' accuracies; `what` names the rounds over which accuracies are averaged."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
     near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end that would read 0, or even -0
     low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))

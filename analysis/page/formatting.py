@@ -28,13 +28,8 @@ def count_of(number: int, noun: str) -> str:
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """Return `: did you mean 'x'?` if a known word is near, otherwise the list of known words."""
     # a copy of the function in edgefl/config/registry.py, since neither package imports the other
-    near = near_word(word, known)
-    return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
-
-
-def near_word(word: str, known: Collection[str]) -> str | None:
-    """Return the known word most similar to a word, or None if no known word is similar."""
-    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
+    near = difflib.get_close_matches(word, known, n=1)
+    return f": did you mean '{near[0]}'?" if near else f"; known: {', '.join(known)}"
 
 
 def natural(name: str) -> tuple[tuple[str, float], ...]:
@@ -68,7 +63,7 @@ def amount(value: float, decimals: int | None = None) -> str:
 
 
 def _decimals_of(value: float) -> int:
-    """Count the decimals that leave three significant digits; none above 100."""
+    """Return how many decimals give a number three significant digits; 0 from 100 on."""
     size = abs(value)
     return 0 if size == 0 or size >= 100 else 2 - math.floor(math.log10(size))
 

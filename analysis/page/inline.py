@@ -25,7 +25,8 @@ STYLE = """<style>
 .edgefl th[scope=col] {white-space: normal; vertical-align: bottom; min-width: 4em}
 @media (max-width: 500px) {.edgefl table {font-size: .76em}
   .edgefl th, .edgefl td, .edgefl th[scope=col] {padding: .2em .25em; min-width: 0; white-space: normal}}
-.edgefl img {max-width: 100%; height: auto; background: white; border-radius: 4px; margin: .4em 0}
+.edgefl img {box-sizing: content-box; max-width: calc(100% - 1.6em); height: auto; background: white;
+  padding: .8em; border-radius: 6px; margin: .4em 0}
 </style>"""
 
 
@@ -73,8 +74,8 @@ def _png(figure: Figure) -> bytes:
     return written.getvalue()
 
 
-def image(data: bytes, text: str, width_inch: float = WIDEST_INCH, kind: str = "png") -> str:
+def image(data: bytes, text: str, width_inch: float = WIDEST_INCH) -> str:
     """Embed a picture in the HTML, at most as wide as the notebook's cell."""
     coded = base64.b64encode(data).decode()
     width = f"width: {96 * width_inch:.0f}px"
-    return f'<img style="{width}" alt="{html.escape(text)}" src="data:image/{kind};base64,{coded}">'
+    return f'<img style="{width}" alt="{html.escape(text)}" src="data:image/png;base64,{coded}">'

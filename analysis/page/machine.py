@@ -38,7 +38,7 @@ def document(
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON can represent; None for a number that is not finite."""
+    """Return a value that JSON can represent, or None for a number that is not finite."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float):
         return value if math.isfinite(value) else None

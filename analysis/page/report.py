@@ -34,7 +34,7 @@ class Found:
     Attributes:
         table: the table in the first CSV file.
         reference: the variant that other variants are compared with, shown in bold; or None.
-        seeds: the seeds averaged over.
+        seeds: the seeds that results are averaged over.
         out: the folder of all files.
         notes: remarks for the reader, one sentence each.
         score: name of the task's score in run.json.
@@ -72,10 +72,10 @@ class Found:
         """Draw a figure, for a notebook or for changes of your own.
 
         Args:
-            name: name of the figure, such as `comparison_pareto`; None for the first figure.
+            name: name of the figure, such as `comparison_pareto`, or None for the first figure.
 
         Raises:
-            ValueError: there is no such figure.
+            ValueError: no figure has this name.
         """
         drawn = self.written_by.figures(self)
         if name is not None and name not in drawn:
@@ -155,7 +155,7 @@ class Report:
         further_numbers: Mapping[str, pd.DataFrame] | None = None,
         **more: Any,
     ) -> "Report":
-        """Build the report of a comparison: CSV files, and a page each of Markdown and LaTeX.
+        """Build the report of a comparison: CSV files, a Markdown page and a LaTeX page.
 
         Args:
             above: parts of the Markdown page that precede the sentences, such as tables.
@@ -211,13 +211,16 @@ class Report:
         """The report's first table of numbers, as its first CSV file holds them."""
         return next(iter(self.numbers.values()), pd.DataFrame())
 
+    def __repr__(self) -> str:
+        return f"Report({str(self.out)!r}: {len(self.tables)} tables; .print() shows them)"
+
     def tell(self, command: str, *, as_json: bool, quiet: bool, explain: bool = False) -> None:
         """Print the report, or only its verdicts, or the whole report as a JSON document."""
         if as_json:
             notes = [*self.sentences, *(self.small_print if explain else ())]
             print(document(command, out=self.out, answers=self.verdicts, notes=notes, table=self.rows))
         elif quiet:
-            print(*self.verdicts, sep="\n")
+            print(*(self.verdicts or [self.out]), sep="\n")
         else:
             self.print(explain=explain)
 
@@ -232,7 +235,7 @@ class Report:
         )
 
     def print(self, console: Console | None = None, *, explain: bool = False) -> None:
-        """Print verdicts, tables, sentences, and where to read on.
+        """Print verdicts, tables, sentences, and pages for further reading.
 
         Columns beyond the console's width continue in another table.
 
@@ -259,7 +262,7 @@ class Report:
 
 
 def reporting(measure: Callable[Asked, Kind]) -> Callable[Asked, Kind]:
-    """Make a measuring function also write the files of its module's `report` and `figures`."""
+    """Wrap a function that measures so that it also writes its report's files, figures included."""
 
     measure.__annotations__["return"].written_by = sys.modules[measure.__module__]
 

@@ -14,12 +14,12 @@ FOUND = re.compile(r"\b(?:(?P<article>[Aa])n )?(?P<word>[Aa]ccurac(?:y|ies))\b")
 
 
 def named(score: str) -> str:
-    """Return a score's name in sentences: a fixed word, or the score's key with spaces."""
+    """Return what sentences call a score: a fixed word, or the score's key with spaces for underscores."""
     return WORDS.get(score, score.replace("_", " "))
 
 
 def said(text: str, score: str) -> str:
-    """Replace the word accuracy in a text; names with an underscore, such as columns, stay."""
+    """Replace the word accuracy in a text; names with an underscore, such as column names, stay unchanged."""
     if score == ACCURACY:
         return text
     word = named(score)

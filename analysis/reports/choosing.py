@@ -49,7 +49,7 @@ def report_choice(
 
 
 def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
-    """Return the accuracies at sessions' ends, a row per variant, rest of the setting and value of the axis.
+    """Return the accuracies at sessions' ends, a row per variant, other keys of the setting, and axis value.
 
     Returns:
         variant, rest (of the setting, as text), value, seeds, accuracy and accuracy_validation (after a session's
@@ -80,7 +80,7 @@ def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
 
 
 def _choice(values: pd.DataFrame, by: By) -> pd.DataFrame:
-    """Choose the most accurate value for each variant and rest of the setting; of equally accurate ones the first.
+    """Choose the most accurate value for each variant in each setting of the other keys; ties go to the first.
 
     Returns:
         the chosen row of `_scores`, and best_value and best_accuracy: the value that the test data would choose, and

@@ -1,6 +1,7 @@
 """Compare a study's variants: adaptation and cost over seeds, as tables, files and figures."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -76,20 +77,17 @@ def compare(
 ) -> Comparison:
     """Compare variants, and write comparison.csv, .md, .tex, .png, .pdf and further files.
 
-    The further files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
-    seeds), comparison_curves.png and .pdf (curves over simulated time and energy), and, with several variants,
-    comparison_pareto.png and .pdf (time against energy). The headline table shows the first target.
-    Without `out`, files for targets other than the default go into a folder of their own, such as target-0.8.
-
-    Of the comparison that is returned, `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws,
-    `.figure` is a PNG file, and `.out` is the folder with all files. A notebook shows verdicts, table and figure.
+    Further files are comparison_sessions.csv, _targets.csv (with several targets), _tests.csv (paired tests over
+    seeds), and as .png and .pdf comparison_curves (over simulated time and energy) and, with several variants,
+    comparison_pareto (time against energy). Without `out`, files for targets other than the default go into a folder
+    of their own, such as target-0.8.
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
-        reference: variant with which other variants are compared; None for the study's reference.
+        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
+        reference: variant with which other variants are compared, or None for the study's reference.
         target: one or several target accuracies: 0.8, or a share of the best accuracy: `95%` (of the reference's),
             `95% of NAME`, `95% of best`.
         columns: names of the table's columns, in this order; by default all columns that apply.
@@ -99,7 +97,8 @@ def compare(
         overlap: smallest share of the devices in either of two sessions that must be in both for the same population.
 
     Returns:
-        The comparison, with tables that have one row per variant, per variant and session, or per variant and seed.
+        The comparison: `.table`, `.per_session` and `.detail` are data frames, `.plot()` draws, `.figure` is a PNG
+        file, and `.out` is the folder with all files. A notebook shows verdicts, table and figure.
 
     Raises:
         ValueError: no run is completed, the reference is unknown, no seed is common to all variants, a target or the
@@ -107,37 +106,42 @@ def compare(
     """
     given = given_runs(runs, load_runs, names=names, partial=partial)
     layout = Layout(columns, transposed, interval)
-    notes = [*given.left_out, *given.remarks, *own_notes(given.info)]
-    without = roundless(given)
-    if len(without) == len(given.info):
-        raise ValueError(f"the runs in {given.path} have no rounds: simulate at least one session")
-    several = _servers(given, layout)
-    if several:
-        notes.append(f"{several}: compared over seconds and joules, not over rounds")
-    notes += [f"left out {path}: it has no rounds" for path in without]
+    notes = _notes(given, layout)
     both = SideBySide.of(given, reference, notes)
+    targets = with_peaks(targets_of(target), both.variants, both.reference)
+    kinds, folder = _kinds(both, recurring, overlap, notes), given.folder(out, apart(target))
+    detail = averages.with_metrics(kinds, both.rounds, both.sessions, both.reference, targets)
+    return _compared(given, both, detail, targets, recurring, layout=layout, out=folder, notes=notes)
+
+
+def _compared(
+    given: Runs,
+    both: SideBySide,
+    detail: pd.DataFrame,
+    targets: Sequence[Target],
+    recurring: Recurring,
+    *,
+    layout: Layout,
+    out: Path,
+    notes: list[str],
+) -> Comparison:
+    """Return the comparison of runs, given the metrics of their sessions; append to `notes`."""
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
-    targets = with_peaks(targets_of(target), both.variants, reference)
-    kinds = _kinds(both, recurring, overlap, notes)
-    detail = averages.with_metrics(kinds, rounds, sessions, reference, targets)
     scope = scope_of(detail, notes if trained else [], recurring)
     if not trained:
-        notes.append("no run has an accuracy (runs without training): latency and energy only")
+        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     elif listed := metrics.unpaired(detail, "labels"):
         notes.append(
-            f"the variants met different labels in session {listed} of one seed: this is not a paired comparison"
+            f"the variants had different labels in session {listed} of one seed: this is not a paired comparison"
         )
     variants = [name for name in both.variants if name in set(detail["variant"])]
     totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
-    base = reference or variants[0]
+    several, base = several_servers(given.info), reference or variants[0]
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
     found = ratios(detail, totals, variants, base, goal)
-    shown = found.drop(columns=["missed", "of"])
-    if goal:  # a ratio of bounds is given in words only
-        shown = shown.where((found["missed"] == 0) & (found.loc[base, "missed"] == 0))
-    table = averages.of_variants(detail, totals, variants).join(shown, on="variant")
+    table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(
         score=given.score,
         table=without_rounds(table, several),
@@ -145,35 +149,46 @@ def compare(
         to_targets=averages.to_targets(rounds, sessions, in_scope, variants, targets, reference),
         tests=averages.tests(detail, totals, variants, reference),
         detail=detail,
-        out=given.folder(out, apart(target)),
+        out=out,
         reference=reference,
         targets=tuple(targets) if trained else (),
         layout=layout,
         seeds=tuple(both.seeds),
-        sessions=tuple(sorted(int(session) for session in in_scope["session"].unique())),
         scope=scope,
-        trained=trained,
         clock=clock,
         verdicts=(
             *verdicts(detail, found, base, goal, by_rounds=not several, first=first_of(rounds)),
             *stops(both.info[both.info["seed"].isin(both.seeds)], rounds, variants),
         ),
-        by_rounds=not several,
         notes=tuple(notes),
         runs=given,
         rounds=rounds,
     )
 
 
-def _servers(runs: Runs, layout: Layout) -> str:
-    """Name the runs' servers if there are several; refuse unknown columns, and columns that need a single server."""
+def _shown(found: pd.DataFrame, base: str, goal: Target | None) -> pd.DataFrame:
+    """Return the ratios that the table shows; ratios of bounds are given in words only."""
+    shown = found.drop(columns=["missed", "of"])
+    return shown.where((found["missed"] == 0) & (found.loc[base, "missed"] == 0)) if goal else shown
+
+
+def _notes(given: Runs, layout: Layout) -> list[str]:
+    """Return notes on what is left out; refuse unknown columns, and columns that need a single server."""
+    without, several = roundless(given), several_servers(given.info)
+    if len(without) == len(given.info):
+        raise ValueError(f"the runs in {given.path} have no rounds: simulate at least one session")
     for name in layout.columns:
         if name not in COLUMNS:
             raise ValueError(f"no column '{name}'{did_you_mean(name, COLUMNS)}")
-    several = several_servers(runs.info)
     for column in set(layout.columns).intersection(BY_ROUNDS):
         refuse_rounds(several, column)
-    return several
+    return [
+        *given.left_out,
+        *given.remarks,
+        *own_notes(given.info),
+        *[f"{several}: compared over seconds and joules, not over rounds"] * bool(several),
+        *(f"left out {path}: it has no rounds" for path in without),
+    ]
 
 
 def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[str]) -> pd.DataFrame:
@@ -220,14 +235,14 @@ def _explanations(comparison: Comparison) -> list[str]:
             )
     if len(comparison.table) > 1:
         lines.append(
-            f"Ratios: a variant's cost over {comparison.base}'s, in pairs of the same seed (geometric mean), as in"
-            " the sentences above; 2 means twice as much."
+            f"Ratios: a variant's cost divided by {comparison.base}'s, in pairs of the same seed (geometric mean),"
+            " as in the sentences above; 2 means twice as much."
         )
     if comparison.layout.columns and {"gain", "speed_up"} & {*comparison.layout.columns}:
         lines.append(
-            f"Speed-up: median over sessions of the variant's time over {comparison.reference}'s (J, Table VII). "
-            f"Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over the rounds of a "
-            "session (J, 32)."
+            f"Speed-up: median over sessions of the variant's time divided by {comparison.reference}'s (J, Table"
+            f" VII). Accumulated gain: {comparison.reference}'s accuracy minus the variant's, summed over the rounds"
+            " of a session (J, 32)."
         )
     if comparison.layout.columns and {"dip", "recovery"} & {*comparison.layout.columns}:
         lines.append(
@@ -304,7 +319,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _points(comparison: Comparison) -> tuple[pd.DataFrame, tuple[str, str]]:
-    """Return the variants' time and energy to the target, or of a round, and what these are called."""
+    """Return the variants' time and energy to reach the target, or of a round, and the names of both."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)

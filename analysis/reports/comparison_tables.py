@@ -45,7 +45,7 @@ COSTS = {
 
 
 def headline(comparison: Comparison) -> pd.DataFrame:
-    """Write the headline table, [variants x columns]. The reference has no speed-up or gain."""
+    """Write the headline table, [variants x columns], without speed-up and gain for the reference."""
     kinds = ("both", "trained" if comparison.trained else "untrained")
     chosen = _chosen(comparison, [name for name, kind in COLUMNS.items() if kind in kinds])
     index = comparison.table["variant"]
@@ -55,7 +55,7 @@ def headline(comparison: Comparison) -> pd.DataFrame:
 def brief(comparison: Comparison) -> pd.DataFrame:
     """Write only the headline table's columns that answer the study, with short headings, [variants x columns].
 
-    These columns are the costs with their ratios, the accuracy, and the number of missed targets, if any.
+    The columns are costs with their ratios, accuracy, and the number of missed targets, if any was missed.
     """
     if comparison.layout.columns:
         return headline(comparison)
@@ -75,7 +75,7 @@ def brief(comparison: Comparison) -> pd.DataFrame:
 
 
 def _chosen(comparison: Comparison, usual: Sequence[str]) -> list["Column"]:
-    """Return the requested columns, by default the usual ones that mean the same in all variants."""
+    """Return the requested columns; by default, the usual columns that mean the same in all variants."""
     table = comparison.table.set_index("variant")
     columns = (_adaptation(comparison, table) if comparison.trained else {}) | _costs(comparison, table)
     usual = [name for name in usual if comparison.by_rounds or name not in BY_ROUNDS]
@@ -235,7 +235,7 @@ def _rounds(row: pd.Series) -> str:
 
 
 def _units(table: pd.DataFrame) -> dict[str, tuple[str, float]]:
-    """Choose the units of time and energy to a target."""
+    """Choose units for the time and energy that reaching a target takes."""
     kinds = {"seconds": TIME_UNITS, "joules": ENERGY_UNITS}
     return {kind: unit_for(table[f"{kind}_to_target_at_least"], units) for kind, units in kinds.items()}
 

@@ -1,4 +1,4 @@
-"""Report the costs of runs: joules and seconds by use, what joules take from a battery, and J's cost analysis."""
+"""Report the costs of runs: joules and seconds by use, shares of a battery's charge, and J's cost analysis."""
 
 import math
 from collections.abc import Sequence
@@ -47,10 +47,10 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
+        out: folder to write, or None for the folder of the runs, or for `comparison` beside several folders.
 
     Returns:
-        The report: `.tables` holds the shown tables, `.numbers` data frames. A notebook shows the report's tables.
+        The report: `.tables` has the shown tables, `.numbers` their data frames. A notebook shows the tables.
 
     Raises:
         ValueError: no run is completed, or the folder cannot be written.
@@ -152,7 +152,7 @@ ROUNDING = 1e-9  # share of a run's time: smaller gaps between rounds are roundi
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Break down energy by use, and time by what was waited for, one row per run.
+    """Break down energy by use, and time by what a round waited for; one row per run.
 
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
@@ -162,7 +162,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
         training rounds' completed participations: downlink_s, compute_s, uplink_s and waiting_s (time in queues, or
         until the next slot); and over each round's slowest participation: slowest_downlink_s, ..., which add up to
-        the latency of a synchronous round. These means are NaN if devices.csv has no rows.
+        the latency of a synchronous round. Means of participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
@@ -289,7 +289,7 @@ def _tables(
 def _spreads(
     frames: dict[str, pd.DataFrame], words: dict[str, str], units: Units
 ) -> tuple[pd.DataFrame, str]:
-    """Write means over seeds, in the unit that fits; without units each number as it is."""
+    """Write means over seeds in the unit that fits; without units, write each number as it is."""
     known = {
         name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())
     }

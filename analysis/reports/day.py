@@ -60,29 +60,22 @@ def report_day(
         raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn only for runs with training")
-    some = set(rounds["variant"])
-    variants = [name for name in both.variants if name in some]
+    variants = [name for name in both.variants if name in set(rounds["variant"])]
     shown = both.reference or variants[0]
-    mine = both.sessions[(both.sessions["variant"] == shown) & (both.sessions["cell"] == cell)]
-    mine = mine[mine["seed"] == both.seeds[0]].sort_values("session", ignore_index=True)
-    members = [frozenset(str(devices).split()) for devices in mine["devices"]]
-    pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"]) if pilots_matter(both.sessions) else set()
     clock = own_clock(given.info.loc[given.info["variant"] == shown, "path"].iloc[0])
-    mine = mine.assign(
-        count=[len(some) for some in members],
-        pilot=mine["session"].isin(pilots),
-        note=_notes(members, [of_day(clock.hours(start_s)) for start_s in mine["start_s"]], overlap),
-    )
+    spells = both.sessions[both.sessions["cell"] == cell]
+    pilots = set(rounds.loc[rounds["phase"] == "pilot", "session"]) if pilots_matter(both.sessions) else set()
+    first = (spells["variant"] == shown) & (spells["seed"] == both.seeds[0])
+    own = _described(spells[first], pilots, clock, overlap)
     day = training_rounds(rounds).dropna(subset=["accuracy"])
     styles = variant_styles(variants, both.reference)
-    spells = both.sessions[both.sessions["cell"] == cell]
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
     openings = spells.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
-    figure = _day_figure(day, mine, openings, styles, clock=clock, cell=cell)
+    figure = _day_figure(day, own, openings, styles, clock=clock, cell=cell)
     heading(
         figure, 0.375, f"What an opening is worth: {scope}", _explained(spent, goal.named(both.reference))
     )
-    draw_openings(figure, OPENINGS, spent, styles, goal.short)
+    _draw_openings(figure, OPENINGS, spent, styles, goal.short)
     hours = clock.hours(day["start_s"]).astype(int).rename("hour")
     numbers = day.groupby(["variant", hours])[["accuracy", "participants", "energy_j"]].mean().round(4)
     return Report(
@@ -93,6 +86,17 @@ def report_day(
         pdf=False,
         inside={DAY_NUMBERS: csv_text(numbers.reset_index())},
     ).write()
+
+
+def _described(sessions: pd.DataFrame, pilots: set[int], clock: Clock, overlap: float) -> pd.DataFrame:
+    """Add to a variant's sessions the number of devices, whether each is a pilot, and a note on its population."""
+    sessions = sessions.sort_values("session", ignore_index=True)
+    members = [frozenset(str(devices).split()) for devices in sessions["devices"]]
+    return sessions.assign(
+        count=[len(some) for some in members],
+        pilot=sessions["session"].isin(pilots),
+        note=_notes(members, [of_day(clock.hours(start_s)) for start_s in sessions["start_s"]], overlap),
+    )
 
 
 def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> list[str]:
@@ -114,7 +118,7 @@ NARROWEST = 0.075  # least share of the axis for a session to be named
 def _openings(
     rounds: pd.DataFrame, sessions: pd.DataFrame, reference: str | None, overlap: float
 ) -> tuple[pd.DataFrame, Target, str]:
-    """Measure the openings in one cell when its populations return, or in all sessions after the pilot.
+    """Measure the openings of a cell's sessions with a returning population, or of all sessions after the pilot.
 
     Returns:
         A table with accuracy_start in percent, seconds and joules to the target, and missed (if so, seconds and
@@ -139,7 +143,7 @@ def _openings(
 
 
 def _explained(spent: pd.DataFrame, goal: str) -> str:
-    """Explain what the openings' figure shows."""
+    """Explain the figure of the sessions' openings: circles, the target, and marks of missed targets."""
     seeds = (
         f"Means of {spent['seed'].nunique()} seeds, each a circle. " if spent["seed"].nunique() > 1 else ""
     )
@@ -156,7 +160,7 @@ def _day_figure(
     clock: Clock,
     cell: int,
 ) -> Figure:
-    """Draw accuracy and the devices in a round over the hours of the day, sessions shaded.
+    """Draw accuracy and the devices in a round over the hours of the day, with sessions shaded.
 
     Args:
         rounds: training rounds of one cell, with columns variant, seed, start_s, end_s, accuracy and participants.
@@ -166,8 +170,7 @@ def _day_figure(
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
     what = "Lines: mean of ten minutes; circles: the model that opens a session, before training in it."
-    if seeds > 1:
-        what += f" {seeds} seeds; sessions of the first seed."
+    what += f" {seeds} seeds; sessions of the first seed." * (seeds > 1)
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):
@@ -176,37 +179,40 @@ def _day_figure(
     place = time_axis((top, bottom), replace(clock, begin_hour=clock.begin_hour or 0.0), last_s, ticks=11)
     _sessions((top, bottom), sessions, clock, last_s)
 
-    curves, people = {}, {}
-    for name in styles:
-        mine = rounds[rounds["variant"] == name]
-        hours = clock.hours(mine["start_s"])
-        tenth = (hours * 6).map(math.floor) / 6 + 1 / 12
-        mine = mine.assign(x=tenth)
-        curves[name] = 100 * over_seeds(mine, ["x"], "accuracy").rename_axis("x")
-        people[name] = over_seeds(mine, ["x"], "participants")["mean"]
+    by_tenth = rounds.assign(x=(clock.hours(rounds["start_s"]) * 6).map(math.floor) / 6 + 1 / 12)
+    curves, people = (
+        {
+            name: over_seeds(by_tenth[by_tenth["variant"] == name], ["x"], column).rename_axis("x")
+            for name in styles
+        }
+        for column in ("accuracy", "participants")
+    )
+    curves = {name: 100 * curve for name, curve in curves.items()}
     for name, style in styles.items():
         top.plot(curves[name].index, curves[name]["mean"], **style)
         own = opened[opened["variant"] == name].dropna()
-        size = 6.5 if style["linewidth"] > 2 else 4.5
         look = {"markerfacecolor": "white", "markeredgecolor": style["color"], "zorder": style["zorder"] + 2}
-        top.plot(
-            place(own["start_s"]), 100 * own["accuracy_start"], "o", markersize=size, clip_on=False, **look
-        )
+        look |= {"markersize": 6.5 if style["linewidth"] > 2 else 4.5, "clip_on": False}
+        top.plot(place(own["start_s"]), 100 * own["accuracy_start"], "o", **look)
     top.set_ylabel("test accuracy (%)")
     top.tick_params(labelbottom=False)
     lowest = min(curve["mean"].min() for curve in curves.values())
     top.set_ylim(max(0, 10 * math.floor(min(lowest, 100 * opened["accuracy_start"].min()) / 10)), 100)
     label_lines(top, {name: curve.dropna(subset=["mean"]) for name, curve in curves.items()}, styles)
-    who = next(iter(people.values()))
-    bottom.fill_between(who.index, who, step="mid", color="#c9ced3", linewidth=0, zorder=2)
-    bottom.step(who.index, who, where="mid", color=INK, linewidth=1.0, zorder=3)
-    whole(bottom)
-    bottom.set_ylabel("devices")
+    _people(bottom, next(iter(people.values()))["mean"])
     return figure
 
 
+def _people(ax: Axes, devices: pd.Series) -> None:
+    """Draw the number of devices in a round over the hours."""
+    ax.fill_between(devices.index, devices, step="mid", color="#c9ced3", linewidth=0, zorder=2)
+    ax.step(devices.index, devices, where="mid", color=INK, linewidth=1.0, zorder=3)
+    whole(ax)
+    ax.set_ylabel("devices")
+
+
 def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, last_s: float) -> None:
-    """Shade the sessions, and write number, devices and note above the longer sessions."""
+    """Shade the sessions; write number, devices and note of each longer session above it."""
     first_h, last_h = clock.hours(0.0), clock.hours(last_s)
     starts = [clock.hours(start_s) for start_s in sessions["start_s"]]
     for number, (start, end, row) in enumerate(
@@ -229,7 +235,7 @@ ROUND_S = (0.001, 0.01, 0.1, 1.0, 60.0, 3600.0, 86_400.0)
 GAP = 0.05  # gap between two panels, as a share of the box
 
 
-def draw_openings(
+def _draw_openings(
     figure: Figure, box: tuple[float, float, float, float], spent: pd.DataFrame, styles: Styles, target: str
 ) -> None:
     """Draw a row per variant and a panel per quantity: means as bars, seeds as small circles.
@@ -270,7 +276,7 @@ def draw_openings(
 def _axis(
     ax: Axes, column: str, means: Sequence[float], values: pd.Series, text: Callable[[float], str]
 ) -> None:
-    """Choose a linear axis from 0, or a logarithmic one where the means differ much."""
+    """Choose a linear axis from 0, or a logarithmic axis if the means differ by a large factor."""
     known = [mean for mean in means if math.isfinite(mean) and mean > 0]
     if column == "seconds" and known and max(known) >= LOGARITHMIC * min(known):
         low, high = 0.5 * float(values[values > 0].min()), float(values.max())

@@ -1,4 +1,4 @@
-"""Report runs under concept drift: F's metrics, and the seconds and joules until a model has recovered."""
+"""Report runs under concept drift: paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
 from collections.abc import Sequence
@@ -32,6 +32,24 @@ from edgefl.analysis.page.report import Found, Report, reporting
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Names, Out, Partial, Recovery, Reference, Weights
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
+By = Annotated[Weights, typer.Option(help="Average accuracies over devices, or over test samples.")]
+First = Annotated[
+    int, typer.Option("--from", help="First round to search for the dip; 1 is the drift's round.")
+]
+Last = Annotated[
+    int | None, typer.Option("--to", help="Last round to search for the dip. Default: up to the next change.")
+]
+Recovered = Annotated[
+    Recovery,
+    typer.Option(
+        help="When the model has recovered. level: accuracy is back to its value before the drift or at "
+        "the end, whichever is lower; plateau: it stops rising."
+    ),
+]
+Margin = Annotated[
+    float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
+]
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DriftComparison(Found):
@@ -58,28 +76,13 @@ def compare_drift(
     names: Names = (),
     out: Out = None,
     reference: Reference = None,
-    by: Annotated[
-        Weights, typer.Option(help="Average accuracies over devices, or over test samples.")
-    ] = "devices",
+    by: By = "devices",
     window: Annotated[int, typer.Option(help="Rounds to average over for the dip.")] = 1,
-    first: Annotated[
-        int, typer.Option("--from", help="First round to search for the dip; 1 is the drift's round.")
-    ] = 1,
-    last: Annotated[
-        int | None,
-        typer.Option("--to", help="Last round to search for the dip. Default: up to the next change."),
-    ] = None,
-    recovery: Annotated[
-        Recovery,
-        typer.Option(
-            help="When the model has recovered. level: accuracy is back to its value before the drift or at "
-            "the end, whichever is lower; plateau: it stops rising."
-        ),
-    ] = "level",
+    first: First = 1,
+    last: Last = None,
+    recovery: Recovered = "level",
     smooth: Annotated[int, typer.Option(help="Rounds to average over for recovery.")] = SMOOTH,
-    margin: Annotated[
-        float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
-    ] = MARGIN,
+    margin: Margin = MARGIN,
 ) -> DriftComparison:
     """Compare a study's variants under concept drift, and write drift.csv, .md, .tex, .png.
 
@@ -89,14 +92,8 @@ def compare_drift(
     """
     reading = Reading(by, window, first, last, recovery, smooth, margin)
     given = given_runs(runs, load_runs, names=names, partial=partial)
+    _refuse_without_drift(given, by)
     notes = given.said()
-    if "drifted" not in given.rounds:
-        raise ValueError(f"the runs in {given.path} have no concept drift: give learning.drift")
-    if by == "samples" and SAMPLES not in given.rounds:
-        raise ValueError(
-            f"the runs in {given.path} have no {SAMPLES}: run them again with learning.evaluation.tested_on: "
-            "devices, or choose --by devices"
-        )
     both = SideBySide.of(given, reference, notes)
     rounds = numbered(both.rounds)
     devices = given.devices[given.devices["seed"].isin(both.seeds)]
@@ -122,8 +119,19 @@ def compare_drift(
     )
 
 
+def _refuse_without_drift(given: Runs, by: Weights) -> None:
+    """Refuse runs without drift, or without the accuracies that `by` needs."""
+    if "drifted" not in given.rounds:
+        raise ValueError(f"the runs in {given.path} have no concept drift: give learning.drift")
+    if by == "samples" and SAMPLES not in given.rounds:
+        raise ValueError(
+            f"the runs in {given.path} have no {SAMPLES}: run them again with learning.evaluation.tested_on: "
+            "devices, or choose --by devices"
+        )
+
+
 def _spells_of(rounds: pd.DataFrame) -> list[tuple[int, int, float]]:
-    """List spells of rounds with drifted devices: first, last, and the share of devices, mean over all runs."""
+    """List spells of rounds with drifted devices: first and last round, and the mean share of devices over runs."""
     share = rounds.groupby("number")["drifted"].mean().bfill().ffill().fillna(0.0)
     edges = [0, *(np.flatnonzero(np.diff(share.to_numpy())) + 1).tolist(), len(share)]
     spells = [(begin + 1, end, float(share.iloc[begin])) for begin, end in pairwise(edges)]
@@ -204,7 +212,7 @@ Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
 def figures(comparison: DriftComparison) -> dict[str, Figure]:
-    """Draw the mean accuracy of each variant; the legend orders them by recovery."""
+    """Draw the mean accuracy of each variant; the legend orders the variants by recovery."""
     first = comparison.table[comparison.table["change"] == 1].set_index("variant")
     rounds, back, styles = comparison.rounds, first["recovery_rounds_mean"], styles_of(comparison)
     spells = _spells_of(rounds)

@@ -68,13 +68,13 @@ def _last_scores(runs: Runs) -> pd.DataFrame:
 
 
 def measures(by_device: pd.DataFrame) -> pd.DataFrame:
-    """Measure the spread of devices' accuracies, a row per run and model.
+    """Measure the spread of devices' accuracies; one row per run and model.
 
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
         worst_tenth (mean of the lowest tenth, with the number of devices rounded up), gini (half the mean absolute
-        difference between two devices over the mean: 0 if all are equal), gap_cells and gap_classes (difference of
-        the highest and the lowest mean of a cell or class; NaN with only one).
+        difference between two devices divided by the mean: 0 if all are equal), gap_cells and gap_classes (difference
+        of the highest and the lowest mean of a cell or class; NaN with only one).
     """
     rows = []
     for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):
@@ -133,7 +133,7 @@ SHARES = np.linspace(0, 1, 101)
 
 
 def _fairness_figure(by_device: pd.DataFrame) -> Figure:
-    """Draw, for each variant and kind of model, the accuracy below which a share of the devices lies.
+    """Draw the cumulative distribution of devices' accuracies, for each variant and kind of model.
 
     Args:
         by_device: the table that `_last_scores` returns.

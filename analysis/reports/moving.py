@@ -74,7 +74,7 @@ class MovingDrawing:
             cursor.set_xdata([self._place(time_s)] * 2)
 
     def _explain(self, phone: bool) -> None:
-        """Explain dots, colours and crosses below the map."""
+        """Write a legend of dots, colours and crosses below the map."""
         day = self._day
         words = f"dots: {self._who}, coloured by their serving cell"
         if len(day.handovers[0]):
@@ -140,7 +140,7 @@ class MovingDrawing:
 
 
 def _middle_of_longest(holds: np.ndarray) -> int:
-    """Return the middle of the longest run of True values."""
+    """Return the middle index of the longest unbroken sequence of True values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], holds, [False]])))
     begins, ends = edges[::2], edges[1::2]
     longest = int((ends - begins).argmax())
@@ -192,7 +192,7 @@ def _time_s(day: MovingRun, at_hour: float | None) -> float:
 
 
 def frame_times_s(day: MovingRun) -> np.ndarray:
-    """Choose the times of a film's frames: RESTING_S apart while no device moves, closer the more devices move."""
+    """Choose the times of a film's frames: RESTING_S apart at rest, and the closer the more devices move."""
     moved_m = np.hypot(*(day.places_m[1:] - day.places_m[:-1]).transpose(2, 0, 1))
     moved_m[~(moved_m < 0.5 * day.ground.layout["radius_m"])] = 0.0
     spent = np.diff(day.times_s) / RESTING_S + moved_m.sum(axis=1) / WALKED_M

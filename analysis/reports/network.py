@@ -66,7 +66,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         interruption_share of that time;
         broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
         wasted_bits (sent or received in participations that did not complete) and wasted_j, their energy;
-        wasted_share, wasted_j over all joules. Broken and wasted are NaN unless devices.csv has all rounds.
+        wasted_share, wasted_j over all joules. `broken` and `wasted_*` are NaN unless devices.csv has all rounds.
 
     Raises:
         ValueError: the runs are so old that handovers were not recorded, or have an unknown event or outcome.
@@ -239,7 +239,7 @@ FEW = 40  # up to this many points of a line are marked
 def network_figure(course: pd.DataFrame) -> Figure | None:
     """Draw the network over time, variants as lines with a band of one deviation over seeds; None without data.
 
-    Handovers have a panel if there are any, devices in service if their number changes.
+    There is a panel of handovers if any occurred, and one of devices in service if their number changes.
 
     Args:
         course: the table that `edgefl.analysis.reports.network.over_time` returns.

@@ -33,12 +33,12 @@ def computed(script: str) -> pd.DataFrame:
     both = theirs.merge(pd.read_csv(io.StringIO(ran.stdout), **EXACT), how="left", on=keys)
     if (lost := both["ours"].isna()).any():
         names = "; ".join(both[lost][keys].agg(", ".join, axis=1))
-        raise ValueError(f"{SCRIPTS}.{script} has no number for {names}: name settings and variants alike")
+        raise ValueError(f"{SCRIPTS}.{script} lacks a number for {names}: use the paper file's names there")
     return both.assign(theirs_std=both.get("theirs_std", float("nan")))[COLUMNS]
 
 
 def rerun(which: str, keep: bool = False) -> Iterator[str]:
-    """Run the scripts of a paper, or of all, again; yield a line for each result.
+    """Run the scripts of one paper, or of all papers, again; yield a line for each result.
 
     Args:
         which: a paper's short name, or `cheap` for the scripts of all papers.

@@ -148,7 +148,7 @@ def _result(paper_name: str, name: str, entry: dict[str, str]) -> Result:
 def record(one: Reproduction) -> Path:
     """Write a study's numbers beside the paper's, as a file of `ours`.
 
-    The file leaves out rows that no run gave; accuracies are in percent.
+    The file leaves out rows for which there is no run; accuracies are in percent.
     """
     units = {"latency_mean_s": "seconds", "energy_j": "joules"}
     rows = [
@@ -160,7 +160,7 @@ def record(one: Reproduction) -> Path:
             row.paper_std,
             row.ours,
             row.ours_std,
-            len(one.seeds),
+            int(row.seeds),
         ]
         for row in one.present.itertuples()
     ]
@@ -171,7 +171,7 @@ def record(one: Reproduction) -> Path:
 
 
 def compared(result: Result) -> pd.DataFrame:
-    """Read the numbers of a result: the columns of `COLUMNS`, and `agrees`, whether ours is within the band."""
+    """Read a result's numbers: the columns of `COLUMNS`, and `agrees`, whether our number is within the band."""
     files = [pd.read_csv(OURS / f"{name}.csv", comment="#", **EXACT) for name in result.recorded]
     table = pd.concat(files, ignore_index=True) if files else pd.DataFrame(columns=COLUMNS)
     rows = table[JUDGED].itertuples(index=False, name=None)
@@ -192,7 +192,7 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
 
 
 def overview(known: Sequence[Paper]) -> pd.DataFrame:
-    """Count the results of each paper by state; a result that two papers print counts for the first one."""
+    """Count the results of each paper by state; a result that two papers print counts for the first paper."""
     rows = {}
     for one in known:
         states = [result.state for result in one.results]
@@ -243,7 +243,7 @@ def contents(one: Paper) -> pd.DataFrame:
 
 
 def sentences(result: Result) -> list[str]:
-    """Describe a paper's result: what it shows, its state, the needs of a run, and how our numbers agree."""
+    """Describe a paper's result: what it shows, its state, the needs of a run, and how well our numbers agree."""
     if result.state == "same":
         return [f"{result.paper}, {result.name}: the same as {result.elsewhere}."]
     lines = [f"{result.paper}, {result.name}: {result.shows}.", f"State: {result.state}."]
@@ -259,7 +259,7 @@ def sentences(result: Result) -> list[str]:
 
 
 def numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Write numbers as text: the paper's, ours, and whether ours is within the band."""
+    """Write numbers as text: the paper's number, our number, and whether ours is within the band."""
     rows = [
         [
             row.variant,

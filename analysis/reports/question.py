@@ -47,7 +47,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of the paired comparison.
+    """The result of comparing two variants in pairs.
 
     Attributes:
         table: one row per setting: the axes' labels; pairs, mean, low, high (of the first variant's metric minus the
@@ -83,7 +83,7 @@ def answer(
     seeds: Mapping[Setting, Sequence[int]],
     reference: str | None = None,
 ) -> Answer:
-    """Compare the two variants, paired by seed, and estimate the seeds that a decision needs.
+    """Compare the two variants, paired by seed, and estimate how many seeds a decision needs.
 
     Args:
         path: the study's directory.
@@ -130,7 +130,7 @@ def write(answered: Answer, folder: Path) -> list[Path]:
 
 
 def read(folder: Path) -> Answer | None:
-    """Read a written answer, or return None without one.
+    """Read a written answer, or return None if there is none.
 
     Raises:
         ValueError: the answer is damaged; the error names the file.
@@ -175,7 +175,7 @@ _NOTHING = pd.Series(dtype=float, index=pd.MultiIndex.from_arrays([[], []], name
 
 
 def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
-    """Return the metric of each run; inf if a session missed the target, NaN without anything to measure."""
+    """Return the metric of each run; inf if a session missed the target, NaN if there is nothing to measure."""
     rounds, sessions, metric = runs.rounds, runs.sessions, question.metric
     if metric in METRICS:
         asked = runs.info[runs.info["variant"].isin(question.variants)]

@@ -2,7 +2,7 @@
 
 The papers' numbers are in `analysis/papers`, one file per table: journal_table_x.csv holds Table X, for the studies
 journal_table_x_fashion_mnist (following the text) and journal_table_x_fashion_mnist_as_run (as the authors ran it).
-Known reasons for a difference are explained in a Markdown file with the study's name beside it.
+A Markdown file with the study's name, beside the table's file, explains known reasons for differences.
 """
 
 import json
@@ -35,7 +35,8 @@ class Reproduction:
         study: name of the study or scenario.
         source: what the paper's table shows, in words.
         table: one row per setting, variant and session (or metric): the axes' labels, variant, session or metric,
-            ours, ours_std (over seeds, NaN with one seed), paper, paper_std, difference; accuracies are in percent.
+            ours, ours_std (over seeds, NaN with one seed), seeds (how many), paper, paper_std, difference; accuracies
+            are in percent.
             The column ours is NaN without a completed run.
         axes: the columns that identify a setting.
         by: the column `session` or `metric`, by which rows are named.
@@ -123,17 +124,15 @@ def reproduce(path: str | Path) -> Reproduction:
     table = paper.rename(columns={"mean": "paper", "std": "paper_std"})
     table = table.merge(ours, on=[*axes, "variant", by], how="left")
     if table["ours"].isna().all():
-        raise ValueError(
-            f"{path} has no run of any row of {source!r}: are variants and axes the shipped ones?"
-        )
+        raise ValueError(f"{path} has no run for any row of {source!r}: use the shipped variants and axes")
     table["difference"] = table["ours"] - table["paper"]
     seeds = sorted({int(seed) for runs in by_setting.values() for seed in runs.info["seed"]})
-    columns = [*axes, "variant", by, "ours", "ours_std", "paper", "paper_std", "difference"]
+    columns = [*axes, "variant", by, "ours", "ours_std", "seeds", "paper", "paper_std", "difference"]
     return Reproduction(study, source, table[columns], axes, by, tuple(seeds))
 
 
 def papers_table(study: str) -> tuple[pd.DataFrame, str]:
-    """Read a study's paper table and its source; keep only rows of the data set that ends the study's name.
+    """Read a study's paper table and its source; keep only rows of the data set at the end of the study's name.
 
     Raises:
         ValueError: no table has this name; the error lists the names.
@@ -168,7 +167,7 @@ def _study(path: Path) -> str:
 
 
 def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
-    """Measure our numbers for a setting: columns variant, session or metric, ours, ours_std."""
+    """Measure our numbers for a setting: columns variant, session or metric, ours, ours_std, seeds."""
     if by == "metric":
         training = metrics.training_rounds(runs.rounds)
         wanted = [name for name in paper["metric"].unique() if name in training]
@@ -180,6 +179,7 @@ def _ours(runs: Runs, paper: pd.DataFrame, by: str) -> pd.DataFrame:
         )
         scale = PERCENT
     spread = metrics.over_seeds(long, ["variant", by], "value") * scale
+    spread["seeds"] = long.groupby(["variant", by])["seed"].nunique()
     return spread.rename(columns={"mean": "ours", "std": "ours_std"}).reset_index()
 
 
@@ -201,7 +201,7 @@ def page(reproductions: Sequence[Reproduction]) -> str:
 
 
 def _overview(reproductions: Sequence[Reproduction]) -> str:
-    """Tabulate the distance to the paper by study and algorithm, since a mean over all would hide the worst."""
+    """Tabulate the distance to the paper by study and algorithm, since an overall mean would hide the worst."""
     rows = []
     for one in (part for whole in reproductions for part in whole.by_algorithm()):
         orders = one.orders()
@@ -252,7 +252,7 @@ def _summary(one: Reproduction) -> str:
 
 
 def _table(one: Reproduction) -> str:
-    """Tabulate our numbers / the paper's: rows are settings and sessions, columns are variants."""
+    """Tabulate "our number / the paper's": rows are settings and sessions, columns are variants."""
     rows = {}
     for key, cell in one.present.groupby([*one.axes, one.by], sort=False):
         texts = {row.variant: f"{_number(row.ours)} / {_number(row.paper)}" for row in cell.itertuples()}

@@ -48,37 +48,20 @@ def compare_settings(
     a gap and a note.
 
     Raises:
-        ValueError: no run is completed, the study has no grid, settings differ in axes, seeds or having accuracies,
-            the reference or a session is unknown, no round is recorded, or the folder cannot be written.
+        ValueError: no run is completed, the study has no grid, settings differ in axes or seeds, only some settings
+            have accuracies, the reference or a session is unknown, no round is recorded, or writing failed.
     """
     by_setting = given_runs(runs, load_settings, names=names, partial=partial)
     axes = tuple(axis for axis, _ in next(iter(by_setting)))
     if not axes:
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
-    info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
+    info, notes = by_setting.info, by_setting.said()
     notes += own_notes(info)
     seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
-    parts, shown = [], set(sessions or ())
-    for setting, own in by_setting.items():
-        if tuple(axis for axis, _ in setting) != axes:
-            raise ValueError(f"{own.path} has different axes from the rest: give one study's folder")
-        missing = [name for name in variants if name not in set(own.info["variant"])]
-        if missing:
-            notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
-        rounds = numbers.rounds_of(own, seeds, sessions)
-        if trained:
-            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds)
-            shown |= set(part["session"])
-        else:
-            part = numbers.costs(rounds, variants)
-            shown |= set((rounds if sessions else own.rounds)["session"])
-        for place, (axis, label) in enumerate(setting):
-            part.insert(place, axis, label)
-        parts.append(part)
-    table = pd.concat(parts, ignore_index=True)
-    if trained:
+    table, shown = _measured(by_setting, seeds, variants, sessions, first_rounds, notes)
+    if by_setting.trained:
         numbers.add_leads(table, variants, reference)
     else:
         notes.append("no run has an accuracy (runs without training): latency and energy only")
@@ -89,12 +72,41 @@ def compare_settings(
         variants=tuple(variants),
         reference=reference,
         seeds=tuple(seeds),
-        sessions=tuple(sorted({int(session) for session in shown})),
+        sessions=tuple(sorted({int(session) for session in shown.union(sessions or ())})),
         first_rounds=first_rounds,
-        trained=trained,
+        trained=by_setting.trained,
         out=by_setting.first.folder(out),
         notes=tuple(notes),
     )
+
+
+def _measured(
+    by_setting: Settings,
+    seeds: list[int],
+    variants: list[str],
+    sessions: Sequence[int] | None,
+    first_rounds: int,
+    notes: list[str],
+) -> tuple[pd.DataFrame, set[Any]]:
+    """Measure each setting; return the rows of all, and the sessions that they show."""
+    parts, shown, axes = [], set[Any](), [axis for axis, _ in next(iter(by_setting))]
+    for setting, own in by_setting.items():
+        if [axis for axis, _ in setting] != axes:
+            raise ValueError(f"{own.path} differs in axes from other settings: give one study's folder")
+        missing = [name for name in variants if name not in set(own.info["variant"])]
+        if missing:
+            notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
+        rounds = numbers.rounds_of(own, seeds, sessions)
+        if by_setting.trained:
+            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds)
+            shown |= set(part["session"])
+        else:
+            part = numbers.costs(rounds, variants)
+            shown |= set((rounds if sessions else own.rounds)["session"])
+        for place, (axis, label) in enumerate(setting):
+            part.insert(place, axis, label)
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True), shown
 
 
 # Columns for runs without training: quantity of `SettingsTable.table` -> heading, units

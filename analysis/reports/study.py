@@ -1,4 +1,4 @@
-"""Answer a study: compare its variants, in each setting if it has a grid, and along a key that the grid sweeps."""
+"""Compare a study's variants, in each setting if there is a grid, and along a key that the grid sweeps."""
 
 from collections.abc import Callable
 from inspect import unwrap
@@ -13,7 +13,7 @@ from edgefl.analysis.runs.load import Paths, load_runs, load_settings
 
 
 def answers(runs: Paths, *, out: str | Path | None = None, write: bool = True) -> list[Found]:
-    """Measure the answers to a study: the main one first; with a swept key also the comparison in every setting.
+    """Measure a study's results: the main result first; with a swept key also the comparison in every setting.
 
     Args:
         write: whether to write the files of each answer.

@@ -1,4 +1,4 @@
-"""Report a swept key: costs of a target or a round by its value, maps of two keys, and time against energy."""
+"""Report a swept key: costs of a target or a round by the key's value, maps of two keys, time against energy."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
 from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Names, Out, Partial, Reference, Transpose
-from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings, named
+from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 from edgefl.analysis.runs.servers import refuse_rounds, several_servers
 
@@ -33,6 +33,22 @@ METRICS: dict[Metric, tuple[str, str | None]] = {  # metric -> its column with a
     "accuracy": ("accuracy_first", "accuracy_first"),
 }
 
+Keys = Annotated[
+    Sequence[str],
+    typer.Option("--key", help=("Dotted key, or its end; two for a map. Default: the swept number.")),
+    list[str] | None,
+]
+Drawn = Annotated[
+    Metric | None,
+    typer.Option(
+        help="What to draw: seconds, joules or rounds to the target (per round for runs without training), or "
+        "accuracy of the first rounds. Default: seconds and joules; in a map, seconds."
+    ),
+]
+Deviation = Annotated[
+    bool, typer.Option("--deviation", help="Show standard deviations instead of 95 % intervals.")
+]
+
 
 @reporting
 def sweep(
@@ -42,32 +58,18 @@ def sweep(
     out: Out = None,
     reference: Reference = None,
     target: Annotated[str | float | Target, typer.Option(help=f"{TARGET}."), str] = "95%",
-    keys: Annotated[
-        Sequence[str],
-        typer.Option("--key", help=("Dotted key, or its end; two for a map. Default: the swept number.")),
-        list[str] | None,
-    ] = (),
-    metric: Annotated[
-        Metric | None,
-        typer.Option(
-            help="What to draw: seconds, joules or rounds to the target (per round for runs without training), or "
-            "accuracy of the first rounds. Default: seconds and joules; in a map, seconds."
-        ),
-    ] = None,
+    keys: Keys = (),
+    metric: Drawn = None,
     transposed: Transpose = False,
-    deviation: Annotated[
-        bool, typer.Option("--deviation", help="Show standard deviations instead of 95 % intervals.")
-    ] = False,
+    deviation: Deviation = False,
 ) -> Sweep:
     """Measure costs against a swept key and write sweep.csv, .md, .tex, and the figures as PNG and PDF.
-
-    Without `out`, files for a target other than the default go into a folder of their own, such as target-0.8.
 
     Args:
         runs: folders of studies or runs, or runs that have been read.
         partial: whether to include incomplete runs.
         names: names to show instead of the folders' names, in the order of the folders.
-        out: folder to write; None for the folder of the runs, or for `comparison` beside several folders.
+        out: folder to write; None for that of the runs, or `comparison` beside several, and in it such as target-0.8.
         reference: variant whose best accuracy defines relative targets; None for the study's reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
         keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
@@ -82,26 +84,18 @@ def sweep(
         ValueError: no run is completed, no key or too many keys are swept, a key is unknown, the runs lack the
             metric, or the folder cannot be written.
     """
-    goal = target_of(target)
-    by_setting = given_runs(runs, load_settings, names=names, partial=partial)
+    goal, by_setting = target_of(target), given_runs(runs, load_settings, names=names, partial=partial)
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     reference = reference_of(info, reference, notes)
-    points = of_points(info)
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several_servers(info), metric)
-    chosen = _chosen(points, keys)
+    chosen = _chosen(points := of_points(info), keys)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
-    measured = numbers.by_seed(by_setting, goals, reference, notes)
-    table = numbers.table_of(measured, points, chosen)
-    costs = (TO_TARGET if goals else OF_ROUND) if metric is None else (_column(metric, trained, bool(goals)),)
-    if len(chosen) == 1:
-        numbers.add_ratios(table, measured, TO_TARGET if goals else OF_ROUND)
-    table["setting"] = [named(setting, " ") for setting in table["setting"]]
     return Sweep(
         score=by_setting.first.score,
-        table=table,
+        table=numbers.table_of(by_setting, points, chosen, goals, reference, notes),
         keys=tuple(chosen),
-        costs=costs,
+        costs=_columns(metric, trained, bool(goals)),
         target=goals[0] if goals else None,
         reference=reference,
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
@@ -133,8 +127,10 @@ def grid_key(runs: Settings) -> str | None:
     )
 
 
-def _column(metric: str, trained: bool, goals: bool) -> str:
-    """Return the column of the sweep's table that holds a metric."""
+def _columns(metric: str | None, trained: bool, goals: bool) -> tuple[str, ...]:
+    """Return the columns of the sweep's table that hold a metric, or by default time and energy."""
+    if metric is None:
+        return TO_TARGET if goals else OF_ROUND
     if metric not in METRICS:
         raise ValueError(f"no metric '{metric}': choose {', '.join(METRICS)}")
     column = METRICS[metric][0 if goals else 1]
@@ -143,7 +139,7 @@ def _column(metric: str, trained: bool, goals: bool) -> str:
             "runs with training" if not trained else "a target that all variants share, such as --target 0.8"
         )
         raise ValueError(f"metric '{metric}' needs {needs}: choose seconds or joules")
-    return column
+    return (column,)
 
 
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
@@ -157,13 +153,13 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         which = (
             f"differ in {', '.join(swept)}: choose one or two with --key" if swept else "differ in no number"
         )
-        raise ValueError(f"the runs {which}, and an axis needs numbers")
+        raise ValueError(f"the runs {which}, but an axis needs numbers")
     chosen = []
     for name in wanted:
         fitting = [key for key in every if key == name or key.endswith(f".{name}")]
         if len(fitting) != 1:
             raise ValueError(
-                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'none'}"
+                f"no key '{name}' in which the runs differ; they differ in {', '.join(every) or 'no key'}"
             )
         if fitting[0] not in swept:
             raise ValueError(f"'{fitting[0]}' is not a number in every run: it cannot be an axis")

@@ -58,7 +58,7 @@ def _measured_rounds(runs: Runs) -> pd.DataFrame:
 
 
 def constants(measured: pd.DataFrame) -> pd.DataFrame:
-    """Estimate the constants of each run, one row each.
+    """Estimate the bound's constants for each run, one row per run.
 
     Returns:
         variant, seed; beta: the largest secant slope of a device's gradient between two consecutive global models (a
@@ -266,5 +266,5 @@ def lemma1(
 
 
 def shift_of_minimisers(gradient_after: np.ndarray, strong_convexity: float) -> float:
-    """Bound the distance of two minimisers by the new loss's gradient at the old minimiser. Source: I (11)."""
+    """Bound the distance between the old and new minimiser by the new loss's gradient at the old. Source: I (11)."""
     return float(np.linalg.norm(gradient_after)) / strong_convexity

@@ -100,5 +100,5 @@ class Layout:
 
     @property
     def spread(self) -> str:
-        """The ending of the columns that hold the values after ±: `std` or `ci`."""
+        """The ending, `std` or `ci`, of the names of columns with values that are printed after ±."""
         return "ci" if self.interval else "std"

@@ -14,10 +14,10 @@ DAY_S, HOURS = 86_400.0, 24.0
 
 @dataclass(frozen=True)
 class Clock:
-    """A clock that gives the hour of the day or, without a day, the time since the start.
+    """A clock that gives the hour of the day or, if a run has no time of day, the time since its start.
 
     Attributes:
-        begin_hour: hour of the day at simulated time 0, None without a day.
+        begin_hour: hour of the day at simulated time 0; None if a run has no time of day.
         day_s: simulated seconds of a day of 24 hours.
     """
 
@@ -25,11 +25,11 @@ class Clock:
     day_s: float = DAY_S
 
     def hours(self, time_s: Any) -> Any:
-        """Return the hours since midnight of the first day, or since the start without a day."""
+        """Return the hours since midnight of the first day, or since the start if there is no time of day."""
         return (self.begin_hour or 0.0) + HOURS * time_s / self.day_s
 
     def words(self, time_s: float) -> str:
-        """Write a simulated time: `8:10`, from the second day on `day 2, 8:10`; without a day `12.5 s`."""
+        """Write a simulated time: `8:10`, from the second day on `day 2, 8:10`; without a time of day `12.5 s`."""
         if self.begin_hour is None:
             return with_unit(time_s, TIME_UNITS) if time_s else "0 s"
         hour = self.hours(time_s)

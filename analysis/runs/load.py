@@ -18,7 +18,7 @@ Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () wit
 
 
 def named(setting: Iterable[tuple[str, object]], between: str = ", ") -> str:
-    """Write a setting as its axes and labels: `bandwidth 20 MHz, alpha 0.3`."""
+    """Write a setting as text with axes and labels, such as `bandwidth 20 MHz, alpha 0.3`."""
     return between.join(f"{axis} {label}" for axis, label in setting)
 
 
@@ -54,7 +54,7 @@ class Runs:
 
     @property
     def score(self) -> str:
-        """The name of the score of the runs' models."""
+        """The name of the score that judges the runs' models."""
         return str(self.info["score"].iloc[0])
 
     @property
@@ -63,7 +63,7 @@ class Runs:
         return bool(self.rounds["accuracy"].notna().any())
 
     def folder(self, out: str | Path | None = None, apart: str = "") -> Path:
-        """Return the folder of a report on these runs: `out`, or their home, or the folder `apart` in it.
+        """Return the folder of a report on these runs: `out`, or the runs' home, or the folder `apart` in that home.
 
         Raises:
             ValueError: the runs have no home, or their home itself holds runs.
@@ -78,15 +78,15 @@ class Runs:
 
     @cached_property
     def devices(self) -> pd.DataFrame:
-        """Read the table devices of all runs, one row per device and round. The table is read on first use.
+        """Read the table devices of all runs, one row per device and round, on first use.
 
-        Rounds may lack rows if a run did not record them: see `notes`.
+        A round has no rows if its run did not record them: see `notes`.
         """
         return read_all(self.info, "devices")
 
     @cached_property
     def positions(self) -> pd.DataFrame:
-        """Read the table positions of the runs that have one: each device's position at intervals.
+        """Read the table positions of the runs that recorded it: where each device was, at intervals.
 
         Raises:
             ValueError: no run has this table.
@@ -107,7 +107,7 @@ class Runs:
         )
 
     def _of_some(self, table: str, lacking: str) -> pd.DataFrame:
-        """Read a table of all runs that have it; if no run has it, raise an error that names what is missing."""
+        """Read a table of all runs that have it; if no run has the table, raise an error that says so."""
         some = [any(forms(Path(path), table)) for path in self.info["path"]]
         if not any(some):
             raise ValueError(f"the runs in {self.path} have no {lacking}")
@@ -151,7 +151,7 @@ class Settings(dict[Setting, Runs]):
 
     @cached_property
     def info(self) -> pd.DataFrame:
-        """The rows of `info` of all settings."""
+        """The rows of each setting's `info`, in one table."""
         return pd.concat([runs.info for runs in self.values()], ignore_index=True)
 
     def said(self) -> list[str]:
@@ -162,13 +162,13 @@ class Settings(dict[Setting, Runs]):
 def given_runs(
     runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
 ) -> Kind:
-    """Return the runs given to a report, or read them with `load` from folders, or lists of folders."""
+    """Return the runs given to a report, after reading them with `load` if it was given folders."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 
 
 def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
-    """Read every completed run directory below one or several folders, or the folder itself if it is one.
+    """Read every completed run directory below one or several folders; a folder may be a run directory itself.
 
     A run outside a study uses its name as its variant.
 

@@ -138,7 +138,7 @@ def _metres(axial: list[tuple[int, int]], isd_m: float) -> np.ndarray:
 
 
 def _streets_of(scenario: dict[str, Any], radius_m: float) -> list[list[list[float]]]:
-    """List the streets of grids and highways, each a line of [x, y]; `radius_m` is the world's, see `layout_of`."""
+    """List the streets of grids and highways, each a line of [x, y]; radius_m: radius of the world (`layout_of`)."""
     devices = scenario["devices"]
     groups = [devices, *(devices.get("classes") or {}).values()]
     models = [group["mobility"] for group in groups if isinstance(group.get("mobility"), dict)]
@@ -161,6 +161,6 @@ def _grid(half_m: float, block_m: float) -> list[list[list[float]]]:
 
 
 def _lanes(model: dict[str, Any], half_m: float) -> list[list[list[float]]]:
-    """Return the lanes of a straight road."""
+    """Return the lanes of a straight road, each as a line between two points, m."""
     y_m = [NEAREST_LANE_M + lane * LANE_M for lane in range(2 * model["lanes"])]
     return [[[-half_m, m], [half_m, m]] for m in y_m]

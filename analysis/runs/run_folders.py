@@ -1,5 +1,6 @@
 """Find run directories below folders, describe them by their run.json, and give them distinct names."""
 
+import difflib
 import json
 import math
 import os
@@ -12,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.page.formatting import natural, near_word
+from edgefl.analysis.page.formatting import natural
 from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
@@ -91,21 +92,18 @@ def _beside(roots: Sequence[Path]) -> Path | None:
     return (parent if any(root.is_absolute() for root in roots) else Path(os.path.relpath(parent))) / SEVERAL
 
 
-def _missing(root: Path) -> str:
-    """Return the error for a path that is no folder, with a similar folder beside it if there is one."""
-    if root.exists():
-        return (
-            f"{root} is a file: give the folder of a run or of a study, which `edgefl run` and `study` write"
-        )
-    beside = [one.name for one in root.parent.iterdir() if one.is_dir()] if root.parent.is_dir() else []
-    near = near_word(root.name, beside)
-    hint = f"did you mean '{root.with_name(near)}'?" if near else "give the folder of a run or of a study"
-    return f"no folder {root}: {hint}"
+def _near(missing: Path) -> str:
+    """Return a hint with the folder beside a missing one whose name is most similar, or ''."""
+    known = [each.name for each in sorted(missing.parent.glob("*/"))] if missing.parent.is_dir() else []
+    near = [name for name in known if name.startswith(f"{missing.name}-")]  # runs/quickstart-seed100
+    near = near or difflib.get_close_matches(missing.name, known, n=1)
+    return f"; did you mean {missing.parent / near[0]}?" if near else ""
 
 
 def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     if not root.is_dir():
-        raise ValueError(_missing(root))
+        wrong = f"{root} is a file" if root.exists() else f"no folder {root}"
+        raise ValueError(f"{wrong}: give the folder of a run or of a study{_near(root)}")
     directories = run_directories(root)
     if not directories:
         raise ValueError(
@@ -123,7 +121,7 @@ def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[di
 def _told_apart(
     info: pd.DataFrame, roots: Sequence[Path], names: Sequence[str], remarks: Remarks
 ) -> pd.DataFrame:
-    """Name the variants of several folders, adding the folder where names clash; give single runs one seed."""
+    """Name the variants of several folders, adding the folder where names clash; give single runs a common seed."""
     if names or info.duplicated(["setting", "variant", "seed"]).any() or _of_different_settings(info):
         info = info.assign(variant=_called(info, list(names) or _apart(roots)), reference=None)
     seeds = [set(group["seed"]) for _, group in info.groupby("variant")]

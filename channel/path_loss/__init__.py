@@ -28,8 +28,8 @@ class LossLines(NamedTuple):
     """Path loss as the maximum of lines, with and without line of sight.
 
     All models in this package have this shape. Beyond the breakpoint PL2 applies instead of PL1: PL2 is steeper and
-    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. NLoS is
-    defined as the greater of its own line and LoS.
+    meets PL1 exactly at the breakpoint (d3D^2 = d'_BP^2 + (h_BS - h_UT)^2), so PL2 is the greater of the two. The
+    NLoS loss is defined as the greater of its own line and the LoS loss.
     """
 
     los: tuple[Line, ...]
@@ -37,7 +37,7 @@ class LossLines(NamedTuple):
 
 
 class ByState(NamedTuple):
-    """A pair of numbers: with line of sight, and without."""
+    """A pair of numbers: one with line of sight, and one without."""
 
     los: float
     nlos: float
@@ -81,20 +81,20 @@ class PathLoss(ChannelComponent, ABC):
     """
 
     std_db: ClassVar[ByState]  # of the shadowing
-    correlation_m: ClassVar[ByState | None]  # of the shadowing; None without shadowing
+    correlation_m: ClassVar[ByState | None]  # of the shadowing, or None without shadowing
     los_correlation_m: ClassVar[float]  # of the LoS state
     bs_height_m: ClassVar[float]  # customary heights, the defaults of path_loss_db and of a scenario
     ut_height_m: ClassVar[float]
-    # largest distance of an indoor device behind an outer wall; None if the model defines no indoor loss
+    # largest distance of an indoor device behind an outer wall, or None if the model defines no indoor loss
     indoor_depth_m: ClassVar[float | None] = None
-    # power of a site in each MHz of its band; None if the model describes no particular kind of site
+    # power of a site in each MHz of its band, or None if the model describes no particular kind of site
     site_dbm_per_mhz: ClassVar[float | None] = None
     nearest_m: ClassVar[float] = 10.0  # range of distances; customary values for a model without limits
     farthest_m: ClassVar[float] = math.inf
 
     @abstractmethod
     def lines(self, *, carrier_hz: float, bs_height_m: float, ut_height_m: float) -> LossLines:
-        """Compute the lines of the path loss at a carrier and these antenna heights.
+        """Compute the lines of the path loss at a carrier and given antenna heights.
 
         Raises:
             ValueError: the carrier or a height is outside the model's range.
@@ -102,7 +102,7 @@ class PathLoss(ChannelComponent, ABC):
 
     @abstractmethod
     def los_probability(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates it in space.
+        """Compute the probability of line of sight; `edgefl.channel.large_scale` correlates near places.
 
         Args:
             distance_2d_m: [devices] horizontal distance, >= 0.
@@ -122,7 +122,7 @@ class PathLoss(ChannelComponent, ABC):
     def range_2d_m(self, *, bs_height_m: float, ut_height_m: float) -> tuple[float, float]:
         """Return the default nearest and farthest horizontal distance of a device.
 
-        A model with a range of 3D distances converts it for these heights.
+        A model with a range of 3D distances converts that range for the given heights.
         """
         return self.nearest_m, self.farthest_m
 
@@ -140,7 +140,7 @@ class PathLoss(ChannelComponent, ABC):
         Args:
             distance_2d_m: [devices] horizontal distance, within the model's range.
             line_of_sight: [devices] whether each device is in line of sight, or one value for all.
-            bs_height_m, ut_height_m: antenna heights of base stations and devices; by default the model's own.
+            bs_height_m, ut_height_m: antenna heights of base stations and devices, m; by default the model's own.
 
         Returns:
             [devices] path loss in dB.

@@ -16,7 +16,7 @@ def log_carrier_ghz(carrier_hz: float) -> float:
         ValueError: the carrier is outside 0.5 GHz to 100 GHz.
     """
     if not 0.5e9 <= carrier_hz <= 100e9:
-        raise ValueError(f"carrier_hz must lie within 0.5e9 and 100e9 (TR 38.901), got {carrier_hz}")
+        raise ValueError(f"carrier_hz must lie between 0.5e9 and 100e9 (TR 38.901), got {carrier_hz}")
     return math.log10(carrier_hz / 1e9)
 
 

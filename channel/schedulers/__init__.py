@@ -37,13 +37,13 @@ class Flows:
         carrier: the band that the flows share, and the rules of its rates.
         snr: mean SNR on the whole band with full power; for a static link, the constant SNR.
         remaining_bits: bits that each flow has yet to send, > 0.
-        static: whether each flow's link does not fade; None if all links fade.
+        static: whether each flow's link does not fade, or None if all links fade.
         slot: absolute index of the slot.
         efficiency: bits/s/Hz that each flow would have in this slot if it were alone in the band.
         average: average bits/s/Hz that each flow has had so far, with the scheduler's memory; the average starts at a
             fair share, the mean efficiency divided by n.
         airtime: slots that each flow has had so far; a new flow starts with the airtime of the least served flow.
-        background: whether each flow is background traffic; None if there is no background traffic.
+        background: whether each flow is background traffic, or None if there is no background traffic.
     """
 
     carrier: Carrier
@@ -62,7 +62,7 @@ class Flows:
     def some(self, rows: npt.NDArray[np.intp], part: float) -> "Flows":
         """Return some of the flows, alone on a part of the band.
 
-        Efficiency and average still refer to the whole band, and have the same order on a part.
+        Efficiency and average still refer to the whole band; on a part of the band flows rank in the same order.
         """
 
         def of(values: Any) -> Any:
@@ -81,7 +81,7 @@ class Flows:
         )
 
     def mean_rate(self, shares: npt.ArrayLike) -> FloatArray:
-        """Return [n] the mean rates on these shares, in bits/s per Hz of the whole band."""
+        """Return [n] the mean rates on the given shares, in bits/s per Hz of the whole band."""
         rate = self.carrier.mean_share_rate(shares, self.snr)
         if self.static is None or not self.static.any():
             return rate

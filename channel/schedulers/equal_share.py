@@ -11,7 +11,7 @@ from edgefl.channel.units import FloatArray
 
 @dataclass(frozen=True)
 class EqualShare(Scheduler):
-    """The same bandwidth for every flow (the journal paper)."""
+    """Give every flow the same bandwidth, as the journal paper does."""
 
     per_slot: ClassVar[bool] = False
 

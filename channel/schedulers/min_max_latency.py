@@ -23,8 +23,8 @@ class MinMaxLatency(Scheduler):
     """Shares with which all flows are expected to finish together; this minimises the latest finishing time.
 
     With Z_k bits left and rate_k(b) the mean rate on a share b, all T W rate_k(b_k) = Z_k and sum b_k = 1.
-    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power it is
-    increasing and concave: Newton's method on all b_k and 1/T, with each rate replaced by its tangent.
+    With power per resource block, rate_k is proportional to b and b_k to Z_k / rate_k(1). With full power rate_k is
+    increasing and concave, so Newton's method solves for all b_k and 1/T, with each rate replaced by its tangent.
 
     Raises (from shares):
         ValueError: an SNR is so low, below -80 dB, that rounding hides the effect of a share on the rate.
@@ -57,7 +57,7 @@ class MinMaxLatency(Scheduler):
 
 
 def _tangents(flows: Flows, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean rates on these shares with full power, and their derivatives with respect to the share.
+    """Return mean rates on given shares with full power, and their derivatives with respect to the share.
 
     With x = b / snr and S(x) = e^x E1(x), a fading flow has rate b S / ln 2 and slope ((1 + x) S - 1) / ln 2.
     With a cap, subtract from each e^-G times the same expression with S(x 2^cap) instead of S(x), G = x (2^cap - 1).

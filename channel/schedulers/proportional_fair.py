@@ -18,7 +18,7 @@ class ProportionalFair(Scheduler):
     """Give the whole band to the flow with the best channel relative to its recent service.
 
     The flow with the largest efficiency over average wins; the average is exponentially weighted, by beta per slot.
-    Among flows with no service within memory, the best channel wins.
+    Among flows without any recent service, the one with the best channel wins.
 
     Source: Jalali, Padovani and Pankaj, IEEE VTC 2000.
     """

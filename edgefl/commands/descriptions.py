@@ -63,11 +63,11 @@ def describe(what: str, file: Path | None = None) -> str:
         file: a scenario; a description of `layout` lists this scenario's cells.
 
     Raises:
-        EdgeflError: nothing has this name.
+        EdgeflError: no component, kind, section or key has this name.
     """
     if file is not None and what != "layout":
         raise EdgeflError(
-            f"'{file}': a file can only be given with layout; write edgefl describe layout FILE"
+            f"'{file}': one name at a time, as in `edgefl describe {what}`; only layout takes a scenario's file"
         )
     if what == "papers":
         return PAPERS
@@ -101,7 +101,7 @@ def _text(what: str, file: Path | None) -> str:
 
 
 def _full_names(bare: str) -> list[str]:
-    """Return the full names of all components with a bare name, or the full name of the only key with it.
+    """Return the full names of all components with this bare name, or the full name of the only key with it.
 
     Raises:
         EdgeflError: no component or key has this name, or several keys have this name.
@@ -204,7 +204,7 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
 
 
 def _place_of(kind: str) -> str | None:
-    """Return the scenario's dotted key that holds a component of this kind, or None."""
+    """Return the scenario's dotted key that holds a component of a kind, or None."""
     for before, section in tree():
         for name, field in section.model_fields.items():
             named = named_in(field)

@@ -49,7 +49,7 @@ MOST_SWITCHES = 1_000_000  # switches of all devices together
 
 @dataclass(frozen=True)
 class Preview:
-    """A scenario before it runs.
+    """What is known about a scenario before it runs.
 
     Attributes:
         forecast: the forecast of the run without training.
@@ -186,7 +186,7 @@ def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:
 
 
 def _switched_on(world: World, times_s: np.ndarray) -> np.ndarray | None:
-    """Return whether each device is switched on, bool [times, devices]; None if devices switch too often."""
+    """Return whether each device is switched on, bool [times, devices]; None if devices switch too often to count."""
     on = np.ones((len(times_s), world.count), bool)
     for device, switches in enumerate(world.fleet.switches(world.streams)):
         until = takewhile(lambda time_s: time_s <= times_s[-1], switches)
@@ -231,7 +231,7 @@ def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray
 
 
 class _Handovers(Nowhere):
-    """A recorder of the devices that handed over; handovers arrive as columns."""
+    """A recorder that collects the devices that were handed over; it receives handovers as columns."""
 
     def __init__(self) -> None:
         self.devices: list[int] = []

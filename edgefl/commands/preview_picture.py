@@ -56,7 +56,7 @@ def _explained(preview: Preview) -> str:
 
 
 def _so_far(preview: Preview) -> str:
-    """Return the time in which no device moves; '' if none ever does."""
+    """Return the words that limit a statement to the time shown; '' if no device ever moves."""
     kinds = preview.world.scenario.devices.kinds()
     return "" if all(isinstance(kind.mobility, Static) for kind in kinds) else " in the time shown"
 
@@ -76,7 +76,7 @@ def _map(figure: Figure, preview: Preview) -> MapDrawing:
 
 
 def _ways(preview: Preview) -> list[np.ndarray]:
-    """Return the devices' tracks as lines, each [points, 2], cut at rests and at jumps to the map's other side."""
+    """Return devices' tracks as lines [points, 2], cut where a device rests or jumps to the map's other side."""
     lines = []
     for track_m in preview.tracks_m.transpose(1, 0, 2):
         length_m = np.hypot(*np.diff(track_m, axis=0).T)

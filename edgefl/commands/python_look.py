@@ -1,4 +1,4 @@
-"""What commands show, from Python: `edgefl.preview`, `validate`, `describe` and `report`."""
+"""Show from Python what the commands show: `edgefl.preview`, `validate`, `describe` and `report`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +24,7 @@ def preview(
 
     Args:
         scenario: result of `load_scenario`, or an argument for `load_scenario`: a file's path or a dict.
-        out: file of the picture, PNG, PDF, SVG or WebP; None for runs/NAME-preview.png.
+        out: file of the picture, PNG, PDF, SVG or WebP, or None for runs/NAME-preview.png.
         device: name of the torch device, as in `simulate`.
 
     Returns:
@@ -81,13 +81,13 @@ def describe(what: str, scenario: str | Path | None = None) -> Lines:
 
     Args:
         what: name to describe, such as `algorithms/fedprox`, `radio`, `radio.bandwidth_hz`, `scenario`, `papers`.
-        scenario: with `layout`, the scenario file with the cells to list.
+        scenario: the scenario file whose cells are listed, if `what` is `layout`.
 
     Returns:
         The description, as lines of text.
 
     Raises:
-        EdgeflError: nothing has this name.
+        EdgeflError: no component, kind, section or key has this name.
     """
     from edgefl.commands.descriptions import describe as text
 
@@ -107,11 +107,11 @@ def report(
 
     Args:
         runs: directory of a run, or folder of a study.
-        out: file of the page; None for report.html in `runs`.
+        out: file of the page, or None for report.html in `runs`.
         picture: a further file that shows the moving network of a run as map and curves: a picture (.png, .pdf, .svg)
             or a film (.gif, .webp).
         cell: the cell that the picture's curves describe.
-        at: time that the picture shows, an hour; None for the middle of the run.
+        at: time that the picture shows, an hour, or None for the middle of the run.
         phone: whether to put the picture's map on top, for narrow pages.
 
     Returns:

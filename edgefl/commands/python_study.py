@@ -40,17 +40,18 @@ def study(
     A study with a question gets further seeds until it is answered, or its budget is spent.
 
     Args:
-        base: a study file; or a scenario (object, file or dict) to run with `variants`.
+        base: a study (file, or dict with the keys of a study file); or a scenario (object, file or dict) to run with
+            `variants`.
         variants: name -> dotted overrides, as in a study file: {"wide": {"radio.bandwidth_hz": 2e8}}.
         seeds: seeds with which each variant runs; by default the seeds of the study file, or the scenario's seed. If
             given for a study file, only these seeds are run, and the study's question is not answered.
-        reference: the variant with which other variants are compared; None for the first variant.
+        reference: the variant with which other variants are compared, or None for the first variant.
         question: the question to answer, as in a study file: {"metric": "accuracy_end", "variants": ["narrow",
             "wide"], "precision": 0.01, "budget": 40}.
-        out: directory of the study: new, empty, or with part of this study, which is then continued; None for a
+        out: directory of the study: new, empty, or with part of this study, which is then continued, or None for a
             directory below runs/.
         device: name of the torch device, as in `simulate`.
-        jobs: how many processes run at once; None for one per core.
+        jobs: how many processes run at once, or None for one per core.
         retry: whether to repeat runs that failed before.
         alone: whether to train every run by itself, even if runs could share training.
         snapshot_rounds: how many rounds lie between snapshots, as in `simulate`.
@@ -97,38 +98,40 @@ def _planned(
     reference: str | None,
     question: Mapping[str, Any] | None,
 ) -> "Iterator[studies.StudyPlan]":
-    """Yield the plan of a study file, or of variants of a scenario, which are written to a temporary file."""
+    """Yield the plan of a study file, or of a study or variants given in Python, which a temporary file holds."""
     from edgefl import studies
     from edgefl.config.yaml_source import write
     from edgefl.scenario.scenario import Scenario, given
 
-    if isinstance(base, Mapping):
-        base = given(base)
-    if not isinstance(base, Scenario):
-        if any(each is not None for each in (variants, reference, question)):
-            raise EdgeflError(
-                "a study file has its own variants, reference and question: give a scenario to vary it here"
-            )
-        yield studies.plan(base, seeds=seeds)
+    own = base if isinstance(base, Mapping) and "scenario" in base else None
+    scenario = given(own["scenario"] if own else base) if isinstance(base, Mapping) else base
+    if (own or not isinstance(scenario, Scenario)) and any(
+        each is not None for each in (variants, reference, question)
+    ):
+        raise EdgeflError(
+            "a study has its own variants, reference and question: give a scenario to vary it here"
+        )
+    if not isinstance(scenario, Scenario):
+        yield studies.plan(scenario, seeds=seeds)
         return
-    if not variants:
+    if not own and not variants:
         raise EdgeflError(
             'variants: name at least one, e.g. {"as it is": None, "wide": {"radio.bandwidth_hz": 2e8}}'
         )
-    content = {
-        "name": base.name,
-        "scenario": "scenario.yaml",
-        "seeds": list(seeds) or [base.seed],
-        "reference": reference or next(iter(variants)),
-        "variants": {name: dict(overrides or {}) for name, overrides in variants.items()},
-        **({} if question is None else {"question": dict(question)}),
-    }
+    if not own:
+        own = {
+            "seeds": list(seeds) or [scenario.seed],
+            "reference": reference or next(iter(variants or {})),
+            "variants": {name: dict(overrides or {}) for name, overrides in (variants or {}).items()},
+            **({} if question is None else {"question": dict(question)}),
+        }
+    content = {"name": scenario.name, "seeds": [scenario.seed], **own, "scenario": "scenario.yaml"}
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(write(content), encoding="utf-8")
         try:
-            plan = studies.plan(file, base=base.source)
+            plan = studies.plan(file, () if variants else seeds, scenario.source)
         except EdgeflError as error:  # the caller never saw the temporary file: leave its name out
-            text = re.sub(rf"{re.escape(str(file))}:(\d+ )?", "", str(error))
+            text = re.sub(rf"{re.escape(str(file))}:(\d+:? )?", "", str(error))
             raise EdgeflError(text, error.place) from None
         yield plan

@@ -159,7 +159,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print the current state and exit.")] = False,
     every_s: Annotated[float, typer.Option(min=0.1, help="Seconds between updates.")] = 2.0,
 ) -> None:
-    """Watch a run or study: progress, time left, last accuracy, joules, failures. It ends when the runs end.
+    """Watch a run or study: progress, time left, last accuracy, joules, failures. Watching ends with the runs.
 
     The command only reads files; runs on another machine can be watched through a shared folder.
 
@@ -213,8 +213,8 @@ def record(
 ) -> None:
     """Record the world of a scenario without training: positions, serving cells, transfer costs.
 
-    Writes tables that any framework can read, availability in FedScale's format, and a scenario.yaml that trains on
-    the recorded world.
+    The folder gets tables that any framework can read, availability in FedScale's format, and a scenario.yaml that
+    trains on the recorded world.
 
     Examples:
 

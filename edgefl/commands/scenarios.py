@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from edgefl.commands.folding import tell
+from edgefl.errors import EdgeflError
 
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
 
@@ -15,7 +16,7 @@ def scenarios(
     copy: Annotated[
         bool, typer.Option("--copy", help="Copy the scenarios, with studies and traces, to a folder.")
     ] = False,
-    folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("scenarios"),
+    folder: Annotated[Path | None, typer.Argument(help="Folder to copy to. Default: scenarios.")] = None,
 ) -> None:
     """List the shipped scenarios and studies, or copy them.
 
@@ -29,9 +30,7 @@ def scenarios(
     """
     from edgefl.config import shipped
 
-    if copy:
-        written = shipped.copy(folder)
-        print(f"{len(written)} files in {folder}")
+    if _copied("scenarios", shipped.FOLDER, folder, copy=copy):
         return
     for kind in ("scenario", "study"):
         command = "run" if kind == "scenario" else "study"
@@ -41,7 +40,7 @@ def scenarios(
 
 def examples(
     copy: Annotated[bool, typer.Option("--copy", help="Copy the examples to a folder.")] = False,
-    folder: Annotated[Path, typer.Argument(help="Folder to copy to.")] = Path("examples"),
+    folder: Annotated[Path | None, typer.Argument(help="Folder to copy to. Default: examples.")] = None,
 ) -> None:
     """List the shipped examples, or copy them: a component of every kind, notebooks, and files of a small town.
 
@@ -53,13 +52,31 @@ def examples(
     """
     from edgefl.config import shipped
 
-    if copy:
-        print(f"{len(shipped.copy(folder, shipped.EXAMPLES))} files in {folder}")
+    if _copied("examples", shipped.EXAMPLES, folder, copy=copy):
         return
     tell(f"{file.name:<20}  {_docstring(file)}" for file in sorted(shipped.EXAMPLES.glob("*.py")))
     for pattern in ("notebooks/*.ipynb", "riverside/*"):
         for file in sorted(shipped.EXAMPLES.glob(pattern)):
             print(file.relative_to(shipped.EXAMPLES))
+
+
+def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool:
+    """Copy shipped files to a folder and say so if this is asked for; return whether it was.
+
+    Raises:
+        EdgeflError: a folder is given, but nothing is to be copied.
+    """
+    from edgefl.config import shipped
+
+    if copy:
+        into = folder or Path(what)
+        print(f"{len(shipped.copy(into, source))} files in {into}")
+    elif folder is not None:
+        raise EdgeflError(
+            f"'{folder}': a folder can only be given with --copy; `edgefl {what}` alone lists all {what}, and"
+            f" `edgefl {what} --copy` copies them"
+        )
+    return copy
 
 
 def _docstring(file: Path) -> str:

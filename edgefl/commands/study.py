@@ -152,7 +152,7 @@ def study(
 def _carry_out(
     plan: "studies.StudyPlan", out: Path | None, options: "studies.StudyOptions", told: Told
 ) -> Path:
-    """Run a study with a progress display; Ctrl-C and SIGTERM end it with exit code 130 or 143."""
+    """Run a study with a progress display; Ctrl-C and SIGTERM end the command with exit code 130 or 143."""
     from edgefl import studies
     from edgefl.run_directory.interruption import Interrupted
 
@@ -184,7 +184,7 @@ def _reported() -> Iterator[None]:
 
 
 class _Shown:
-    """A progress display in the terminal: one for the runs under way, and another for runs added later.
+    """Progress displays in the terminal: one for the runs under way, and another for runs added later.
 
     Args:
         console: console on which progress is shown.
@@ -301,8 +301,8 @@ def merge(
 ) -> None:
     """Merge directories of one study that were computed on different machines.
 
-    If several directories hold the same run, the most advanced copy is taken. `edgefl study` does the missing runs in
-    the new directory.
+    If several directories hold the same run, the most advanced copy is taken. `edgefl study` executes the missing
+    runs in the new directory.
 
     Examples:
 

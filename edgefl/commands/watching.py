@@ -128,7 +128,7 @@ class Watched:
         )
 
     def _silent_s(self, heartbeat: str) -> float:
-        """Return the seconds since a run's last heartbeat; the first heartbeat is dated by the wall clock."""
+        """Return the seconds since a run's last heartbeat; the wall clock dates the first heartbeat seen."""
         now_s = time.monotonic()
         if self._heard is None:
             ago = datetime.now(UTC) - datetime.fromisoformat(heartbeat)
@@ -163,7 +163,7 @@ class Scenarios:
         self._read: dict[str, Scenario] = {}
 
     def of(self, run: Path) -> Scenario:
-        """Return a run's scenario; its seed may be that of another run of the study.
+        """Return a run's scenario; the returned seed may be that of another run of the study.
 
         Raises:
             EdgeflError: the scenario's file cannot be read.
@@ -204,7 +204,7 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, including those that its question may add; None without a study."""
+    """Return a study's maximum number of runs, with those that its question may add; None if `path` has no study."""
     data = _study(path)
     try:
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
@@ -234,7 +234,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
     """Show all runs in a table that works without colour: names and numbers first, bars if there is room.
 
     Args:
-        of: maximum number of runs; None if unknown.
+        of: maximum number of runs, or None if unknown.
         width: the terminal's width, in columns. Long names are shortened in the middle.
     """
     runs = list(runs)

@@ -22,7 +22,7 @@ class Words:
     """Mark a field with a number that may also be written as text, such as a date.
 
     read: converts a value that is not a number; raises a PydanticCustomError that says what to write.
-    schema: JSON Schema of the text, without its type.
+    schema: JSON Schema that describes the text, apart from `type`.
     """
 
     read: Callable[[Any], float]

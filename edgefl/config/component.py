@@ -1,7 +1,7 @@
 """Components: the pluggable parts of a scenario, and their common base class.
 
 Components of `edgefl` are pydantic models. `channel` does not depend on pydantic: its components are frozen
-dataclasses. `parameters_of`, `build` and `values_of` handle both.
+dataclasses. `parameters_of`, `build` and `values_of` handle both kinds.
 """
 
 import inspect
@@ -21,7 +21,7 @@ class Component(Strict):
     """Base of edgefl's components, each with frozen, validated parameters and one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
-    `edgefl/learning/algorithms/fedprox.py`. State is passed in and returned; the random generator is an argument.
+    `edgefl/learning/algorithms/fedprox.py`. Methods take and return state, and take a random generator.
     """
 
 
@@ -63,7 +63,7 @@ def build(cls: type[AnyComponent], values: Mapping[str, Any]) -> AnyComponent:
 
 
 def values_of(component: AnyComponent) -> dict[str, Any]:
-    """Return a component's parameters as written in a scenario file; `build` restores the component from them."""
+    """Return a component's parameters as written in a scenario file; `build` restores the component from these."""
     if isinstance(component, BaseModel):
         return component.model_dump(mode="json")
     model = parameters_of(type(component))

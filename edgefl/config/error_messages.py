@@ -79,7 +79,7 @@ def flat(
 
     Args:
         unnamed: the field's default component, if the value with these errors names no component.
-        root: model of the whole document, which shows where a misplaced key belongs; None for part of a document.
+        root: the whole document's model, which shows where a misplaced key belongs; None if only a part is checked.
     """
     faults: list[_Fault] = []
     for error in errors:
@@ -193,13 +193,21 @@ def _unknown(
         return f"unknown key of {unnamed}, the default if no name is given: write {write}"
     if (here := _here(key, known, root)) and not nearest(key, known):
         return f"unknown key; here it is {here}"
-    if root and not nearest(key, known) and (elsewhere := _place_of(key, root)):
+    near = nearest(key, known) or (
+        _beginning(key, known) if root and set(known) != set(root.model_fields) else ""
+    )
+    if root and not near and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
-    return f"unknown key{did_you_mean(key, known)}" if known else "this component takes no parameters"
+    return f"unknown key{did_you_mean(near or key, known)}" if known else "this component takes no parameters"
+
+
+def _beginning(key: str, known: list[str]) -> str:
+    """Return the known key with which an unknown key begins, as clip_norm begins with clip; '' if there is none."""
+    return next((name for name in known if key.startswith(f"{name}_")), "")
 
 
 def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
-    """Return the key of another tool's key, if this document has it: a study has no `stop`."""
+    """Return edgefl's key for another tool's key, if this kind of document has it: a study has no `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
     there = top in root.model_fields if root else bool(below)  # a part, which does not know its document
@@ -253,7 +261,7 @@ def _is_option(place: Place, model: type[BaseModel] | None) -> bool:
 
 
 def _named(model: type[BaseModel] | None, place: Place) -> str:
-    """Suggest to add a name if a section's key is where the name of a section is expected; otherwise ''."""
+    """Suggest adding a name if a section's key stands where the name of a section is expected; otherwise ''."""
     item = _model_at(model, place)
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""

@@ -37,7 +37,7 @@ def stamp(path: Path, *place: str) -> tuple[Path, int, int]:
     """Return values that differ if a file's content differs: working directory, modification time, size.
 
     Raises:
-        EdgeflError: there is no such file.
+        EdgeflError: the file does not exist.
     """
     with reading(path, *place):
         status = path.stat()
@@ -158,7 +158,7 @@ class ForeignParquet:
         self._nested = {each.name for each in schema if types.is_nested(each.type)}
 
     def rows(self, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the values of the columns with these names, row by row."""
+        """Yield the values of the columns with the given names, row by row."""
         if nested := self._nested & set(names):
             raise OSError(f"column {min(nested)} holds lists")
         self._check_sizes(names)

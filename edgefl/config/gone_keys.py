@@ -57,6 +57,8 @@ MOVED = {
     for key in keys
 }
 
+# name of a component in other programs -> our name
+NAMED_ABROAD = {"lr": "logistic", "random": "uniform", "sync": "synchronous"}
 # name of a key in other programs -> our key in full
 ABROAD = {
     **dict.fromkeys(("batch_size", "minibatch_size"), "learning.local.batch"),
@@ -67,6 +69,9 @@ ABROAD = {
     **dict.fromkeys(("clients", "num_clients"), "devices.count"),
     **dict.fromkeys(("learning_rate", "lr"), "learning.local.lr"),
     **dict.fromkeys(("local_epochs", "num_epochs"), "learning.local.epochs"),
+    **dict.fromkeys(("optimizer", "optim"), "learning.local.optimiser"),
+    **dict.fromkeys(("aggregation", "aggregator", "strategy"), "learning.algorithm"),
+    "compression": "learning.uplink_codec or learning.downlink_codec",
     **dict.fromkeys(("num_rounds", "rounds"), "sessions.rounds"),
     **dict.fromkeys(("target", "target_accuracy"), "stop.accuracy"),
 }

@@ -1,4 +1,4 @@
-"""Load the user's own components, written `module:Class` in a scenario: permission, import, missing methods.
+"""Load the user's own components, written `module:Class` in a scenario; check permission and missing methods.
 
 A scenario may come from a stranger, and importing a module runs its code. A scenario's modules are therefore imported
 only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules that this
@@ -46,13 +46,14 @@ def load(path: str, *, trusted: bool = False) -> type:
     """Import the class named by `module:Class`.
 
     Args:
-        trusted: whether an installed package or the command line names the class, rather than a scenario.
+        trusted: whether an installed package or the command line, and not a scenario, names the class.
 
     Raises:
         EdgeflError: the code is not allowed to run, or the class cannot be found or imported.
     """
     module_name, _, class_name = path.partition(":")
-    if not (trusted or _may_run(module_name)):
+    here = module_name in sys.modules or module_name.startswith(_OURS)
+    if not (trusted or here or _allowed()):
         raise EdgeflError(f"{_ask(path)} (in Python: import {module_name.partition('.')[0]} first)")
     module = _imported(path, module_name)
     named = getattr(module, class_name, None)
@@ -72,7 +73,7 @@ def load_function(path: str) -> Callable[..., Any]:
 
     Raises:
         EdgeflError: code is not allowed to run, not even code of a module that is already imported, as in
-            `os:system`; or there is no such function.
+            `os:system`; or the module lacks the function.
     """
     module_name, _, name = path.partition(":")
     if not _allowed():
@@ -123,10 +124,6 @@ def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
 
 def _allowed() -> bool:
     return os.environ.get(ALLOW, "0") not in ("", "0")
-
-
-def _may_run(module_name: str) -> bool:
-    return _allowed() or module_name in sys.modules or module_name.startswith(_OURS)
 
 
 def _ask(path: str) -> str:
@@ -180,7 +177,7 @@ def _refuse_another(path: str, module: ModuleType) -> None:
     wanted = folder / f"{module.__name__}.py" if folder else None
     if wanted and have and wanted.is_file() and wanted.resolve() != Path(have).resolve():
         raise EdgeflError(
-            f"cannot load '{path}': {wanted} is hidden by {have}, a module of the same name; give it another name"
+            f"cannot load '{path}': {wanted} is hidden by {have}, a module of the same name; rename the hidden file"
         )
 
 

@@ -1,8 +1,8 @@
 """Hash the code of the user's own components: a run with edited code is a different run.
 
 The hash covers the module's source and the modules that it imports from the same folder or package, wherever they are
-imported. For a module of an installed distribution it covers only name and version. Data that the code reads, and
-modules in other folders, are left out.
+imported. For a module of an installed distribution the hash covers only name and version. Data that the code reads,
+and modules in other folders, are left out.
 """
 
 import ast
@@ -37,7 +37,7 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
 
 
 def of_learner(learner: Any) -> dict[str, str]:
-    """Return module -> hash for a user's learner, or the factory of a learner, and for its `own_parts`."""
+    """Return module -> hash for a user's learner, or a function that makes one, and for its `own_parts`."""
     parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
     return {part.__module__: of_part(part) for part in map(_defined, parts) if not _is_ours(part.__module__)}
 
@@ -104,7 +104,7 @@ def _closure(file: Path, root: Path) -> set[Path]:
 
 
 def _imports(source: Path, root: Path) -> Iterator[str]:
-    """Yield the dotted names that a source file imports; `from a import b` gives a.b, even if b is not a module."""
+    """Yield the dotted names that a source file imports; `from a import b` yields a.b, even if b is no module."""
     try:
         tree = ast.parse(source.read_bytes())
     except SyntaxError:  # the file may never be imported

@@ -1,4 +1,4 @@
-"""The registry of components: a component's file names it in YAML, so a new component edits no other file.
+"""The registry of components: a component is named in YAML by its file, so a new one edits no other file.
 
 Three sources, in this order: a file in the kind's package (`edgefl/learning/algorithms/fedprox.py` is
 `fedprox`), an entry point of an installed package in the group `edgefl.<kind>`, or `module:Class` written
@@ -15,6 +15,7 @@ from typing import Any
 
 from edgefl.config import outside
 from edgefl.config.component import SHAPES, AnyComponent, parameters_of
+from edgefl.config.gone_keys import NAMED_ABROAD
 from edgefl.errors import EdgeflError
 
 # kind -> (package with the components and their base class, meaning)
@@ -54,7 +55,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
     """Return the class of a component.
 
     Args:
-        trusted: whether the user named the component, and so allows its code to run, rather than a scenario.
+        trusted: whether the user, and not only a scenario, named the component, and so allows its code to run.
 
     Raises:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.
@@ -70,7 +71,7 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
 
 
 def name_of(kind: str, component: AnyComponent) -> str:
-    """Return the name by which `get` finds this component's class."""
+    """Return the name by which `get` finds a component's class."""
     module, cls = type(component).__module__, type(component).__name__
     package, _, last = module.rpartition(".")
     return last if package == PACKAGES[kind] else f"{module}:{cls}"
@@ -85,7 +86,7 @@ def base(kind: str) -> type[AnyComponent]:
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return a hint for an error message: `: did you mean 'x'?` with a similar word, or all known words."""
-    near = nearest(word, known)
+    near = nearest(NAMED_ABROAD.get(word, word), known)
     return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
 
 

@@ -19,7 +19,7 @@ class Section(Strict):
 
 
 def given_keys(section: object) -> dict[str, Any] | None:
-    """Return the keys that the user gave in a section or mapping, null ones too; None for other values."""
+    """Return the keys given in a section or mapping, also keys that are null; None for any other value."""
     if isinstance(section, Section):
         return {
             key: getattr(section, key)

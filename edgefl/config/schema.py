@@ -68,7 +68,8 @@ def _component_field(node: Json, kinds: set[str]) -> Json:
 def _kind(kind: str) -> Json:
     """Return the JSON Schema of all components of a kind: a name alone, or a name with parameters."""
     names = registry.names(kind)
-    alone = [name for name in names if not _required(kind, name)]
+    keys = {name: parameters_of(registry.get(kind, name)).model_fields.values() for name in names}
+    alone = [name for name in names if not any(key.is_required() for key in keys[name])]
     return {
         "oneOf": [
             {"enum": alone, "enumDescriptions": [meaning(registry.get(kind, name)) for name in alone]},
@@ -82,11 +83,6 @@ def _kind(kind: str) -> Json:
             },
         ]
     }
-
-
-def _required(kind: str, name: str) -> list[str]:
-    fields = parameters_of(registry.get(kind, name)).model_fields
-    return [key for key, field in fields.items() if field.is_required()]
 
 
 def _parameters(kind: str, name: str, *, named: bool) -> Json:

@@ -66,7 +66,7 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
     try:
         for file, target in zip(files, targets, strict=True):
             if target.exists() and target.read_bytes() != file.read_bytes():
-                raise EdgeflError(f"{target} exists and differs: choose another folder, or move it away")
+                raise EdgeflError(f"{target} exists with other content: choose another folder, or move it")
         for file, target in zip(files, targets, strict=True):
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)

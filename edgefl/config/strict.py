@@ -87,7 +87,7 @@ def _note_spelling(key: str, ours: str) -> None:
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
-    """Return the first part of a value with a wrong type, and the right type in words; None without such a part."""
+    """Return a value's first part of a wrong type, and the right type in words; None if all types are right."""
     origin, inner = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return None if _reads_text(inner[1:]) else _slip(value, inner[0])
@@ -107,7 +107,7 @@ def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:
 
 
 def _reads_text(metadata: Iterable[Any]) -> bool:
-    """Return whether a number with these annotations may be written as text; `Words` then checks the text."""
+    """Return whether a number with given annotations may be written as text, which class `Words` then checks."""
     return any(isinstance(mark, Words) for mark in metadata)
 
 

@@ -20,7 +20,7 @@ def rows(
     """Yield line number and cells of each row of a CSV file; empty rows are skipped.
 
     Args:
-        separator: character between cells; None for the comma, semicolon or tab most frequent in line 1.
+        separator: character between cells, or None for the comma, semicolon or tab most frequent in line 1.
         blanks: whether blanks separate cells if the first line has no comma, semicolon or tab.
 
     Raises:
@@ -69,7 +69,7 @@ class Table:
         """Return the index of the only column that has one of the wanted names.
 
         Args:
-            wanted: names of the column, in lower case, or with `exact` as the table writes them.
+            wanted: accepted names of the column, in lower case; with `exact`, spelled as in the table.
 
         Raises:
             EdgeflError: no column or several columns have such a name; the message lists the table's columns.

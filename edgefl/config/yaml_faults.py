@@ -1,6 +1,6 @@
 """Explain PyYAML's errors in everyday words, and find the line that the user has to change.
 
-A parser names the place where it cannot continue. If a bracket is not closed or a line's indent is off, the line to
+A parser names the place where parsing stops. If a bracket is not closed or a line's indent is off, the line to
 change is usually further up.
 """
 
@@ -62,7 +62,7 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
     if "mapping values" in problem and above and _lacks_a_blank(lines[above - 1]):
         return above, f"a key needs a colon and a space after it, as in 'lr: 0.1'{_near(lines, above)}"
     if "mapping values" in problem and mark and not _begins_line(lines, line, mark.column):
-        return line, f"a second ': ' in one value; put the value in quotes{_near(lines, line)}"
+        return line, f"a second ': ' in one value; {_second_colon(lines[line - 1])}"
     if "mapping values" in problem or "<block end>" in problem or "<document start>" in problem:
         step = _out_of_step(lines, line)
         if step:
@@ -73,6 +73,12 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
     if "cannot start any token" in problem:
         return line, f"a value that begins like this must be in quotes{_near(lines, line)}"
     return line, f"{problem}{_near(lines, line)}"
+
+
+def _second_colon(text: str) -> str:
+    """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for a text."""
+    key, _, value = text.strip().partition(": ")
+    return f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is a text"
 
 
 def _near(lines: list[str], line: int) -> str:
@@ -86,13 +92,13 @@ def _lacks_a_blank(text: str) -> bool:
 
 
 def _begins_line(lines: list[str], line: int, colon: int) -> bool:
-    """Return whether the colon in this column belongs to the first key of its line."""
+    """Return whether the colon in a given column belongs to the first key of its line."""
     before = lines[line - 1][:colon] if line <= len(lines) else ""
     return ": " not in before
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
-    """Find the line with an indent that differs from its block's, given the line where the parser noticed this.
+    """Find the line indented unlike its block, given the line at which the parser noticed the mistake.
 
     Of two neighbouring indents, the one with fewer lines is taken to be wrong.
     """

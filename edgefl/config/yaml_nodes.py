@@ -1,4 +1,4 @@
-"""Read YAML text as a tree of values with their lines; numbers are strict, and no content is executed.
+"""Read YAML text as a tree of values with line numbers; the syntax of numbers is strict, and nothing is executed.
 
 The reader supports what a settings file needs: mappings with plain keys, lists, text, true and false, null, decimal
 numbers, anchors, aliases and merge keys. Values that YAML 1.1 reads in a surprising way (010 as 8, 1:30 as 90, off as
@@ -102,7 +102,7 @@ def scalar(text: str) -> Any:
     if number is float and not _FLOAT.fullmatch(text):
         return text
     if len(text) > LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} characters, {quoted(text)}")
+        raise ValueError(f"a number is {len(text)} characters long, {quoted(text)}")
     return number(text)
 
 
@@ -115,7 +115,7 @@ class _Composer:
         self._quote: tuple[int, int] | None = (
             None  # first and last line of the last scalar, if it is in quotes
         )
-        self._anchors: dict[str, Node | None] = {}  # anchor -> value; None while the value is incomplete
+        self._anchors: dict[str, Node | None] = {}  # anchor -> value, or None while the value is incomplete
         self._unfolded = 0
 
     def document(self) -> Node | None:
@@ -210,7 +210,7 @@ class _Composer:
 
 
 def _under(merged: Node, node: Node) -> Node:
-    """Return a mapping's node with merged children added in front, except those with keys that the node has."""
+    """Return a mapping's node with merged children added in front, except for keys that the node itself has."""
     whole = Node(node.line, kind=dict)
     for key, child in {**merged.children, **node.children}.items():
         whole.add(key, child, (node if key in node.children else merged).lines[key])

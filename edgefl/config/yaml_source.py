@@ -8,12 +8,12 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from edgefl.config.error_messages import Place, dotted, flat, in_short
-from edgefl.config.registry import nearest
 from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
-from edgefl.errors import EdgeflError, clipped, quoted
+from edgefl.errors import EdgeflError, clipped, near_path, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
 LARGEST_FILE = 10_000_000  # bytes; a settings file usually has a few hundred
+MOST_FILES = 5  # files of a folder that a message names
 
 
 class Source:
@@ -50,7 +50,7 @@ class Source:
         return self.path.parent if self._node.line else None
 
     def override(self, dotted: str, value: Any, origin: str) -> None:
-        """Set one dotted key; `origin` names it in errors, e.g. `--set learning.local.lr=0.1`."""
+        """Set one dotted key; `origin` names the setting in errors, e.g. `--set learning.local.lr=0.1`."""
         place = tuple(dotted.split("."))
         if not all(place) or len(place) > DEEPEST:
             raise EdgeflError(f"{origin}: {quoted(dotted)} is not a dotted key such as learning.algorithm.mu")
@@ -147,29 +147,20 @@ def _plain(text: str) -> Any:
 Dumper.add_representer(str, _quoted_text)
 
 
-def _remedy(path: Path, error: Exception) -> str:
-    """Return the remedy for an unreadable file: a YAML file in this folder, or one with a similar name beside it."""
-    if isinstance(error, IsADirectoryError | PermissionError) and path.is_dir():
-        inside = min(
-            path.glob("*.yaml"), default=None, key=lambda file: (file.name != "scenario.yaml", file.name)
-        )
-        return f"give a file in it, such as {inside}" if inside else "give a file"
-    beside = (
-        {file.name: file for file in path.parent.glob("*.y*ml")}
-        if isinstance(error, FileNotFoundError)
-        else {}
-    )
-    near = nearest(path.name, list(beside))
-    return f"did you mean {beside[near]}?" if near else "check the path"
-
-
 def _text(path: Path) -> str:
     try:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        if path.is_dir():
+            inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
+            remedy = f"give a file: {inside}" if inside else "it holds no .yaml file"
+            raise EdgeflError(f"{clipped(str(path))}: is a folder; {remedy}") from error
         why = getattr(error, "strerror", None) or error
-        raise EdgeflError(f"{clipped(str(path))}: cannot be read ({why}); {_remedy(path, error)}") from error
+        hint = near_path(path) if isinstance(error, FileNotFoundError) else ""
+        raise EdgeflError(
+            f"{clipped(str(path))}: cannot be read ({why}){hint or '; check the path'}"
+        ) from error
     if len(raw) > LARGEST_FILE:
         raise EdgeflError(
             f"{path}: is larger than {LARGEST_FILE // 10**6} MB, so it is not a scenario or study"

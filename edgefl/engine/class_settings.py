@@ -19,7 +19,7 @@ MOST_DEVICES = 1_000_000
 
 
 class _DeviceNumber(Section):
-    """The number of devices."""
+    """How many devices there are."""
 
     count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
         None, description="number of devices, or all: every device of a trace; or give density_per_km2"
@@ -124,7 +124,7 @@ class EveryDevice(_DeviceNumber):
     battery_j: float | None = Field(None, ge=1e-9, le=1e12, description="battery capacity; null: mains")
     recharge_w: float = Field(0.0, ge=0, le=1e6, description="power that charges the battery, at all times")
     return_share: float = Field(
-        0.2, ge=1e-6, le=1, description="share of its battery's capacity at which an empty device comes back"
+        0.2, ge=1e-6, le=1, description="charge, as a share of capacity, at which an empty device returns"
     )
     indoor_share: float = Field(
         0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
@@ -228,8 +228,8 @@ def class_sizes(classes: Mapping[str, ClassSettings], devices: int) -> np.ndarra
     """Return the number of devices of each class [classes], given the number of all devices.
 
     The running sums of the shares, times the number of devices, are rounded (half upwards), and a class's size is the
-    difference of two consecutive ones: every class is within one device of its share, and splitting a class in two
-    leaves the sizes of all others unchanged.
+    difference between two consecutive sums: every class is within one device of its share, and splitting a class in
+    two leaves the sizes of all others unchanged.
     """
     counts = [one.count for one in classes.values()]
     if any(count is not None for count in counts):
@@ -260,7 +260,7 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     if shares and counts:
         raise ValueError("give all classes by share, or all by count")
     if len(open_) > 1:
-        raise ValueError(f"{open_[0]} and {open_[1]} have no size: only one class may take the rest")
+        raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may take the rest")
     if counts and devices is None:
         raise ValueError("density_per_km2 makes a random number of devices: give classes by share")
     given: float
@@ -285,5 +285,5 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
         empty = [name for name, size in zip(classes, class_sizes(classes, devices), strict=True) if not size]
         if empty:
             raise ValueError(
-                f"{devices} devices leave no device for class {empty[0]}: raise its share, or give a count"
+                f"{devices} devices leave none for class {empty[0]}: raise the class's share, or give a count"
             )

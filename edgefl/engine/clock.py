@@ -10,7 +10,7 @@ _schedule = simpy.Environment.schedule
 class Clock(simpy.Environment):
     """Simulated time in which a process that fails ends the run immediately, with its own error.
 
-    SimPy delays the error until all other events of the moment have happened: other processes would treat a failed
+    SimPy delays the error until all other events of the same time have happened: other processes would treat a failed
     process as one that has returned, and other cells would query their learners in a different order than in a run
     that continues.
     """

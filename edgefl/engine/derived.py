@@ -13,10 +13,10 @@ class Derived(Generic[*Of, Value]):
     """A cached value with the inputs it was computed from; the same inputs return the same object.
 
     Arrays match if their bits do, so that nan matches nan; other values match if they are equal. Inputs and value are
-    kept, so neither may be written to.
+    kept by reference, so a caller must not modify either.
 
     Args:
-        compute: a function of its arguments, and of nothing else that changes.
+        compute: a function whose value depends only on its arguments, or on things that never change.
     """
 
     def __init__(self, compute: Callable[[*Of], Value]) -> None:

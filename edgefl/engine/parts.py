@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Activity(StrEnum):
-    """The activities of a device in a round, in this order."""
+    """The activities of a device in a round, in chronological order."""
 
     DOWNLINK = "downlink"
     COMPUTE = "compute"
@@ -18,7 +18,7 @@ class Activity(StrEnum):
 
 
 class Cause(StrEnum):
-    """The reason why a device is cut off."""
+    """The reason why a device is cut off during its part of a round."""
 
     LEFT = "left"  # the device left the cell
     OFF = "off"  # the device was switched off
@@ -31,7 +31,7 @@ class Cause(StrEnum):
 
 
 class Outcome(StrEnum):
-    """The end of a device's part of a round: completed, or cut off by a cause in an activity."""
+    """The end of a device's part of a round: completed, or cut off by a cause during an activity."""
 
     COMPLETED = "completed"
     LEFT_DOWNLINK = "left_downlink"

@@ -14,7 +14,7 @@ from edgefl.engine.parts import Outcome, Part, Span, total
 
 @dataclass
 class DeviceRound:
-    """A row about one device in one round: activities, bits, joules, outcome. An activity not reached is None."""
+    """A row about one device in one round: activities, bits, joules, outcome; None for activities not reached."""
 
     session: int
     round: int
@@ -104,7 +104,7 @@ class Event:
 
 
 class EventName(StrEnum):
-    """Events, as the column `event` of events.csv names them."""
+    """Names of events in the column `event` of events.csv."""
 
     SESSION_START = "session_start"  # detail: why
     SESSION_END = "session_end"  # detail: why
@@ -132,7 +132,7 @@ class LedgerRow:
 
     energy_j: joules caused by learning, the sum of receive_j to tail_j. wasted_j: the part of energy_j spent on
     updates that were not aggregated. total_j: including idle_j, the energy of a device that is on without activity or
-    tail. With a battery, capacity_j + recharged_j - left_j is total_j; on mains these are None.
+    tail. With a battery, capacity_j + recharged_j - left_j is total_j; on mains those three are None.
     """
 
     device: int
@@ -152,10 +152,10 @@ class LedgerRow:
 class Position:
     """A row about a device's position at a time; absent devices have none.
 
-    cell: serving cell, or None. gain_db: large-scale gain of this link, walls included; None without a serving cell,
-    or if gains are drawn for each round. sinr_db: mean SINR of that link's downlink over fading, for a round alone in
+    cell: serving cell, or None. gain_db: large-scale gain of the cell's link, walls included; None without a serving
+    cell, or if gains are drawn for each round. sinr_db: mean SINR of the downlink over fading, for a round alone in
     its cell: full power over the whole band, noise figure and margin, and the mean interference of the other sites
-    sending with full power in `radio.neighbour_load` of the slots. With `radio.neighbour_load` 0 it is the SNR.
+    sending with full power in `radio.neighbour_load` of the slots. Without that load, the SINR is the SNR.
     """
 
     time_s: float
@@ -269,7 +269,7 @@ def energy_columns(columns: Mapping[str, Any], tails_j: list[float]) -> dict[str
 def average_columns(
     averaged: Mapping[str, str], scalars: Mapping[str, Sequence[float | None]]
 ) -> dict[str, float | None]:
-    """Return mean, deviation and sample-weighted mean of these columns of a round's devices; None if empty."""
+    """Return mean, deviation and sample-weighted mean of columns of a round's devices, or None if empty."""
     found: dict[str, float | None] = {}
     for name, samples in averaged.items():
         cells = zip(scalars[name], scalars[samples], strict=True)
@@ -288,7 +288,7 @@ def round_columns(
     """Return the columns of Round that sum or average the columns of the round's devices.
 
     Args:
-        starts_s: start of each device, or None if all began with the round.
+        starts_s: start of each device's part, or None if all parts began with the round.
     """
     mean_s = total(ends_s(columns, start_s)) / len(columns["device"]) - start_s
     if starts_s is not None and any(began_s != start_s for began_s in starts_s):

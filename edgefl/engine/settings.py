@@ -54,7 +54,7 @@ class HandoverSettings(Section):
 
     hysteresis_db: float = Field(3.0, ge=0, le=15, description="hysteresis Hys")
     a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset")
-    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which the event must hold")
+    time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which event A3 must hold")
     handover_latency_s: float = Field(
         0.05, ge=0, le=10, description="interruption: time without a cell after a handover"
     )
@@ -153,7 +153,7 @@ class DeviceSettings(EveryDevice):
         return self
 
     def draws(self) -> Draws:
-        """Return the power draws of the radio of a device with these settings."""
+        """Return the power draws of a device's radio, from the device's settings."""
         equipment = Equipment(
             dbm_to_watt(self.transmit_power_dbm),
             self.pa_efficiency,
@@ -248,7 +248,7 @@ class RoundSettings(Section):
         3600.0,
         gt=0,
         le=LONGEST_S,
-        description="longest simulated wait for a device while no federation is active. When it is over, an empty"
+        description="longest simulated wait for a device while no federation is active. After this time, an empty"
         " cell stops if another federation has finished, keeps waiting if the run has a duration_s, and otherwise"
         " makes the run fail",
     )

@@ -121,7 +121,7 @@ def pack(value: Any, arrays: Arrays) -> Any:
 
 
 def unpack(facts: Any, arrays: Arrays) -> Any:
-    """Convert the JSON and arrays that `pack` made back to data."""
+    """Rebuild data from the JSON and the arrays that `pack` returned."""
     if not isinstance(facts, list):
         return facts
     name, first, *rest = facts

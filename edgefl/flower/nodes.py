@@ -58,7 +58,7 @@ class Nodes(Grid):  # type: ignore[misc]  # Flower is not installed where types 
 
     @contextmanager
     def of(self, devices: Sequence[int], *name: str | int) -> Iterator[None]:
-        """Connect these devices for a `with` block, and seed the global random numbers by a name."""
+        """Connect the given devices for a `with` block, and seed the global random numbers by a name."""
         before, self.connected, self._asked = (self.connected, self._name), tuple(devices), 0
         self._name = name
         try:

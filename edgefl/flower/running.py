@@ -158,7 +158,7 @@ class _FlowerLearner:
         return _FlowerStage(self, facts)
 
     def train(self, ids: Sequence[int]) -> LocalRound:
-        """Let the strategy make messages for these devices, and run the ClientApp on each message."""
+        """Let the strategy make messages for the given devices, and run the ClientApp on each message."""
         self.number += 1
         with self.nodes.of(ids, "train", self.number):
             with _of_strategy("make the messages of", self.number):

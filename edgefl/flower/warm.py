@@ -30,7 +30,7 @@ def warm_started(
 
     Each session after the pilot sessions begins with `warm_start.probes` rounds in which the nodes train from the
     pilot model; the nodes' plain average model gives the gradient of this session's data, and is then dropped. The
-    session opens with the saved models, weighted by the similarity of their sessions' gradients to this one.
+    session opens with a mean of the saved models, weighted by the similarity of their gradients to this session's.
 
     Inside edgefl (`edgefl.flower.learner`) sessions are those of the scenario. In Flower's own runs a session begins
     after `rounds` rounds of training, or when `changed_share` of the nodes connected at the start of the last session

@@ -57,7 +57,7 @@ def may_fork(threads: int, torch_device: Any, code: Mapping[str, str]) -> bool:
 
 
 def _is_safe() -> bool:
-    """Return whether a fork is safe: if another thread held a lock, the child would wait for the lock forever."""
+    """Return whether a fork is safe: a lock held by another thread would never be released in the child."""
     return all(
         thread is threading.current_thread()
         or thread.name.startswith(OURS)
@@ -68,14 +68,14 @@ def _is_safe() -> bool:
 
 @dataclass
 class _Answer:
-    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if these arrive first."""
+    """A learner's answer, perhaps still pending; `work` has a round's amounts of work if they arrive first."""
 
     work: LocalRound | None = None
     is_there: bool = False
     value: Any = None
 
 
-class LearnerBeside(Answering):
+class _LearnerBeside(Answering):
     """A server's learner that passes each question to the run's training process."""
 
     def __init__(self, own: Answering, number: int, process: "TrainingProcess") -> None:
@@ -100,7 +100,7 @@ class TrainingProcess:
     def __init__(self, path: Path, *, forks: bool, trained: Sequence["TorchLearner"] = ()) -> None:
         self._path, self._forks, self._trained = path, forks, trained
         self._ready: Callable[[], bool] = lambda: True
-        self._learners: list[LearnerBeside] = []
+        self._learners: list[_LearnerBeside] = []
         self._functions: list[Callable[..., Any]] = []  # both processes know a function by its index
         self._spent_s = 0.0  # time spent on training in this process
         self._socket: socket.socket | None = None
@@ -112,7 +112,7 @@ class TrainingProcess:
         self._foretold: LocalRound | None = None
 
     def around(self, journal: Journal, ready: Callable[[], bool]) -> Self:
-        """Set the run's journal, and return this process.
+        """Set the run's journal, and return this object.
 
         Args:
             ready: whether the learners train; if not, they take recorded answers.
@@ -124,11 +124,11 @@ class TrainingProcess:
         """Return a learner that answers in this process before the fork, and in the child afterwards."""
         if not self._forks:
             return own
-        self._learners.append(LearnerBeside(own, len(self._learners), self))
+        self._learners.append(_LearnerBeside(own, len(self._learners), self))
         return self._learners[-1]
 
     def told(self, function: Callable[Given, None]) -> Callable[Given, None]:
-        """Wrap a function for training to call: the wrapped function runs in the process that began the run."""
+        """Wrap a function that training calls so that it runs in the process that began the run."""
         self._functions.append(function)
         number = len(self._functions) - 1
 
@@ -141,7 +141,7 @@ class TrainingProcess:
         return tell
 
     def done(self, function: Callable[[], None]) -> Callable[[], None]:
-        """Wrap a function for the process that began the run: the wrapped function runs in the training process."""
+        """Wrap a function that the process that began the run calls so that it runs in the training process."""
         self._functions.append(function)
         number = len(self._functions) - 1
         return lambda: function() if self._socket is None else self._wait_for(self._send("do", number))
@@ -326,7 +326,7 @@ class TrainingProcess:
         return not leaves
 
     def _foretell(self, work: LocalRound, round_: int) -> None:
-        """Send a round's amounts of work before it trains, unless it only repeats a round of an interrupted run."""
+        """Send a round's amounts of work before its training, unless the round repeats one of an interrupted run."""
         question = self._question
         if question.call == "train" and question.asked["round"] == round_:
             self._foretold = work

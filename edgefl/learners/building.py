@@ -1,4 +1,4 @@
-"""Build the learners of a run: PyTorch's with their data and models, or stand-ins that train nothing."""
+"""Build the learners of a run: PyTorch learners with data and models, or stand-ins that train nothing."""
 
 import hashlib
 import os
@@ -90,7 +90,7 @@ def build(
     sizes: Mapping[str, Mapping[int, Any] | None],
     outside: outside_learners.Maker | Learner | None = None,
 ) -> tuple[Learners, dict[str, Any], Training | None]:
-    """Build a learner for each server; also return run.json's entries on model and machine, and the training.
+    """Build a learner for each server; also return entries for run.json on model and machine, and the `Training`.
 
     Args:
         sizes: federation (or an empty name) -> stand-ins for the federation's learners; None: its learners are built.
@@ -102,7 +102,7 @@ def build(
         EdgeflError: the data, the model or the processor is unavailable.
     """
     if outside is not None:
-        if "" not in world.federations:
+        if world.alone is None:
             raise EdgeflError(
                 "an external learner needs one federation per cell, but here several share the cells: leave "
                 "federations out, or the learner",
@@ -128,7 +128,7 @@ def _of_one(
     """Build the learners of one federation, or stand-ins that train nothing.
 
     Args:
-        before: memory needs of the learners that have been built before.
+        before: memory needs of the other federations' learners that are already built.
     """
     learning, workload, training = world.sections.learning, world.sections.workload, None
     if workload is not None:

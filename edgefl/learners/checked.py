@@ -42,7 +42,7 @@ class Where:
         return replace(self, place=replace(self.place, **further))
 
     def wrong(self, what: str) -> EdgeflError:
-        """Return the error about a learner's wrong answer at this place."""
+        """Return an error that names this place and says what is wrong with the learner's answer."""
         return EdgeflError(f"{self}: {what}")
 
     def __str__(self) -> str:
@@ -150,7 +150,7 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
     """Return the facts of a learner's state, or raise if JSON cannot restore them.
 
     Raises:
-        EdgeflError: the facts do not survive JSON unchanged.
+        EdgeflError: JSON does not restore the facts unchanged.
     """
     try:
         same = json.loads(json.dumps(facts)) == facts and isinstance(facts, dict)

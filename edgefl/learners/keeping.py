@@ -64,7 +64,7 @@ class ModelKeeper:
         """Write the last models, at the end of the run.
 
         Args:
-            loan: training results taken from another run; if all results come from that run, its models are copied.
+            loan: training results reused from another run; if all results come from that run, its models are copied.
         """
         if not self._learners:
             return

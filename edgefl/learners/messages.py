@@ -29,7 +29,7 @@ class Question:
 
 
 def packed(kind: str, content: Any) -> bytes:
-    """Pickle a message, and put its length in bytes in front."""
+    """Pickle a message, preceded by its length in bytes."""
     message = pickle.dumps((kind, content), protocol=5)
     return _LENGTH.pack(len(message)) + message
 

@@ -38,7 +38,7 @@ class _SizedLearner:
 def of(
     world: World, device: str, load: Callable[[Dataset], Data] | None = None
 ) -> dict[int, _SizedLearner] | None:
-    """Return a stand-in with the size of each cell's learner; None if PyTorch is needed, or nothing is trained.
+    """Return a stand-in with the size of each cell's learner, or None if PyTorch is needed, or nothing is trained.
 
     Args:
         world: the world of one federation.
@@ -53,7 +53,7 @@ def of(
 
 
 def _is_enough(settings: LearningSettings, device: str) -> bool:
-    """Return whether these settings of learning can be checked without tensors if the model states its size.
+    """Return whether learning settings can be checked without tensors, given a model that states its size.
 
     The following settings need the learner: a GPU, whose memory counts; bfloat16, which the processor must support;
     numba, which must be installed; drifts and tests on devices, which change or divide the test data; a file that

@@ -98,9 +98,9 @@ class _Numbers:
         self._of = {id_: number for number, id_ in enumerate(self.ids)}
 
     def of(self, ids: Sequence[int]) -> tuple[int, ...]:
-        """Return the numbers of the devices with these ids."""
+        """Return the federation's numbers of the devices with the given ids."""
         return tuple(self._of[id_] for id_ in ids)
 
     def ids_of(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """Return the ids of the devices with these numbers."""
+        """Return the ids in the run of the devices with the given numbers."""
         return tuple(self.ids[number] for number in numbers)

@@ -7,12 +7,12 @@ that are known in advance. `make` returns that cell's learner; instead of a func
 constructor takes the assignment, or with a single such cell, a finished learner. The scenario gives a `workload`
 instead of `learning`; the learner's own payload and FLOPs replace the workload's.
 
-A learner answers the engine's calls and has no clock. For a session it receives the devices present, for a round the
-participants; it answers with each participant's iterations, samples and bits, and then receives the devices whose
-updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers from
-`Assignment.streams`: then the run is a function of scenario and seed.
+A learner answers the engine's calls and has no clock. For a session the learner receives the devices present, for a
+round the participants; it answers with each participant's iterations, samples and bits, and then receives the devices
+whose updates arrived. The engine computes the participants' time and cost. A learner should draw its random numbers
+from `Assignment.streams`: then the run is a function of scenario and seed.
 
-A run can resume (`edgefl.resume(path, learner=make)`) if its learner has three more methods:
+A run can resume (`edgefl.resume(path, learner=make)`) if the run's learner has three more methods:
 
     state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
     restore(arrays, facts)          return to the state in which `state` gave these
@@ -56,7 +56,7 @@ class Assignment:
         homes_m: [devices, 2] positions at time 0, nan for devices not yet present.
         sites_m: [cells, 2] positions of the base stations.
         populations: device ids of each standing population that takes turns; by default one with all devices.
-        sessions: number of sessions; None if only the run's duration bounds it.
+        sessions: number of sessions; None if only the run's duration limits their number.
         workload: the scenario's workload, with its numbers of steps and of samples in a batch.
     """
 
@@ -141,13 +141,13 @@ def _assignments(world: World) -> dict[int, Assignment]:
     sections = world.sections
     if sections.workload is None:
         raise EdgeflError(
-            "an external learner replaces this one: give workload instead of learning (payload and"
+            "an external learner replaces learning: give workload instead of learning (payload and"
             " FLOPs are then the learner's own)",
             ("learning",),
         )
     if sections.cloud is not None:
         raise EdgeflError(
-            "the cloud averages the cells' models, but an external learner does not share its own: leave out cloud",
+            "the cloud averages the cells' models, but an external learner does not share its model: leave out cloud",
             ("cloud",),
         )
     homes_m = world.movement.positions_m(0.0).copy()
@@ -203,7 +203,7 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
 
 
 def training_of(learners: Mapping[int, OutsideLearner]) -> TrainingParts | None:
-    """Return the learners as parts of a run's snapshots, or None if they cannot be resumed."""
+    """Return the learners in the form that snapshots store, or None if a learner cannot be resumed."""
     if not all(learner.resumable for learner in learners.values()):
         return None
     return TrainingParts({f"cell {cell}": learner for cell, learner in learners.items()})

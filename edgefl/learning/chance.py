@@ -26,7 +26,7 @@ class Chance:
     Args:
         generator: function that returns the generator of a device, or of the server (for None), at the start of its
             stream; without this function, drawing is an error.
-        ids: ids of the k devices; None for the server.
+        ids: ids of the k devices, or None if the server draws.
         torch_device: torch device of the results.
     """
 
@@ -79,7 +79,7 @@ NO_CHANCE = Chance()
 class RoundChance:
     """The random streams of a round, one for each method of the algorithm.
 
-    streams: streams below the name of the cell and its model; None outside of a run.
+    streams: random streams below the name of the cell and its model; None outside of a run.
     at: place of the round, or of the aggregation, in the run.
     """
 

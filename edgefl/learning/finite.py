@@ -14,7 +14,7 @@ def require_finite(samples: np.ndarray, what: str) -> None:
         what: name of the samples, e.g. "x_train of a.npz".
 
     Raises:
-        EdgeflError: a number is NaN or infinite; the error names the first such sample, from 0, and the remedy.
+        EdgeflError: a number is NaN or infinite; the error names the first such sample (from 0), and the remedy.
     """
     if samples.dtype.kind != "f":
         return

@@ -32,7 +32,7 @@ def numba_name() -> str:
     return f"numba {version('numba')}"
 
 
-def trains_plainly(algorithm: Algorithm) -> bool:
+def _trains_plainly(algorithm: Algorithm) -> bool:
     """Return whether an algorithm changes neither gradients nor losses nor steps of local training."""
     kind = type(algorithm)
     same = kind.correct is Algorithm.correct and kind.term is Algorithm.term
@@ -47,15 +47,15 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
         yield "model", f"{name} has other layers", "take logistic, mlp or mlp2"
     if not of_cross_entropy(settings.learned):
         name = registry.name_of("tasks", settings.learned)
-        yield "task", f"{name} has another loss than the cross-entropy", "take classification"
-    if not trains_plainly(settings.algorithm):
+        yield "task", f"{name} has a loss other than the cross-entropy", "take classification"
+    if not _trains_plainly(settings.algorithm):
         name = registry.name_of("algorithms", settings.algorithm)
         yield "algorithm", f"{name} changes local steps", "take one that does not, such as fedavg"
     if type(settings.warm_start).anchor is not WarmStart.anchor:
         name = registry.name_of("warm_starts", settings.warm_start)
         yield "warm_start", f"{name} adds to the local loss", "take previous, average or similarity"
     if type(local.optimiser) is not Sgd or local.optimiser.state != "fresh":
-        yield "local.optimiser", "its steps are those of sgd with a fresh state", "take sgd"
+        yield "local.optimiser", "numba's steps are those of sgd with a fresh state", "take sgd"
     for key in PLAIN:
         if getattr(local, key) != type(local).model_fields[key].default:
-            yield f"local.{key}", f"it has no {key}", "leave it out"
+            yield f"local.{key}", f"numba's code has no {key}", "leave it out"

@@ -19,7 +19,7 @@ MUCH = 100_000_000  # bytes; at least this much is available, or the program wou
 
 @dataclass(frozen=True)
 class Need:
-    """A need of memory: a lower bound in bytes, the key that determines it, and its purpose in words."""
+    """A need for memory: a lower bound in bytes, the key that determines the bound, and the purpose in words."""
 
     place: tuple[str, ...]
     size: float  # bytes
@@ -30,10 +30,10 @@ def require(needs: Sequence[Need], available: float | None = None) -> None:
     """Check that the memory for all needs is available; the error names the largest need.
 
     Args:
-        available: available memory, bytes; None: the memory of this machine, looked up only if much is needed.
+        available: available memory in bytes; None: this machine's memory, looked up only if the needs are large.
 
     Raises:
-        EdgeflError: the needs exceed the memory; the error names the largest need, its purpose, and the memory.
+        EdgeflError: memory is short; the error names the largest need, its purpose, and the available memory.
     """
     total = sum(need.size for need in needs)
     if available is None:
@@ -67,22 +67,22 @@ def available_bytes(root: Path = Path("/")) -> float:
     return min(limits, default=math.inf)
 
 
-def held_bytes(root: Path = Path("/")) -> float:
+def held_bytes() -> float:
     """Return the bytes of memory that this process holds now; NaN if unknown."""
-    return _of_status("VmRSS", root)
+    return _of_status("VmRSS")
 
 
-def peak_bytes(root: Path = Path("/")) -> float:
+def peak_bytes() -> float:
     """Return the peak memory of this process in bytes.
 
     On Linux, getrusage includes the memory of the parent process, so it is used only without /proc.
     """
-    peak = _of_status("VmHWM", root)
+    peak = _of_status("VmHWM")
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0 if math.isnan(peak) else peak
 
 
-def _of_status(wanted: str, root: Path) -> float:
-    for line in _lines(root / "proc/self/status"):
+def _of_status(wanted: str) -> float:
+    for line in _lines(Path("/proc/self/status")):
         name, _, value = line.partition(":")
         if name == wanted:
             return 1024.0 * int(value.split()[0])
@@ -93,8 +93,8 @@ def _of_status(wanted: str, root: Path) -> float:
 def reuse_freed() -> bool:
     """Make the C library reuse freed memory instead of returning it to the system and requesting new pages.
 
-    Convolutions allocate tens of megabytes in each step, and a fifth of their time went into pages that the system
-    had to fill with zeros. The process keeps up to KEPT_FREE more memory than it needs.
+    Convolutions allocate tens of megabytes in each step, and spent a fifth of their time on pages that the system
+    fills with zeros. The process keeps up to KEPT_FREE more memory than it needs.
 
     Returns:
         Whether the C library supports reuse: glibc, the library of all major Linux distributions, does.

@@ -2,10 +2,10 @@
 
 Data sets are neighbours if they differ in one device's update, which is zero in one of the two data sets. n updates
 of a device, each with noise of z times its sensitivity, amount to one Gaussian mechanism with noise z / sqrt(n), so
-epsilon is exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: amplification by sampling
+epsilon is exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: privacy amplification by sampling
 participants; epsilon holds against an observer that knows the participants. If devices add the noise, the server is
 the observer, and each upload that begins counts, even if it is lost; if the server adds it, each published model
-counts. The account is for the data that a device holds; it restarts when a partition deals again, and in another run.
+counts. An account covers a device's data, so it restarts when a partition deals again, and in another run.
 """
 
 import math
@@ -44,7 +44,7 @@ class PrivacySettings(Section):
         description="server: the server sees updates without noise and adds noise to their mean; device: "
         "each device adds noise to its update",
     )
-    delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may not hold")
+    delta: float = Field(1e-5, gt=0, lt=1, description="probability with which epsilon may be exceeded")
 
     def unaccounted(self, selector: str | None, sessions: str | None) -> Iterator[str]:
         """Yield notes on reports without noise, used by selectors and sessions, that the account leaves out."""
@@ -62,13 +62,13 @@ class PrivacySettings(Section):
 
 @dataclass(frozen=True)
 class Privacy:
-    """Clip updates and add noise by the settings, and compute epsilon."""
+    """Clip updates and add noise as the settings say, and compute epsilon."""
 
     settings: PrivacySettings
 
     @property
     def on_devices(self) -> bool:
-        """Whether devices add the noise; each upload that begins then counts, since the server may see it."""
+        """Whether devices add the noise; if they do, each upload that begins counts, since the server may see it."""
         return self.settings.where == "device"
 
     def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:
@@ -83,7 +83,7 @@ class Privacy:
         return limited
 
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
-        """Add the server's noise to updates [k, M], the same to each, so that their weighted mean has this noise.
+        """Add the server's noise to updates [k, M], the same to all, so that their weighted mean has this noise.
 
         One update changes the mean by at most the update's share times C.
         """

@@ -38,7 +38,7 @@ class InitialModel(Section):
     )
     partial: bool = Field(
         False,
-        description="take the tensors that fit, such as all but the last layer's, and draw the others from "
+        description="load the tensors that fit, such as all but the last layer's, and draw the others from "
         "the seed; otherwise a file that does not fit is an error",
     )
 
@@ -54,8 +54,8 @@ class LocalSettings(Section):
         ge=0,
         le=1,
         description=(
-            "share of each round's participants that do only a random part of their epochs or steps; their "
-            "number is rounded"
+            "share of each round's participants (their number is rounded) that do only a random "
+            "part of their epochs or steps"
         ),
     )
     one_pass: bool = Field(
@@ -65,7 +65,7 @@ class LocalSettings(Section):
         "is 5",
     )
     lr: float = Field(
-        0.01, gt=0, le=100, description="largest learning rate, that of a session's first round"
+        0.01, gt=0, le=100, description="largest learning rate, used in a session's first round"
     )
     lr_schedule: Annotated[Any, Named("lr_schedules", "polynomial")] = Field(
         "polynomial",
@@ -73,7 +73,7 @@ class LocalSettings(Section):
         description="shape of the rate's decay, in each session or over the run: lr (floor + (1 - floor)"
         " shape^power); polynomial: 1 - (t-1)/T",
     )
-    lr_power: float = Field(1.0, ge=0, le=100, description="power of the decay's shape; 0 keeps lr constant")
+    lr_power: float = Field(1.0, ge=0, le=100, description="power of the decay's shape; 0: constant lr")
     lr_floor: float = Field(0.0, ge=0, le=1, description="share of lr to which the rate decays")
     probe_lr: float = Field(
         1.0, gt=0, le=1e6, description="learning rate of probe rounds, as a multiple of lr, without decay"
@@ -92,7 +92,7 @@ class LocalSettings(Section):
         description="optimiser of devices' local steps; its state restarts each round, or is kept",
     )
     momentum: float = Field(
-        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1, restarted each round"
+        0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"
     )
     weight_decay: float = Field(
         0.0,
@@ -127,13 +127,13 @@ class LocalSettings(Section):
         None,
         gt=0,
         le=1e6,
-        description="memory for devices trained together, on any machine; null: 0.0055 on a CPU, 4 on a GPU",
+        description="memory for devices trained together, on any machine; null: 0.0055 GB on a CPU, 4 GB on a GPU",
     )
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
         """Return whether each of k devices stops after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.
 
-        The first epoch is compared with the received model; `epochs` is a device's maximum (E).
+        The first epoch is compared with the received model; a device trains for at most `epochs` epochs (E).
 
         Args:
             loss, before: [k] mean loss on held-out samples after this epoch, and after the previous epoch.
@@ -146,7 +146,7 @@ class LocalSettings(Section):
         if self.partial_work and self.most < 2:
             raise ValueError("partial_work: a single epoch, or step, cannot be shortened: set two or more")
         if self.one_pass and self.epochs is not None:
-            raise ValueError("one_pass bounds steps, and epochs replaces them: give one of the two")
+            raise ValueError("one_pass limits the steps, and epochs replaces them: set only one of the two")
         return self
 
     @property
@@ -162,7 +162,7 @@ class EvaluationSettings(Section):
         None,
         gt=0,
         lt=1,
-        description="share of the training samples that no device holds, for accuracy_validation and "
+        description="share of training samples kept from all devices, for accuracy_validation and "
         "loss_validation: these scores choose settings, best models and targets, and test data serve only "
         "for the report; null: no validation",
     )
@@ -176,7 +176,7 @@ class EvaluationSettings(Section):
         ge=1,
         le=10**9,
         description=(
-            "test samples of each device if tested_on is devices; null: in proportion to its training samples"
+            "number of test samples per device if tested_on is devices; null: in proportion to training samples"
         ),
     )
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
@@ -191,14 +191,14 @@ class EvaluationSettings(Section):
         ge=1,
         le=10**9,
         description="rounds between tables of all present devices' scores, evaluation.csv, if tested_on is "
-        "devices; null: only their mean and spread",
+        "devices; null: only the scores' mean and spread",
     )
     every: int = Field(1, ge=1, le=10**9, description="rounds between tests of the global model")
 
     @model_validator(mode="after")
     def _metrics_once(self) -> Self:
         if len(set(self.metrics)) < len(self.metrics):
-            raise ValueError(f"metrics {', '.join(self.metrics)}: some are given twice")
+            raise ValueError(f"metrics {', '.join(self.metrics)}: list each metric once")
         return self
 
     @model_validator(mode="after")
@@ -216,10 +216,10 @@ class EvaluationSettings(Section):
 
 
 class CostSettings(Section):
-    """Settings of costs: bits of a transfer, and samples that take computing time and energy."""
+    """Settings of costs: bits of a transfer, and samples for which computing time and energy are booked."""
 
     bits_per_parameter: int = Field(
-        32, ge=1, le=64, description="bits of a sent number; payload_bits is this times the parameters"
+        32, ge=1, le=64, description="bits per number; payload_bits is this times the number of parameters"
     )
     payload: Literal["model", "exchanged"] = Field(
         "exchanged",
@@ -230,10 +230,10 @@ class CostSettings(Section):
         description="samples whose compute time and energy are booked. processed: those in a device's mini-batches, "
         "counted twice with a personal model (fewer than e B if the device holds fewer than B or an epoch's last "
         "batch is short); all: also, at a third each, those of forward passes that serve to stop early, to choose a "
-        "model, or to compare or distil with one; nominal: e B (J 27, 28)",
+        "model, or to compare or distil with another model; nominal: e B (J 27, 28)",
     )
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
-        "counted", description="FLOPs of a forward and backward pass, N_p phi: a number, or counted"
+        "counted", description="FLOPs of a sample's forward and backward pass, N_p phi: a number, or counted"
     )
 
 
@@ -252,19 +252,19 @@ class LearningSettings(Section):
         "fedavg", validate_default=True, description="algorithm"
     )
     uplink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
-        None, description="codec of the changes that devices send; null: whole changes"
+        None, description="codec of the changes that devices send; null: changes are sent unencoded"
     )
     downlink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None,
         description="codec of the model's change since the model that a device last received, sent instead of the"
-        " whole model; null: the model",
+        " whole model; null: the whole model is sent",
     )
     privacy: PrivacySettings | None = Field(
         None,
         description="clip updates, add noise, and keep a privacy account (epsilon) per device; null: off",
     )
     initial: InitialModel | None = Field(
-        None, description="file of the model with which the run begins; null: drawn from the seed"
+        None, description="file of the model with which the run begins; null: a model drawn from the seed"
     )
     warm_start: Annotated[Any, Named("warm_starts", "previous")] = Field(
         "previous", validate_default=True, description="construction of a session's opening model"
@@ -277,7 +277,7 @@ class LearningSettings(Section):
     )
     after_pilot: Literal["continue", "restart"] = Field(
         "continue",
-        description="model before session P+1: the pilot sessions' last one, or with restart the run's untrained"
+        description="last model before session P+1: the pilot sessions' last model; with restart the run's untrained"
         " first model, as if there had been no pilot session (except what devices keep)",
     )
     drift: Annotated[Any, Named("drifts", "label_swap", optional=True)] = Field(
@@ -292,7 +292,7 @@ class LearningSettings(Section):
     )
     kernels: Literal["torch", "numba"] = Field(
         "torch",
-        description="code of local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
+        description="code for local steps. numba: compiled, for plain SGD of logistic, mlp and mlp2 on a CPU; faster"
         " than torch, and equal to it within rounding; needs the extra kernels",
     )
     local: LocalSettings = LocalSettings()
@@ -303,7 +303,7 @@ class LearningSettings(Section):
     def _drift_that_is_known(self) -> Self:
         if self.algorithm.knows_drift and self.drift is None:
             name = registry.name_of("algorithms", self.algorithm)
-            raise ValueError(f"algorithm: {name} needs a drift known in advance: give drift")
+            raise ValueError(f"algorithm: {name} needs a drift known in advance: set drift")
         return self
 
     def beyond_theory(self) -> Iterator[tuple[str, str, str]]:
@@ -323,7 +323,7 @@ class LearningSettings(Section):
 
     @property
     def copies_in_transfers(self) -> int:
-        """The number of models per participant in memory, besides the local model, that transfers change."""
+        """How many models per participant codecs and privacy keep in memory, besides the local model."""
         # a device's upload; the model that it received, and its upload as the server counts it
         return int(bool(self.uplink_codec or self.privacy)) + 2 * bool(self.downlink_codec)
 

@@ -1,4 +1,4 @@
-"""The type of tensors for modules that do not import PyTorch, which takes longer to load than a scenario."""
+"""The type of tensors, for modules that do not import PyTorch because loading it takes longer than a scenario."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""A pool of threads, including the caller's, that work off a list of jobs."""
+"""A pool of threads, including the caller's, that work through a list of jobs."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ class ThreadPool:
         self._process = 0  # id of the process that has the threads: a forked process has none of them
 
     def work(self, do: Callable[[int, Job], None], jobs: Sequence[Job]) -> None:
-        """Call do(hand, job) once for each job; `hand` is the number of the thread, and 0 for the caller's."""
+        """Call do(hand, job) once for each job; `hand` is the number of the thread, 0 for the calling thread."""
         waiting = iter(jobs)
 
         def some(hand: int) -> None:
@@ -37,11 +37,7 @@ class ThreadPool:
 
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None or self._process != os.getpid():
-            self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", _one_thread_each)
+            # one thread for PyTorch's operations in each, since jobs run in parallel
+            self._pool = ThreadPoolExecutor(self.count - 1, "edgefl training", torch.set_num_threads, (1,))
             self._process = os.getpid()
         return self._pool
-
-
-def _one_thread_each() -> None:
-    """Make PyTorch's operations in this thread single-threaded, since jobs run in parallel."""
-    torch.set_num_threads(1)

@@ -1,4 +1,4 @@
-"""Mobility models: positions as functions of time, device and seed. Pure NumPy, no clock."""
+"""Mobility models: positions as functions of time, device and seed. NumPy only, without a clock."""
 
 import math
 from abc import abstractmethod
@@ -41,9 +41,9 @@ class RecordedMovement(Movement, Protocol):
 
 
 def trips(movement: Movement, time_s: float) -> Trips:
-    """Return the trips of devices at a time; one endless trip if the movement has no method `trips`.
+    """Return the devices' trips at the given time; one endless trip if the movement has no method `trips`.
 
-    `Legs` has this method.
+    The base class `Legs` has this method.
     """
     told = getattr(movement, "trips", None)
     if told is not None:
@@ -55,9 +55,9 @@ def trips(movement: Movement, time_s: float) -> Trips:
 
 
 def still_until_s(movement: Movement, time_s: float) -> float:
-    """Return the time until which no device moves; `time_s` if one may be moving or the movement does not know.
+    """Return the time until which no device moves; `time_s` if a device may be moving or the movement does not know.
 
-    A movement that knows this time has a method `still_until_s`, as `Legs` does.
+    A movement that knows until when no device moves has a method `still_until_s`, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:
@@ -100,7 +100,7 @@ class Mobility(Component):
         return any(True for _ in self.area_names())
 
     def within(self, places: Places) -> Self:
-        """Return the model in a world with these areas, `self.places`, among them all areas that the model names."""
+        """Return the model in a world with the given areas, which include all areas that the model names."""
         placed = self.model_copy()
         placed._places = places
         return placed
@@ -123,7 +123,7 @@ class Mobility(Component):
         """Start the movement of devices that were dropped at positions_m.
 
         Args:
-            positions_m: [devices, 2] positions of the drop. A model bound to streets, a road or a file
+            positions_m: [devices, 2] positions where devices were dropped. A model bound to streets, a road or a file
                 places its devices itself, as its documentation says; then only the number of devices counts.
             cell_radius_m: radius of the cell, or of the whole layout if there are several cells.
             min_distance_m: smallest distance of dropped devices from the base station; moving ones may come closer.

@@ -34,13 +34,13 @@ def check(spells: Sequence[PartOfDay], what: str) -> None:
     """Check that a rhythm has exactly one part for every hour.
 
     Raises:
-        ValueError: the rhythm is faulty; the message names the fault, and calls the rhythm `what`.
+        ValueError: the rhythm is faulty; the message begins with `what` and names the fault.
     """
     for day in DAYS if any(spell.days for spell in spells) else DAYS[:1]:
         begins = [spells[one].from_hour for one in _of_day(spells, day)]
         if begins[:1] != [0] or any(a >= b for a, b in pairwise(begins)):
             on = f" on {day}" if any(spell.days for spell in spells) else ""
-            raise ValueError(f"{what}: from_hour must begin with 0 and ascend{on}, got {begins}")
+            raise ValueError(f"{what}: from_hour must begin at 0 and increase{on}, got {begins}")
 
 
 class Calendar:
@@ -74,7 +74,7 @@ class Calendar:
         return self._begin_h + time_s * (HOURS / self._day_s)
 
     def seconds(self, hours: np.ndarray) -> np.ndarray:
-        """Return [n] the seconds of a number of hours."""
+        """Convert hours [n] of the day to simulated seconds."""
         return hours * (self._day_s / HOURS)
 
     def spells(self, time_s: np.ndarray) -> np.ndarray:
@@ -84,6 +84,6 @@ class Calendar:
 
 
 def _of_day(spells: Sequence[PartOfDay], day: Day) -> list[int]:
-    """Return the spells of a day: the day's own spells, or without any, the spells of every day."""
+    """Return the spells of a day: the day's own spells or, if it has none, those of every day."""
     own = [number for number, spell in enumerate(spells) if spell.days and day in spell.days]
     return own or [number for number, spell in enumerate(spells) if not spell.days]

@@ -28,7 +28,7 @@ class UniformDraws:
         self._keys = streams.low_keys(name, devices)
 
     def uniform(self, ids: np.ndarray, first: int | np.ndarray, count: int) -> np.ndarray:
-        """Return [count, ids] uniform numbers in (0, 1), ends excluded.
+        """Return [count, ids] uniform numbers strictly between 0 and 1.
 
         Args:
             ids: numbers of the devices to draw for.

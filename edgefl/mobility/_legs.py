@@ -64,11 +64,11 @@ class Legs(ABC):
 
     @abstractmethod
     def begin(self, ids: np.ndarray) -> np.ndarray:
-        """Reset these devices to time 0; return their places [2, ids] at that time, m."""
+        """Reset the devices `ids` to time 0; return their places [2, ids] at that time, m."""
 
     @abstractmethod
     def next_leg(self, ids: np.ndarray, number: np.ndarray, here_m: np.ndarray, now_s: np.ndarray) -> Leg:
-        """Make the next leg of these devices, which are at here_m [2, ids] at the times now_s [ids].
+        """Make the next leg of the devices `ids`, which are at here_m [2, ids] at the times now_s [ids].
 
         Args:
             number: [ids] how many legs each device has walked before.
@@ -93,12 +93,12 @@ class Legs(ABC):
         return Trips(self._trip_number.copy(), np.where(time_s < self._arrive_s, self._speeds_m_s, 0.0))
 
     def still_until_s(self, time_s: float) -> float:
-        """Return the time until which no device moves; `time_s` if one is moving."""
+        """Return the time until which no device moves; `time_s` if any device is moving."""
         self._walk(time_s)
         return self._first_end_s if self._last_arrival_s <= time_s else time_s
 
     def _walk(self, time_s: float) -> None:
-        """Advance all devices to their legs at a time."""
+        """Advance all devices to the legs that they walk at the given time."""
         if self._last_start_s <= time_s < self._first_end_s:
             return  # the usual case
         if not 0 <= time_s < math.inf:
@@ -165,5 +165,5 @@ def mirrored(heading: np.ndarray, here_m: np.ndarray) -> np.ndarray:
 
 
 def onto_border(here_m: np.ndarray, radius_m: float) -> np.ndarray:
-    """Move places [2, n] radially onto the border, to correct the drift of rounding errors."""
+    """Move places [2, n] radially onto the border, to correct the drift that rounding errors cause."""
     return here_m * (radius_m / np.hypot(here_m[0], here_m[1]))

@@ -12,7 +12,7 @@ class Together:
     """The movement of devices with different models.
 
     Args:
-        parts: for each mobility model, ids of devices, their movement, and their rows in it, each device in one part.
+        parts: by mobility model, its devices' ids, their movement, and their rows in it; a device is in one part.
     """
 
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:
@@ -33,7 +33,7 @@ class Together:
         return speeds_m_s
 
     def still_until_s(self, time_s: float) -> float:
-        """Return the time until which no device moves; `time_s` if one may be moving."""
+        """Return the time until which no device moves; `time_s` if any device may be moving."""
         return min(
             (still_until_s(movement, time_s) for ids, movement, _ in self._parts if len(ids)),
             default=math.inf,

@@ -16,7 +16,7 @@ class Ways:
         corners_m: [2, corners] the corners of all routes, m.
 
     Args:
-        spots_m: [places, 2, people] position of each person's places.
+        spots_m: [places, 2, people] positions of each person's places.
         pairs: two places, the lower number first -> the people who walk between them.
         streets: the streets, or None if routes are straight.
     """
@@ -55,7 +55,7 @@ class Ways:
     def after(
         self, first: np.ndarray, last: np.ndarray, walked_m: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the last corners passed [n] and the places [2, n] of people after walked_m of their whole routes."""
+        """Return people's last corners passed [n] and places [2, n] after walking `walked_m` of their routes."""
         corner = first.copy()
         while np.any(
             passed := (corner + 1 < last) & (self._along_m[np.minimum(corner + 1, last)] <= walked_m)
@@ -71,7 +71,7 @@ class Ways:
 
 
 def without_a_return(followed: np.ndarray, goals: Sequence[str], home: str) -> Iterator[str]:
-    """Yield a note on people that leave home and never come back.
+    """Yield a note on people leaving home and never coming back.
 
     Args:
         followed: [entries, people] whether a person follows an entry. goals: [entries] each entry's destination.
@@ -100,7 +100,7 @@ def cut_off(
     """Yield a note on each place from which most people have no route along streets to the other places.
 
     Args:
-        spots_m: [places, 2, people] position of each person's places. pairs: two places -> the people who travel
+        spots_m: [places, 2, people] positions of each person's places. pairs: two places -> the people who travel
             between them. names: names of the places.
     """
     if streets.lost is None:

@@ -74,7 +74,6 @@ class Attraction(Walkers):
     community model: popular places, recurring periods). Left out: roads, and groups that move together.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
         1.8,
         ge=1e-3,
@@ -180,7 +179,7 @@ class Attraction(Walkers):
 
 
 class _Days(Legs):
-    """Walks between each device's spots; spots_m: [place, 2, devices]."""
+    """Walks of devices between their spots; spots_m: [places, 2, devices]."""
 
     def __init__(
         self, spots_m: np.ndarray, model: Attraction, speeds_m_s: np.ndarray, draws: UniformDraws

@@ -24,9 +24,9 @@ class GaussMarkov(LargerArea):
         speed   = mean + x,  x' = alpha x + sqrt(1 - alpha^2) std w
         heading = mean + y,  y' = alpha y + sqrt(1 - alpha^2) std w
 
-    and the device moves straight during a step. Speed and heading begin in their stationary laws, normal around the
+    and the device moves straight during a step. Speed and heading begin in their stationary state, normal around the
     mean with the given deviation, correlated by alpha^n over n steps. Each device has its own mean heading, drawn
-    uniformly. A negative speed (less than 1 step in 700) is a step backwards.
+    uniformly. A negative speed (in less than 1 of 700 steps) moves the device backwards.
 
     At the border, also within a step, path, heading and mean heading are reflected as by a mirror; speed and the size
     of y do not change. Reflection preserves the distributions above. Positions also stay uniform over the area at all
@@ -106,7 +106,7 @@ class _Steps(Legs):
         return Leg(to_m, walk_s, np.zeros(len(ids)))
 
     def _change(self, ids: np.ndarray) -> None:
-        """Start the next step of these devices: draw their speeds and headings."""
+        """Start the next step of the given devices: draw their speeds and headings."""
         step = self._step[ids]
         self._step[ids] += 1
         later = step > 0  # the first step has the deviations drawn at the start

@@ -35,7 +35,7 @@ Address = str | dict[str, Share] | tuple[Coordinate, Coordinate]
 
 
 def _of_place(name: str) -> int:
-    """Return the offset of a person's random numbers for a place, from the place's name: places are independent."""
+    """Return the offset, from a place's name, at which a person's random numbers for the place begin."""
     return _SPOTS + 8 * zlib.crc32(name.encode())
 
 
@@ -57,7 +57,7 @@ class _Trip(Strict):
     @model_validator(mode="after")
     def _days_once(self) -> Self:
         if not isinstance(self.days, str) and not 0 < len(self.days) == len(set(self.days)):
-            raise ValueError("days: name at least one day, each once, or leave it out for every day")
+            raise ValueError("days: name at least one day, each once, or omit days for every day")
         return self
 
     @property
@@ -71,8 +71,8 @@ class Itinerary(Walkers):
 
     `plan` gives the times: `{leave: "8:00", spread_min: 15, to: work, share: 0.8, days: weekdays}`, then
     `{leave: "17:30", spread_min: 30, to: home, days: weekdays}`. `addresses` gives the places: an area's name,
-    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` names
-    its place. In an area each person has its own spot, uniform in area and the same every time.
+    {area: share of the people}, or a point [x, y], m. Home is where the person was dropped, unless `addresses` says
+    where home is. In an area each person has its own spot, uniform in area and the same every time.
 
     A person leaves at `leave` + spread_min (habit h + (1 - habit) d) minutes, with h uniform in -1 to 1, drawn once
     for each person and entry, and d uniform in -1 to 1, drawn every day: a trapezoid of variance
@@ -81,17 +81,16 @@ class Itinerary(Walkers):
     entry with a smaller share to the same place takes a subset of the same people.
 
     People move at their own speed, along the scenario's `streets` if there are any: straight to the nearest point of
-    a street, along the shortest route, and straight to the destination. Without streets they walk straight. Entries
-    happen in order: a person still on the way at the next entry sets out again on arrival. Times of a day must rise.
-    At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at home if
-    they have never left. A day lasts day_s and has 24 hours, each of 60 minutes.
+    a street, along the shortest route, and straight to the destination. Without streets, routes are straight. Entries
+    happen in order: a person still on the way at the next entry sets out again on arrival. Times within a day must
+    rise. At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at home
+    if they have never left. A day lasts day_s and has 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of
-    route and time by traffic, one-way streets, lanes and lights, people who go together, streets' speeds.
+    route and time by traffic, one-way streets, lanes and lights, people who go together, speed limits of streets.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
         1.8,
         ge=1e-3,
@@ -156,7 +155,7 @@ class Itinerary(Walkers):
 
     @property
     def travels_by(self) -> Mode:
-        """The people's mode of travel."""
+        """The people's mode of travel: `mode`, or the slowest mode that reaches their speed."""
         slow: list[Mode] = [mode for mode, top_m_s in FASTEST.items() if self.speed_max_m_s <= top_m_s]
         return self.mode or [*slow, "car"][0]
 
@@ -192,7 +191,7 @@ class Itinerary(Walkers):
 
 
 class _Commutes(Legs):
-    """Trips of people between their places, in legs from corner to corner.
+    """People's trips between their places, as legs from corner to corner.
 
     Args:
         spots_m: [places, 2, people] each person's places, home first.
@@ -268,7 +267,7 @@ class _Commutes(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _set_off(self, ids: np.ndarray) -> np.ndarray:
-        """Start each person's next trip; return its departure [ids] by the plan, s, or inf without a trip."""
+        """Start each person's next trip; return the planned departures [ids], s, or inf if there is no trip."""
         self._entry[ids], leave_s, entry = self._leaves.after(ids, self._entry[ids])
         goal = np.where(np.isfinite(leave_s), self._goals[entry], self._place[ids])
         self._corner[ids], self._last[ids] = self._ways.of(ids, self._place[ids], goal)
@@ -277,10 +276,10 @@ class _Commutes(Legs):
 
 
 class _Leaves:
-    """Departures of people: the entries of all days in one row; number 0 is the first entry of the day of time 0.
+    """Departures of people: all days' entries one after another; number 0 is the first on the day of time 0.
 
     Attributes:
-        first: time at which the row starts: a day before time 0, or a week before if days differ.
+        first: time at which the row of entries starts: a day before time 0, or a week before if days differ.
         followed: [entries, people] whether a person follows an entry.
     """
 
@@ -304,8 +303,8 @@ class _Leaves:
     def pairs(self, goals: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
         """Return the pairs of places that people travel between, lower number first, and the people of each pair.
 
-        goals: [entries] number of each entry's destination. After a period everyone is at the destination of their
-        last entry, so two periods cover all trips.
+        goals: [entries] number of each entry's destination. After one period each person is at the destination of the
+        last entry that the person follows, so two periods cover all trips.
         """
         place = np.zeros(self.followed.shape[1], dtype=np.int64)
         nobody = np.zeros(len(place), dtype=bool)
@@ -323,7 +322,7 @@ class _Leaves:
         return {pair: np.flatnonzero(walks[pair]) for pair in sorted(walks)}
 
     def after(self, ids: np.ndarray, entry: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return each person's next entry [ids] in the row, its departure, s, and its number in the plan."""
+        """Return each person's next entry [ids] in the row, the entry's departure, s, and its number in the plan."""
         at = entry + 1
         searching = np.flatnonzero(~self._never[ids])
         while len(searching):

@@ -21,12 +21,12 @@ _START = 2**40
 class Manhattan(Walkers):
     """Devices drive along the streets of a square grid and turn at junctions.
 
-    The area is a square around the base station, its half side area_factor times the cell's radius; the base station
-    is in the middle of a block. At each junction a device turns left or right or goes straight on; at the area's
-    edge, where streets end, it turns round. Each device keeps its speed.
+    The area is a square around the base station, with a half side of area_factor times the cell's radius; the base
+    station is in the middle of a block. At each junction a device turns left or right or goes straight on; at the
+    area's edge, where streets end, it turns round. Each device keeps its speed.
 
     Devices start uniformly on all streets and in both directions; their dropped positions are ignored. This start is
-    the stationary law: a piece of street is entered from straight on, from its left and from its right with
+    stationary: a piece of street is entered from straight on, from its left and from its right with
     probabilities that sum to one, and is left at its other end in the same way.
 
     Source: Bai, Sadagopan and Helmy, INFOCOM 2003 (Manhattan model, turns 0.25 and 0.25). Left out: that model's
@@ -34,7 +34,7 @@ class Manhattan(Walkers):
     """
 
     area_factor: float = Field(
-        1.0, ge=1, le=10, description="half side of the square relative to the cell's radius"
+        1.0, ge=1, le=10, description="half the square's side, relative to the cell's radius"
     )
     block_m: float = Field(100.0, ge=10, le=2000, description="distance between neighbouring streets")
     left_probability: ClassVar[float] = 0.25  # of a turn to the left at a junction; Bai et al.
@@ -51,7 +51,7 @@ class Manhattan(Walkers):
         pairs = math.ceil(half_m / self.block_m - 0.5)
         if pairs < 1:
             raise EdgeflError(
-                f"{self.block_m:g} m leaves no street within {half_m:g} m of the base station; make it "
+                f"{self.block_m:g} m leaves no street within {half_m:g} m of the base station; make block_m "
                 f"less than {2 * half_m:g} m",
                 ("devices", "mobility", "block_m"),
             )
@@ -61,8 +61,8 @@ class Manhattan(Walkers):
 
 
 class _Drives(Legs):
-    """Devices on their way from stop to stop. A stop has a column and a row in stops_m, which holds the
-    coordinates of the streets, preceded and followed by those of the area's edges."""
+    """Devices on their way from stop to stop. A stop's column and row are indices into stops_m, which
+    holds the coordinates of the area's first edge, of the streets, and of the area's last edge."""
 
     def __init__(
         self, stops_m: np.ndarray, model: Manhattan, speeds_m_s: np.ndarray, streams: Streams

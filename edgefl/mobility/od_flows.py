@@ -22,7 +22,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class _TripRates(PartOfDay):
-    """A part of the day, until the next one begins, and its trips."""
+    """A part of the day, up to the beginning of the next part, and its trips."""
 
     trips_per_hour: dict[str, dict[str, Rate]] = Field(
         description="{origin: {destination: trips per hour of each device there}}; if left out, there are no trips"
@@ -40,17 +40,16 @@ class OdFlows(Walkers):
     people at each origin, gives the rates.
 
     Time 0 is begin_hour of begin_day; `begin` distributes the devices among areas, at rest. A day lasts day_s and has
-    24 hours. The dropped positions are ignored. Areas are the scenario's `areas`; devices in an area outside the
-    cells are absent.
+    24 hours. Drop positions are ignored. Areas are the scenario's `areas`; devices in an area
+    outside the cells are absent.
 
     Source: a continuous-time Markov chain with rates that are constant between the given hours, as in trip
     distribution by origin-destination tables (Ortuzar and Willumsen, Modelling Transport, chapter 5). Left out:
     roads, habits of single devices, purposes of trips.
     """
 
-    speed_min_m_s: float = Field(1.0, ge=1e-3, le=60, description="lowest speed of a device")
     speed_max_m_s: float = Field(
-        1.8, ge=1e-3, le=60, description="highest speed of a device; the mean of 1.4 is a pedestrian's"
+        1.8, ge=1e-3, le=60, description="highest speed of a device; pedestrians have a mean of 1.4"
     )
     begin: dict[str, Share] = Field(description="{area: share of the devices there at time 0}")
     flows: tuple[_TripRates, ...] = Field(

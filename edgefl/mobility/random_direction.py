@@ -19,8 +19,8 @@ class RandomDirection(Walkers):
     """Each device walks in a random direction for a random time, rests, and takes a new direction.
 
     At the border the device is reflected as by a mirror and continues. Walking and resting times are exponential.
-    Position is uniform in area and direction uniform at every time: the drop already has the stationary law, for any
-    speeds (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion and
+    Position is uniform in area and direction uniform at every time: the drop is already stationary, for any speeds
+    (Nain, Towsley, Liu and Liu, INFOCOM 2005, on a square; the same holds on a disc, since straight motion and
     mirrors preserve volume in position and direction). At the start a share pause / (pause + travel) of the devices
     is at rest. Left out: the older variant, in which devices walk to the border each time (Royer, Melliar-Smith and
     Moser, ICC 2001), which is not uniform.

@@ -16,7 +16,7 @@ _OPENING = 2**40
 
 
 class RandomWaypoint(Walkers):
-    """Each device walks to a uniform point of a disc, rests there, and walks to the next point.
+    """Each device walks to a uniformly random point of a disc, rests there, and walks to the next point.
 
     Devices gather in the middle: in the long run a walking device at distance r R from the centre has the density
     45 (1 - r^2) E(r) / (32 pi R^2) per area, with E the complete elliptic integral of the second kind of modulus r; a
@@ -25,10 +25,10 @@ class RandomWaypoint(Walkers):
 
     Devices start in this law, not where they were dropped: a walking device within a leg, drawn with a density
     proportional to the leg's length, a resting device with a uniform remaining rest (perfect simulation, Navidi and
-    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The devices' law never changes.
-    Without `steady_state` they start at the drop, uniform in area, with a new leg, and approach the law within a few
-    legs: the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a run differ from
-    later ones. Left out: speeds and rests that differ from leg to leg.
+    Camp, IEEE Trans. Mobile Computing 2004; Le Boudec and Vojnovic, INFOCOM 2005). The law then never changes.
+    Without `steady_state` devices start where they were dropped, uniform in area, with a new leg, and approach the
+    law within a few legs: the mean distance from the centre falls from 0.67 R to 0.52 R, and the first sessions of a
+    run differ from later ones. Left out: speeds and rests that differ from leg to leg.
     """
 
     pause_s: float = Field(0.0, ge=0, le=1e9, description="rest at each waypoint")
@@ -75,7 +75,7 @@ class _Walks(Legs):
         return Leg(to_m, walk_s, rest_s)
 
     def _amid_a_leg(self) -> tuple[np.ndarray, Leg]:
-        """Draw places [2, devices] from the stationary law, and the remaining leg from each place."""
+        """Draw places [2, devices] from the stationary distribution, and the remaining leg from each place."""
         everyone = np.arange(len(self._speeds_m_s))
         uniform = self._draws.uniform(everyone, _OPENING, 5)
         to_m, place_m = self._long_leg(everyone, _OPENING + 5)

@@ -1,4 +1,4 @@
-"""Devices that stay where they were dropped."""
+"""Devices that stay where they are dropped at the start."""
 
 from typing import Literal
 

@@ -28,26 +28,26 @@ class Trace(Mobility):
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` the count may be smaller, and later ids are left out. The dropped positions and the seed are ignored.
+    ignore` the count may be smaller, and later ids are left out. The seed and the drop positions are ignored.
 
     The format of a file is found by its content, whatever its name; files may be compressed with gzip:
 
-    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. Its vehicles and persons are devices (`kinds`
+    - SUMO's floating-car data (`sumo --fcd-output`), XML or table. SUMO's vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
-      latitude, by their common names or as `columns` says. Without ids a file is one device.
+      latitude, by their common names or as `columns` says. A file without ids is one device.
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
     A time is a number, or an ISO 8601 date (in UTC if it names no zone), which is converted to seconds since 1970.
-    Times of a device must rise. Files are read as streams; 24 bytes per sample stay in memory, and reading needs five
-    times as much.
+    A device's times must increase. Files are read as streams; 24 bytes per sample stay in memory, and reading needs
+    five times as much.
 
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     A position in the simulation is scale x (position - origin_m), its time time_scale x (time - begin_s). The Doppler
-    shift is that of a device's mean speed: path length over the time for which the device is present.
+    shift is that of a device's mean speed: path length divided by the time for which the device is present.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
     the sources of other formats. Left out: heights, the recorded speeds and angles.
@@ -127,7 +127,7 @@ class Trace(Mobility):
         return None if plane is None else (plane.lon_deg, plane.lat_deg)
 
     def _read(self, keep: int | None) -> Samples:
-        """Read the samples of this number of devices, or of all devices; note which rows are skipped."""
+        """Read the samples of a given number of devices, or of all devices; note which rows are skipped."""
         wanted = Wanted(keep, self.geo, self._origin, self.kinds, self.columns, self.bad_rows == "skip")
         with about(*PLACE):
             samples = read(shipped.data(self.path), wanted)
@@ -263,7 +263,7 @@ class _Recorded:
         return self._speeds_m_s
 
     def _enter(self, ids: np.ndarray, time_s: float) -> None:
-        """Find the segments of these devices at a time, by bisection: usually the current or the next one."""
+        """Find the given devices' segments at a time, by bisection: usually the current or the next segment."""
         row, begin, end = self._row[ids], self._begins[ids], self._ends[ids]
         two_on = np.minimum(row + 2, end)
         low = np.where(self._times_s[row] <= time_s, row, begin)
@@ -283,7 +283,7 @@ class _Recorded:
 
 
 def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return [devices] the mean speed, path length over the time in which a device is present; 0 with one sample."""
+    """Return [devices] mean speeds: path length divided by the time of presence; 0 for a single sample."""
     ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
     way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
     time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
@@ -296,9 +296,9 @@ def _usual_gaps_s(times_s: np.ndarray, counts: np.ndarray, lost: np.ndarray) -> 
     Args:
         times_s: [samples] times, device after device.
         counts: [devices] how many samples each device has.
-        lost: [devices] how many usual intervals a gap must exceed to count as an absence. Devices of a file that
-            lists all devices of each time step have their median interval in common; other devices have their own,
-            and at least RECEPTION_S.
+        lost: [devices] how many usual intervals a gap must exceed to count as an absence. The usual
+            interval is the median: of all devices together in a file that lists all devices of each time step,
+            otherwise of each device, at least RECEPTION_S.
     """
     ends = np.cumsum(counts)
     spans = [np.diff(times_s[end - count : end]) for end, count in zip(ends, counts, strict=True)]

@@ -75,11 +75,11 @@ class Places:
         return points_in([self.areas[name] for name in shares], area, uniform[1:])
 
     def streets_for(self, mode: "Mode") -> "StreetMap | None":
-        """Return the map of the streets that are open to a mode of travel, or None without streets."""
+        """Return the map of the streets that are open to a mode of travel, or None if the scenario has no streets."""
         return None if self.streets is None else self.streets.map_for(mode)
 
     def drawing(self) -> dict[str, Any]:
-        """Return the areas and streets as a picture of the map needs them; empty without any."""
+        """Return what a picture of the map needs of the areas and streets; empty if there are none."""
         if not self.areas and self.streets is None:
             return {}
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
@@ -89,7 +89,7 @@ class Places:
         """Return the local plane, in which a file's longitudes and latitudes become metres.
 
         Args:
-            path: the file whose places need the plane. lines: these places, [n, 2] longitudes and latitudes each.
+            path: the file whose places need the plane. lines: its places, [n, 2] longitudes and latitudes each.
 
         Raises:
             EdgeflError: the scenario does not give the origin's place on Earth; the message proposes a place.
@@ -104,7 +104,7 @@ class Places:
         return self.plane
 
     def noted(self) -> list[str]:
-        """Return each note once, including a note about an origin that nothing has used."""
+        """Return each note once, including one about `origin_lon_lat` if nothing has used it."""
         unused = "origin_lon_lat is not used, because nothing in this scenario is in degrees: leave it out"
         return [*dict.fromkeys(self.notes), *([unused] if self.plane and "plane" not in self.used else [])]
 
@@ -212,7 +212,7 @@ def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
 
 
 class _MapSource(Protocol):
-    """Source of a scenario's streets."""
+    """A section that can read a scenario's streets."""
 
     def read(self, places: Places) -> _Streets:
         """Return the streets of the map, reading its file if it has one."""

@@ -145,7 +145,7 @@ def _content(path: Path) -> bytes:
 
 
 def _unreadable(content: bytes, error: Exception) -> str:
-    """Return what kind of file an unreadable file is if it is not GeoJSON, and the remedy."""
+    """Describe an unreadable file: its kind, if it is not GeoJSON, and the remedy."""
     begin = content[:1000].lstrip(b"\xef\xbb\xbf \t\r\n")
     if begin.startswith(b"<"):
         return (
@@ -159,7 +159,7 @@ def _unreadable(content: bytes, error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return why values could not be read, in words that do not refer to Python."""
+    """Return why values could not be read, in words without Python terms."""
     if isinstance(error, KeyError):
         return f"{error} is missing"
     return str(error) if isinstance(error, ValueError) else "its values are nested in an unexpected way"
@@ -179,7 +179,7 @@ def _features(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, Any]) -> list[int]:
     """Return the numbers of a file's features with given properties, or with a given name.
 
-    A name is the value of `id` or of the property `name`; if no feature has the name there, any property counts.
+    A name is the value of `id` or of the property `name`; if no feature has that `id` or `name`, any property counts.
 
     Raises:
         EdgeflError: no feature matches, or several do; the message names the file's properties.
@@ -205,7 +205,7 @@ def _chosen(features: Sequence[Mapping[str, Any]], wanted: str | Mapping[str, An
     if any(each != found[0] for each in found):
         several = ", ".join(f"{key} of {len(each):,}" for key, each in having.items())
         raise EdgeflError(
-            f"{quoted(wanted)} is {several} features; write feature: {{{next(iter(having))}: {wanted}}}",
+            f"{quoted(wanted)} is the {several} features; write feature: {{{next(iter(having))}: {wanted}}}",
             place,
         )
     return found[0]
@@ -274,7 +274,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     """Return a function that converts the coordinates of a GeoJSON file to longitudes and latitudes.
 
     Args:
-        crs: the file's member `crs`; None if coordinates are degrees, as in RFC 7946.
+        crs: the file's member `crs`, or None if coordinates are degrees, as in RFC 7946.
 
     Raises:
         EdgeflError: the system is unknown, or needs pyproj; the returned function raises it for a place not on Earth.
@@ -297,7 +297,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     def convert(pairs: Pairs) -> Pairs:
         lon_deg, lat_deg = to_degrees.transform(*np.array(pairs).T)
         if not np.isfinite([lon_deg, lat_deg]).all():
-            raise EdgeflError(f"{pairs[0]} is outside its crs {quoted(name)}; {EXPORT}")
+            raise EdgeflError(f"{pairs[0]} is outside the file's crs {quoted(name)}; {EXPORT}")
         return list(zip(lon_deg.tolist(), lat_deg.tolist(), strict=True))
 
     return convert
@@ -317,7 +317,7 @@ def _name_of(crs: Any) -> str | None:
 
 
 def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return places in degrees, checked to be longitudes and latitudes in this order."""
+    """Return places in degrees, checked to be longitudes followed by latitudes."""
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
             raise EdgeflError(

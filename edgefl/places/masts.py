@@ -45,9 +45,9 @@ class SitesFile(Strict):
     csv: Path | None = Field(
         None,
         description="table, .csv, .csv.gz or .parquet, relative to the scenario's file: OpenCelliD's, with or without"
-        " its line of names, or any other with columns of longitude and latitude",
+        " a line of column names, or any other with columns of longitude and latitude",
     )
-    geojson: Path | None = Field(None, description="points of a GeoJSON file (RFC 7946) instead")
+    geojson: Path | None = Field(None, description="GeoJSON file of points (RFC 7946), instead of csv")
     lon: str | None = Field(None, description="column of longitudes; if left out, lon, longitude or lng")
     lat: str | None = Field(None, description="column of latitudes; if left out, lat or latitude")
     azimuth: str | None = Field(
@@ -105,7 +105,7 @@ def _read(
     radius_m: float | None,
     stamp: tuple[Path, int, int],
 ) -> _Masts:
-    """Read a file once for the layout and for its note; a changed file is read again."""
+    """Read a file of masts once, for the layout and for the note on the file; read it again if it changes."""
     rows = _Rows(file, path)
     with moved(("geojson", "path"), file.place):
         for where, cells in _of_geojson(path) if file.csv is None else _of_table(file, path):

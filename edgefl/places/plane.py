@@ -1,4 +1,4 @@
-"""A plane around a place on Earth: converts longitude and latitude to metres east and north of it."""
+"""A plane around a place on Earth: converts longitude and latitude to metres east and north."""
 
 import math
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ SMALLEST_M = 1.0  # width of places that can be in metres, unless they lie aroun
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
-    Places look like degrees if all are in the range of degrees, and several lie within SMALLEST_M of one another,
-    away from [0, 0]. If these are degrees, the places span a town or a region; if they are metres, the area is too
-    small to move in. A single place proves nothing, unless it has the origin's longitude and latitude.
+    Places look like degrees if all are in the range of degrees, and several of them lie within SMALLEST_M of one
+    another, away from [0, 0]. If these are degrees, the places span a town or a region; if they are metres, the area
+    is too small to move in. A single place proves nothing, unless it has the origin's longitude and latitude.
     """
     points = np.asarray(places, dtype=float).reshape(-1, 2)
     if not len(points):
@@ -40,7 +40,7 @@ class LocalPlane:
 
     Angles are preserved. Distances along the origin's meridian are exact; at a distance d east or west of it all
     distances are too long by the relative error d^2 / (2 R^2), R = 6,371 km: 3e-7 at 5 km, 1.2e-6 at 10 km, 1.2e-4
-    at 100 km. The series is cut after the third power of the third flattening, an error of 1e-4 m at FARTHEST_DEG.
+    at 100 km. The series ends with the third power of the third flattening: an error of 1e-4 m at FARTHEST_DEG.
 
     Source: Krueger, 1912; in the form of Karney, Transverse Mercator with an accuracy of a few nanometers,
     J. Geodesy 2011, equations (7) to (11) and (35). Scale 1 on the meridian, unlike UTM's 0.9996.
@@ -53,7 +53,7 @@ class LocalPlane:
     lat_deg: float
 
     def to_m(self, lon_lat_deg: npt.ArrayLike) -> np.ndarray:
-        """Return metres [n, 2] east and north of the origin from longitudes and latitudes.
+        """Convert longitudes and latitudes to metres [n, 2] east and north of the origin.
 
         Args:
             lon_lat_deg: [n, 2] longitude and latitude.
@@ -77,7 +77,7 @@ class LocalPlane:
         return np.stack([east_m, north_m - origin_m], axis=1)
 
     def lines_to_m(self, lines: Sequence[npt.ArrayLike]) -> list[np.ndarray]:
-        """Return metres [n, 2] for each of several lines or rings, as `to_m` does for one."""
+        """Return positions [n, 2] in metres for each of several lines or rings, as `to_m` does for one."""
         each = [np.asarray(line, dtype=float).reshape(-1, 2) for line in lines]
         return np.split(self.to_m(np.concatenate(each)), np.cumsum([len(line) for line in each])[:-1])
 

@@ -113,7 +113,7 @@ def _even_odd(rings: Sequence[np.ndarray]) -> "shapely.Geometry":
 
 
 def _crossed(begin: np.ndarray, end: np.ndarray, x: float, y: float) -> int:
-    """Return how many sides a ray from a point to the east crosses."""
+    """Return how many sides are crossed by the ray that runs east from a point."""
     crossing = (begin[:, 1] > y) != (end[:, 1] > y)
     (x0, y0), (x1, y1) = begin[crossing].T, end[crossing].T
     return int(np.count_nonzero(x0 + (y - y0) / (y1 - y0) * (x1 - x0) > x))
@@ -180,7 +180,7 @@ def _sides(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return the lower and upper corners of sides, each corner's line, and the lines' heights.
 
-    Lines are numbered polygon by polygon, upwards. Horizontal sides bound no area and are left out.
+    Lines are numbered polygon by polygon, upwards. Horizontal sides, which bound no area, are left out.
     """
     sizes = [len(loop) for loop in loops]
     last = np.cumsum(sizes) - 1

@@ -1,4 +1,4 @@
-"""Streets as a graph: where people enter them, and the shortest route between two places."""
+"""Streets as a graph: where people enter the streets, and the shortest route between two places."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ class StreetMap:
     Attributes:
         corners_m: [2, corners] position of each corner, m.
         ends: [2, pieces] the two corners of each straight piece.
-        lost: pieces of street that are not connected to this map's pieces, or None if all are connected.
+        lost: pieces of streets that are not connected to this map's pieces, or None if all pieces are connected.
     """
 
     corners_m: np.ndarray
@@ -68,7 +68,7 @@ class StreetMap:
         return type(self)(self.corners_m[:, corners], ends.reshape(2, -1))
 
     def cut_off(self, places_m: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return whether the street nearest to each place [2, n] is a lost piece; the map must have lost pieces.
+        """Return which places [2, n] are nearest to a lost (unconnected) street; the map must have lost streets.
 
         Returns:
             [n] whether each place is cut off, and [n] its distance in m to the nearest street of the connected part.
@@ -138,8 +138,8 @@ class StreetMap:
     def _index(self) -> tuple[cKDTree, np.ndarray, float]:
         """Middles of parts of all pieces of street, the piece of each part, and half the length of the longest part.
 
-        If the nearest middle is at a distance d from a place, the nearest point of any street is at most d away, and
-        the middle of that point's part is at most half a part's length farther.
+        If the nearest part's middle is at a distance d from a place, the nearest point of any street is at most d
+        away, and the middle of that point's part is at most half a part's length farther.
         """
         longest_m = self.lengths_m.mean()  # at most twice as many parts as pieces
         counts = np.ceil(self.lengths_m / longest_m).astype(np.int64)

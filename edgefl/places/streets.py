@@ -59,7 +59,7 @@ class _StreetLines:
         return self._maps[mode]
 
     def drawn(self) -> list[list[list[float]]]:
-        """Return the corners, in m, of the first MOST_DRAWN streets open to the modes in use, or to any mode."""
+        """Return the corners, m, of the first MOST_DRAWN streets open to modes in use, or any mode if none is."""
         modes = set(self._maps or MODES)
         lines_m = (one.line_m for one in self.streets if modes.intersection(one.open_to))
         return [(line.round(1) + 0.0).tolist() for line in islice(lines_m, MOST_DRAWN)]
@@ -99,12 +99,12 @@ class Streets(Strict):
 
     Lines of files meet where they share a point, as in OpenStreetMap: two lines that cross without a common point are
     a bridge and a road below it. Lines of `lines_m` meet wherever they cross. All streets can be used in both
-    directions; if parts of the map do not meet, only the longest part counts.
+    directions; if parts of the map are not connected, only the longest is used.
 
     A mode of travel (foot, bicycle, bus, car) keeps to the streets where it is permitted: in a SUMO network by
     `allow` and `disallow` of the lanes, and never on railways and waterways; in GeoJSON by OpenStreetMap's `highway`
     with the worldwide defaults of its wiki, and `access`, `foot`, `bicycle`, `vehicle`, `motor_vehicle` and the like.
-    If a line of the file has `highway`, lines without it are not streets; otherwise those with `railway`, `power`,
+    If a line of the file has `highway`, lines without it are not streets; otherwise lines with `railway`, `power`,
     `waterway`, `building` and the like are not streets. Left out: one-way streets, lanes, lights, speed limits.
     """
 
@@ -151,7 +151,7 @@ def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
     read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
     lines = [(tags, line) for tags, line in read if len(line) > 1]
     if len(lines) < len(read):
-        places.notes.append(f"{source.path}: {len(read) - len(lines):,} lines of one point are left out")
+        places.notes.append(f"{source.path}: {len(read) - len(lines):,} one-point lines are left out")
     highways_only = any("highway" in tags for tags, _ in lines)
     if not lines:
         raise EdgeflError(f"{source.path}: {nothing}", ("geojson", "path"))

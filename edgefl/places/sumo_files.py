@@ -132,7 +132,7 @@ def _line(edge: Mapping[str, str], junctions: Mapping[str, Pair]) -> list[Pair]:
     try:
         shape = [_pair(*corner.split(",")[:2]) for corner in edge.get("shape", "").split()]
     except (ValueError, TypeError) as error:
-        raise ValueError(f"edge {name} has the shape {quoted(edge['shape'])}") from error
+        raise ValueError(f"edge {name} has the malformed shape {quoted(edge['shape'])}") from error
     return [junctions[ends[0]], *shape[1:-1], junctions[ends[1]]]
 
 

@@ -2,13 +2,16 @@
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import simpy
+
 from edgefl.contract import Learner
 from edgefl.engine.air.radio import Radio
+from edgefl.engine.cells.network import Network
 from edgefl.engine.cells.positions import looks, recorded_positions
 from edgefl.engine.devices.ledger import Ledger
 from edgefl.engine.federation.attendance import Attendance
@@ -65,17 +68,9 @@ def compose(
         duration_s=own.duration_s or math.inf,
         announce=announce,
     )
-    for process in (*network.processes(), *world.background(radio)):
+    records = _records_of_positions(world, radio, network, recorder)
+    for process in (*network.processes(), *world.background(radio), *records):
         env.process(process)
-    every_s = scenario.record.positions_s
-    if every_s == "auto":
-        times_s = looks(world.count, own.latest_end_s) if network.moves else iter([0.0])
-        env.process(recorded_positions(env, network, recorder, times_s))
-    elif every_s != "none":
-        times_s = (number * every_s for number in itertools.count())
-        by_place = world.extent.radio.propagation.shadowing == "spatial"
-        readings = radio.readings if by_place else None
-        env.process(recorded_positions(env, network, recorder, times_s, readings))
     cloud = None if own.cloud is None else Cloud(env, own.cloud, federations, recorder)
     recorders = recorder.own if isinstance(recorder, ByFederation) else {}
     servers = {}
@@ -87,22 +82,40 @@ def compose(
     return simulation, servers
 
 
+def _records_of_positions(
+    world: World, radio: Radio, network: Network, recorder: Recorder
+) -> Iterator[Generator[simpy.Event, None, None]]:
+    """Yield the simulation process that records positions; none if they are not recorded."""
+    every_s = world.scenario.record.positions_s
+    if every_s == "auto":
+        times_s = looks(world.count, world.sections.latest_end_s) if network.moves else iter([0.0])
+        yield recorded_positions(radio.env, network, recorder, times_s)
+    elif every_s != "none":
+        times_s = (number * every_s for number in itertools.count())
+        by_place = world.extent.radio.propagation.shadowing == "spatial"
+        readings = radio.readings if by_place else None
+        yield recorded_positions(radio.env, network, recorder, times_s, readings)
+
+
+def rounds_of(simulation: Simulation, key: int | Seat, learner: Learner, world: World) -> Rounds:
+    """Return the rounds of a server, which its learner trains."""
+    own, processors = world.sections, Processors(simulation.fleet, learner.flops_per_sample)
+    only = None if world.only is None else sorted(world.only)
+    return Rounds(simulation, Seat.of(key), own.rounds, processors, own.reports, only)
+
+
 def _server(
     simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None, *, excess: bool
 ) -> Server:
-    own = world.sections
-    processors = Processors(simulation.fleet, learner.flops_per_sample)
-    only = None if world.only is None else sorted(world.only)
-    rounds = Rounds(simulation, seat, own.rounds, processors, own.reports, only)
+    own, rounds = world.sections, rounds_of(simulation, seat, learner, world)
     link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
-    federation = simulation.federations.of(seat.label)
-    attendance = Attendance(simulation, seat.cell, federation, world.members)
+    attendance = Attendance(simulation, seat.cell, seat.label, world.members)
     fleet, radio = simulation.fleet, simulation.radio
     observers: list[Observer] = [
         *[lambda made: Columns(of_devices={"class": fleet.class_names(made.local.ids)})] * bool(fleet.names),
         *[versions] * own.rounds.overlap,
         attendance.without_link,
-        *[Excess(simulation, seat.cell, processors, rounds.reports.bits)] * excess,
+        *[Excess(simulation, seat.cell, rounds.processors, rounds.reports.bits)] * excess,
         *([link.columns] if link else []),
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,

@@ -135,7 +135,7 @@ class ControlledRun:
         return self.waiting
 
     def stop(self) -> None:
-        """End the run, if it is not over."""
+        """End the run, if it has not ended yet."""
         if self.waiting is not None:
             self.waiting = None
             self._handover.answers.put(_Stopped())

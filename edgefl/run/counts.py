@@ -180,7 +180,7 @@ class Counts:
 
     @classmethod
     def of_several(cls, federations: Iterable[str]) -> "Counts":
-        """Return a run's counts, with each federation's in `of`; a single federation shares the run's counts."""
+        """Return a run's counts, and in `of` each federation's; a single federation shares the run's counts."""
         counts = cls()
         counts.of = {name: cls() if name else counts for name in federations}
         return counts

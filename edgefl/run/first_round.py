@@ -1,4 +1,4 @@
-"""Open the first round before the run begins: check that devices are present, and estimate its length."""
+"""Open the first round before the run begins: check that devices are present, and estimate the round's length."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,13 +15,13 @@ from edgefl.engine.air.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.servers.synchronous import Synchronous
 from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, refused
+from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
 
@@ -52,8 +52,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
         if present:
-            processors = Processors(simulation.fleet, learner.flops_per_sample)
-            rounds = Rounds(simulation, Seat(cell), own.rounds, processors, own.reports)
+            rounds = rounds_of(simulation, cell, learner, world)
             lengths += [_check_first_round(own, rounds, present, learner.payload_bits)]
     notes = _notes_of_lengths(own, lengths)
     if empty:
@@ -79,7 +78,7 @@ def _check_somebody_is_there(
 
 
 def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int]:
-    """Return those of the present devices that may take part in a session."""
+    """Return the present devices that may take part in a session."""
     allowed = members(session)
     return [id_ for id_ in present if allowed is None or id_ in allowed]
 
@@ -143,7 +142,7 @@ def _notes_of_lengths(own: OwnSections, lengths: Sequence[tuple[float, float]]) 
 
 
 def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int, compute_s: float) -> None:
-    """Check that a round's slowest transfers end, as all others then do; timing thousands would take seconds."""
+    """Check that a round's slowest transfers end, so that all transfers do; timing thousands would take seconds."""
     # a link without Doppler keeps the power of its first slot
     static, power = static_power(links.fading)
     faded = np.where(static, power, DEEP_FADE)
@@ -157,7 +156,7 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
 
 
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
-    """Return each class's computing time in a round of e local steps (or of one epoch), s."""
+    """Return the computing time, s, of each class of devices in a round of e local steps (or of one epoch)."""
     try:
         # one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)

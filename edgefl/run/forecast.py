@@ -55,7 +55,7 @@ class Forecast:
         devices: number of devices. about: further lines of description. notes: notes on settings that are allowed but
             probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
             memory_bytes: estimated memory of the run. All of these are empty if the run was not built.
-        probe: costs of the run's first rounds, if tried. own: share of training that is not taken from another run.
+        probe: costs of the run's first rounds, if probed. own: share of training that is not reused from another run.
     """
 
     scenario: Scenario
@@ -87,12 +87,12 @@ class Forecast:
 
     @property
     def simulated_s(self) -> Range:
-        """The time until the last federation ends."""
+        """The simulated time, s, at which the last federation ends: least and most."""
         return Range(*(max(ends_s) for ends_s in zip(*(ends for _, ends in self._courses()), strict=True)))
 
     @property
     def wall_s(self) -> Range:
-        """The wall time, without training that another run does for this one."""
+        """The wall time of this run, without the training that another run does for it."""
         probe = self.probe
         each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
         return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))
@@ -178,8 +178,9 @@ def forecast_of(run: RunPlan, probe: Probe = UNTRIED) -> Forecast:
 def _about(run: RunPlan, learner: Any) -> list[str]:
     """Return a few lines that describe a run."""
     own = run.world.sections
-    if "" not in run.world.federations:
-        return [_shared(run, name, one) for name, one in run.world.by_federation.items()]
+    if run.world.alone is None:
+        worlds = run.world.by_federation.items()
+        return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin in time" if count is None else count
     rounds = "each until its time" if longest is None else f"of at most {longest} rounds"
@@ -202,11 +203,11 @@ def _samples(world: World, learner: Any) -> str:
 
 
 def _shared(run: RunPlan, name: str, world: World) -> str:
-    """Describe one of several federations that share the cells, in one line."""
+    """Describe one of several federations that share the cells, after its name."""
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
-    said = f"federation {name}: {world.members_count} devices, weight {settings.weight:g}"
+    said = f"{world.members_count} devices, weight {settings.weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"

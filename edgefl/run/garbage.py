@@ -15,8 +15,8 @@ WHILE_A_RUN_GOES = (2_000, 10, 100)
 def seldom_at_start() -> Iterator[None]:
     """Make garbage collection rare in a command's process, and skip it at the end of the process.
 
-    Everything that a command loads stays until its process ends. By default Python scans all of it repeatedly while
-    loading, and once more at the end, which wastes 0.8 s of CPU with PyTorch.
+    Everything that a command loads stays until its process ends. By default Python scans these objects repeatedly
+    while loading, and once more at the end, which wastes 0.8 s of CPU with PyTorch.
     """
     atexit.register(gc.freeze)
     gc.set_threshold(*AT_START)
@@ -30,8 +30,8 @@ def seldom_at_start() -> Iterator[None]:
 def seldom_while_a_run_goes() -> Iterator[None]:
     """Make garbage collection rarer while a run goes on, unless the caller has made it rarer still or disabled it.
 
-    Collection took a tenth of the time of a run without training: transfers create millions of objects that need no
-    collector. Collection must not be as rare as at a command's start: large tensors in cycles would stay in memory.
+    Garbage collection took a tenth of the time of a run without training: transfers create millions of objects that
+    need no collector. It must not be as rare as at a command's start: large tensors in cycles would stay in memory.
     """
     before = gc.get_threshold()
     if before[0]:

@@ -38,9 +38,9 @@ LEAST = 0.01  # minimum share of power or clock
 class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """An environment in which actions decide a federation's rounds.
 
-    An observation is [devices, FEATURES] before a round, an action [devices, controls] in [0, 1]; finite numbers
-    outside this range are clipped. If no device's `who` is above 0.5, the present device with the highest value takes
-    part. The reward of a step is
+    Before a round, an observation is an array [devices, FEATURES], and an action an array [devices, controls] in
+    [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the present device with
+    the highest value takes part. The reward of a step is
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 

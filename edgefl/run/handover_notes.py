@@ -1,4 +1,4 @@
-"""Note handovers that come from the radio rather than from movement, with what would lower them."""
+"""Note handovers that the radio causes rather than movement, and settings that would make them rarer."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Write a run's notes at its end: above all, things its scenario asked for that never happened.
+"""Write a run's notes at its end: above all, on what the scenario asked for that never happened.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
@@ -20,7 +20,6 @@ from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
 from edgefl.engine.federation.ending import Stopped
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
 from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
@@ -68,7 +67,7 @@ def of_run(
     for one, own in each:
         yield from one.named(_rate_of_zero(one.learning, own))
     yield from _without_coverage(counts, world.count, indoors=any(kind.indoor_share for kind in kinds))
-    yield from explosions(counts.extremes, list(world.federations.values()), settings)
+    yield from explosions(counts.extremes, [one for one, _ in each], settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
         ends_s = world.measured.ends_s
@@ -78,10 +77,14 @@ def of_run(
     yield from _beyond_nr(radio.efficiency, settings.link)
 
 
-def of_stop(federations: Mapping[str, OwnSections], stopped: Mapping[Seat, Stopped | None]) -> Iterator[str]:
-    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when."""
-    for name, one in federations.items():
-        own = [how for seat, how in stopped.items() if seat.federation == name]
+def of_stop(several: Mapping[str, OwnSections], stopped: Mapping[Any, Stopped | None]) -> Iterator[str]:
+    """Yield a sentence for each federation with `stop`: which scores ended its servers, and when.
+
+    Args:
+        stopped: cell and federation of each server -> how scores ended it.
+    """
+    for name, one in several.items():
+        own = [how for (_, whose), how in stopped.items() if whose == name]
         if one.stop is not None and own:
             yield from one.named([_of_stop(own)])
 
@@ -242,7 +245,7 @@ def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator
 
 
 def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
-    """Note transfers faster than any modulation and code of 5G with this number of layers in the downlink."""
+    """Note transfers faster than any modulation and code of 5G with the downlink's number of layers."""
     most = {"downlink": link.downlink_layers * NR_EFFICIENCY, "uplink": NR_EFFICIENCY}
     medians = {direction: efficiency.median(direction) for direction in ("downlink", "uplink")}
     above = [f"{value:.1f} bit/s/Hz in the {name}" for name, value in medians.items() if value > most[name]]
@@ -287,7 +290,7 @@ def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterato
 
 
 def _radiated_power_only(radio: RadioSettings, kinds: Sequence[Any]) -> Iterator[str]:
-    """Note a power model that counts only radiated power, without circuits, with a realistic radio."""
+    """Note that a realistic radio is combined with a power model that counts radiated power only, not circuits."""
     radiated = [
         isinstance(kind.power, JournalPower) and kind.pa_efficiency == 1 and not kind.uplink_circuit_power_w
         for kind in kinds

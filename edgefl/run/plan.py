@@ -32,7 +32,7 @@ class RunPlan:
     """A run, built and checked.
 
     model: run.json's entries about the model and the PyTorch device that trains it. training: the training of all
-    federations; None if nothing is trained. notes: notes on settings that are allowed but probably unintended.
+    federations, or None if nothing is trained. notes: notes on settings that are allowed but probably unintended.
     took_s: wall time of the preparation. threads: as in `simulate`.
     """
 
@@ -53,7 +53,7 @@ class RunPlan:
 
     @property
     def learner(self) -> Any:
-        """The learner of the first federation."""
+        """The first federation's learner."""
         return self.learner_of(next(iter(self.learners)))
 
     def learner_of(self, federation: str) -> Any:
@@ -82,7 +82,7 @@ class RunPlan:
 
 
 class _Untaught(Untrained):
-    """A learner that trains nothing, in place of one that does: all devices report the same loss and norm."""
+    """A stand-in for a learner, which trains nothing: all devices report the same loss and norm."""
 
     def session(self, start: SessionStart) -> Iterator[Untrained]:
         asked = {REPORTED_LOSS: start.reports, REPORTED_NORM: start.norms}

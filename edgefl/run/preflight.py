@@ -32,7 +32,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
     """Check what depends on the random placement of the devices, before any data are read.
 
     Args:
-        reports: whether a learner that may report losses replaces the workload.
+        reports: whether the workload is replaced by a learner that may report losses.
 
     Returns:
         Notes on settings that are allowed but probably unintended.
@@ -62,7 +62,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
     rounds, sessions = own.rounds, own.sessions
     if reports and rounds.overlap:
         raise EdgeflError(
-            "an external learner works round by round, but with this server rounds overlap: take synchronous",
+            "an external learner works round by round, but with this server rounds overlap: use synchronous",
             ("rounds", "server"),
         )
     # not a rule of the schema: in a test's small world a workload may replace a learner that reports
@@ -85,7 +85,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
             f"{name} chooses by what devices report about their training, but a workload trains nothing: "
-            "take learning instead of workload, or another selector",
+            "give learning instead of workload, or another selector",
             ("rounds", "selector"),
         )
 
@@ -149,7 +149,7 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
 
 
 def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
-    """Note personal models that are never evaluated."""
+    """Yield a note if personal models are trained but never evaluated."""
     if learning.algorithm.has_personal() and learning.evaluation.tested_on == "labels":
         name = registry.name_of("algorithms", learning.algorithm)
         yield (
@@ -160,7 +160,7 @@ def _of_personal_models(learning: LearningSettings) -> Iterator[str]:
 
 
 def _of_costs(learning: LearningSettings) -> Iterator[str]:
-    """Note what the scenario's algorithm sends and computes that the costs leave out."""
+    """Note transmissions and computations of the scenario's algorithm that the costs leave out."""
     name = registry.name_of("algorithms", learning.algorithm)
     sent = list(_not_paid_of_sent(learning)) if learning.cost.payload == "model" else []
     computed = list(_not_paid_of_computed(learning)) if learning.cost.booked != "all" else []

@@ -37,7 +37,7 @@ class ProgressDisplay:
     def __init__(self, console: Console, runs: "Mapping[str, Scenario]") -> None:
         self._console, self._live = console, console.is_terminal
         self._latest: dict[str, str] = {}
-        self._narrow = console.width < WIDE
+        self._narrow = self._live and console.width < WIDE
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=8 if self._narrow else 16),
@@ -113,7 +113,7 @@ class ProgressDisplay:
         if self._live:
             return
         ended, elapsed = self._done + self._failed, self._progress.tasks[self._tasks[label]].elapsed
-        took = f" · {wall_time(elapsed)}" if elapsed else ""
+        took = f" in {wall_time(elapsed)} by the clock" if elapsed else ""
         number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
         self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
         self._console.file.flush()  # a log is read while the study runs

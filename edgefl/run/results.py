@@ -72,7 +72,7 @@ class _Directory(PathView):
 
     @property
     def ledger(self) -> "pd.DataFrame":
-        """One row per device: its joules by activity, and those wasted."""
+        """One row per device: joules by activity, and wasted joules."""
         return self._runs.ledger
 
     @property
@@ -87,10 +87,10 @@ class _Directory(PathView):
 
     @in_python
     def report(self, out: str | Path | None = None) -> Page:
-        """Write the report: one HTML file with words, tables, charts and a replay. A notebook shows it.
+        """Write the report: one HTML file with words, tables, charts and a replay. A notebook shows the file.
 
         Args:
-            out: file of the report; None for report.html in this directory.
+            out: file of the report, or None for report.html in this directory.
 
         Returns:
             Path of the report: `webbrowser.open(results.report().as_uri())` opens the report.
@@ -125,7 +125,7 @@ class _Directory(PathView):
 
 
 class Results(_Directory):
-    """A run directory. It is a path (`results / "rounds.csv"`), and its tables are pandas data frames.
+    """A run directory: a path (`results / "rounds.csv"`) with tables that are pandas data frames.
 
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
@@ -176,7 +176,7 @@ class Results(_Directory):
 
 
 class StudyResults(_Directory):
-    """The directory of a study, a path. The tables cover all its runs, by variant (with its setting) and seed.
+    """The directory of a study, a path. Its tables cover all runs, by variant (with the setting) and seed.
 
     A notebook shows the verdicts, a table and a figure; `edgefl.compare` has further options.
 
@@ -188,7 +188,7 @@ class StudyResults(_Directory):
 
     @property
     def answer(self) -> "Answer | None":
-        """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None without a question."""
+        """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None if there is no question."""
         from edgefl.analysis.reports.question import read
 
         return read(self)

@@ -55,7 +55,7 @@ class Showing:
         return
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
-        """Begin to show runs, given by label; the runs shown before are over."""
+        """Begin to show runs, given by label, in place of the runs shown before."""
 
     def update(self, label: str, row: "Round | None") -> None:
         """Show that a round has ended; `row` None means that the run is complete."""
@@ -76,7 +76,7 @@ class Showing:
         """Show a note of the run above the progress bars."""
 
     def end(self, results: Results | StudyResults) -> None:
-        """Show a run's notes that have not been shown, and a last line."""
+        """Show a run's notes that have not been shown yet, and a last line."""
 
 
 class _InTerminal(Showing):

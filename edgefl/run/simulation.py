@@ -57,7 +57,7 @@ def carry_out(
         every: how often to take a snapshot, from which an interrupted run can resume.
         member: the run's place in its study, or None if the run is not part of a study.
         resumes: whether `out` is an unfinished run directory; its tables are rewritten. See `edgefl.run.resuming`.
-        sharing: the training taken from another run, and the training left for other runs.
+        sharing: the training reused from another run, and the training kept for other runs.
 
     Returns:
         The run directory: a path object that has the run's tables as attributes.
@@ -95,19 +95,14 @@ def carry_out(
                 simulation.run(*ends)
             _write_ledger(simulation)
             keep_models()
-            told_at_end = [
-                *plan.notes,
-                *simulation.federations.notes(),
-                *notes.of_run(
-                    plan.world, plan.radio, simulation.network, counts, simulated_s=simulation.env.now
-                ),
-            ]
-            stops = {Seat.of(key): server.stopped for key, server in servers.items()}
+            facts = plan.world, plan.radio, simulation.network, counts
+            of_run = notes.of_run(*facts, simulated_s=simulation.env.now)
+            stops = {seat: server.stopped for seat, server in servers.items()}
             stopped = "; ".join(notes.of_stop(plan.world.federations, stops))
             run.complete(
                 wall_s=round(time.perf_counter() - began_s, 3),
                 simulated_s=round(simulation.env.now, 9),
-                notes=told_at_end,
+                notes=[*plan.notes, *simulation.federations.notes(), *of_run],
                 **({"journal_notes": journal_notes} if journal_notes else {}),
                 **({"stopped": stopped} if stopped else {}),
             )
@@ -120,8 +115,8 @@ def _journaled(
 ) -> Iterator[tuple[Mapping[Seat, Learner], Sequence[str], Callable[[], None]]]:
     """Yield the learners, which journal their answers, the journal's notes, and a function that saves the models.
 
-    Training of another run is reused; run.json counts the reused rounds. Federations that train nothing have no
-    journal: their learners' answers follow from the engine's questions.
+    The training of another run (`sharing`) is reused; run.json counts the reused rounds. Federations that train
+    nothing have no journal: their learners' answers follow from the engine's questions.
     """
     training, identity = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {

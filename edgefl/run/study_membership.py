@@ -35,7 +35,7 @@ class StudyMembership:
 
 @dataclass(frozen=True)
 class TrainingReuse:
-    """The training that a run shares with others of its study.
+    """The training that a run shares with other runs of its study.
 
     lender: run directory whose answers are reused as long as this run's learners would get the same input; None to
     train everything. name: the lender's name in run.json. lends: when to write a snapshot for other runs: after the

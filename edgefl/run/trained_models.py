@@ -65,14 +65,14 @@ def load_model(
         run: the run directory, or a federation's directory in it; `record.models` of its scenario says what was kept.
         cell: the model's cell, by default the only cell that has a server.
         kept: which model to load: `last`, `best`, or a round's number, as far as `record.models` kept these models.
-        device: id of a device, to load its own model or its cluster's model; None for the global model.
-        served: number of a model, if the cell serves its devices with several models; None for the global model.
+        device: id of a device, to load its own model or its cluster's model, or None for the global model.
+        served: number of a model, if the cell serves its devices with several models, or None for the global model.
 
     Returns:
         The module, with its inputs' scaling and the names of the labels.
 
     Raises:
-        EdgeflError: there is no such model; the message names those that exist.
+        EdgeflError: the run has not kept this model; the message names the models that exist.
     """
     import torch
 
@@ -90,7 +90,7 @@ def load_model(
     cells = sorted({_cell_of(path) for path in files})
     if cell is None:
         if len(cells) > 1:
-            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: give one, cell=")
+            raise EdgeflError(f"{run}: has models of cells {', '.join(map(str, cells))}: choose with cell=")
         cell = cells[0]
     suffix = {"last": "", "best": "-best"}.get(str(kept), f"-round{kept}")
     path = folder / f"cell{cell}{suffix}.safetensors"
@@ -108,7 +108,7 @@ def load_model(
         except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
             raise EdgeflError(
                 f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, but the "
-                f"scenario's model cannot be built with them ({quoted(str(error))}): take a file that a run has kept"
+                f"scenario's model cannot be built with them ({quoted(str(error))}): use a file that a run saved"
             ) from error
     model_files.put_into(module, model_files.read(path), path)
     if device is not None or served is not None:
@@ -133,8 +133,8 @@ def _beside(path: Path, device: int | None, served: int | None) -> "dict[str, Te
     if which is None or not 0 <= which < count:
         wanted = f"device {device}" if device is not None else f"number {served} (it serves {count})"
         raise EdgeflError(
-            f"{path}: there is no model besides the global one for {wanted}: a run keeps those that its "
-            "algorithm makes, and devices' own with record.models: personal"
+            f"{path}: there is no model besides the global one for {wanted}: a run keeps models that its "
+            "algorithm makes, and devices' own models with record.models: personal"
         )
     return {name: tensor[which] for name, tensor in own.items()}
 

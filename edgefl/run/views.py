@@ -42,7 +42,7 @@ class Picture(PathView):
 
     @classmethod
     def of(cls, path: Path, lines: Sequence[str]) -> "Picture":
-        """Return a picture, given its file and the lines that say what it shows."""
+        """Return a picture from its file and the lines of text that describe it."""
         made = cls(path)
         made.text = Lines("\n".join(lines))
         return made
@@ -58,7 +58,7 @@ class Picture(PathView):
 
 
 class Lines(str):
-    """A text of several lines; Python and notebooks show it as it is, without quotes."""
+    """A text of several lines; Python and notebooks show such a text as it is, without quotes."""
 
     __slots__ = ()
 

@@ -22,7 +22,7 @@ UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
 
 
 def in_cells(world: World, network: Network) -> Iterator[str]:
-    """Look for a device in the cells if there is none at time 0, up to the run's end or its longest wait.
+    """Look for a device in the cells, if none is there at time 0, up to the run's end or its longest wait.
 
     A device may still enter a cell between two of the checked times, or later. Left out: switches and batteries.
 

@@ -84,7 +84,7 @@ def _costs(simulation: Simulation, opened: RadioRound, bits: Sequence[int], time
 
 
 def devices(simulation: Simulation) -> Columns:
-    """Return a row for each device: seconds and joules of 1e9 FLOPs, and its powers."""
+    """Return a row for each device: seconds and joules of 1e9 FLOPs, and the device's powers."""
     fleet = simulation.fleet
     ids = list(range(len(fleet)))
     costs = [Processors(fleet, GFLOP).cost(device, 1) for device in ids]

@@ -59,10 +59,10 @@ class Recording:
     """Settings for recording a world.
 
     Args:
-        every_s: seconds between samples of all devices; None for a tick of the network, which is exact.
+        every_s: seconds between samples of all devices; None for every tick of the network, which is exact.
         links_s: seconds between measurements of all links.
         payload_bits: sizes of the recorded transfers; if empty, the workload's sizes, or DEFAULT_BITS.
-        duration_s: length of the recording; None for the scenario's duration_s.
+        duration_s: length of the recording, or None for the scenario's duration_s.
         tables: format of the tables, csv or parquet.
     """
 
@@ -82,7 +82,7 @@ def record(
         scenario: as for `simulate`; its learning is ignored.
         out: the folder, for positions, attachments, links and costs as tables in m, s, J, bits and dB, availability
             in FedScale's format, and a scenario.yaml that trains on the recorded world.
-        how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`; None for the scenario's duration_s.
+        how: duration and intervals, e.g. `edgefl.Recording(duration_s=3600)`, or None for the scenario's duration_s.
 
     Returns:
         Path of the folder.
@@ -123,7 +123,7 @@ class _Seen(Nowhere):
         duration_s = how.duration_s or scenario.duration_s
         if duration_s is None:
             raise EdgeflError(
-                "the scenario has none, because its sessions end the run, but a world without training has "
+                "the scenario has no duration: its sessions end the run, but a world without training has "
                 "no sessions; say how long to record, e.g. --duration-s 3600 (in Python "
                 "Recording(duration_s=3600)), or give the scenario a duration_s",
                 ("duration_s",),

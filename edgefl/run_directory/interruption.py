@@ -1,4 +1,4 @@
-"""Handle Ctrl-C and termination signals: a run is left in a state that can be resumed."""
+"""Handle Ctrl-C and termination signals so that the run they end can be resumed."""
 
 import signal
 from collections.abc import Iterator

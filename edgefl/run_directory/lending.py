@@ -36,10 +36,10 @@ PROBE, TRAIN = "probe", "train"  # phases
 class Loan:
     """Training results that a run may reuse from another run.
 
-    entries: entries of the lender's journal, up to the first that may not apply to the borrower. written: the line of
-    each entry. ends: number of journal entries up to the end of each entry, including those left out here. snapshots:
-    the lender's snapshots, oldest first. training: the borrower's own training. on_end: called with the number of
-    reused rounds when the borrower's own learners take over.
+    entries: entries of the lender's journal before the first that might not apply to the borrower. written: the line
+    of each entry. ends: number of journal entries up to the end of each entry, including those left out here.
+    snapshots: the lender's snapshots, oldest first. training: the borrower's own training. on_end: called with the
+    number of reused rounds when the borrower's own learners take over.
     """
 
     lender: Path
@@ -138,8 +138,8 @@ def loan(
     Args:
         lender: run directory of the other run, which may still be running.
         circumstances: circumstances of the borrowing run, from `journal.circumstances`.
-        sessions: last session in which both runs can train alike; None for all sessions.
-        opened: as in `_without_probes` for a borrower without probes; None if the borrower probes like the lender.
+        sessions: last session in which both runs can train alike, or None for all sessions.
+        opened: as in `_without_probes` for a borrower without probes, or None if the borrower probes like the lender.
     """
     path = lender / FILE
     begun = header(path)
@@ -212,7 +212,7 @@ class _BorrowingLearner(Answering):
 def _without_probes(
     entries: Iterable[Entry], opened: Callable[[int, Opening], Opening]
 ) -> Iterator[tuple[Entry, int]]:
-    """Yield one cell's journal entries except probe rounds, each with its end in the original journal.
+    """Yield one cell's journal entries except probe rounds, each with its end position in the original journal.
 
     `similarity` trains the first two sessions after the pilot sessions as `previous` does, except for preceding probe
     rounds, which leave no trace: without them, the lender's answers are those of a run that does not probe.

@@ -1,4 +1,4 @@
-"""Convert the contract's values to JSON and back: short if devices are equal, exact to the last digit."""
+"""Convert the contract's values to JSON and back, exact to the last digit, and short if devices' values are equal."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -27,7 +27,7 @@ def encoded(value: Any) -> Any:
 
 
 def decoded(value: Any) -> Any:
-    """Return the value that `encoded` wrote; its sequences are tuples."""
+    """Return the value that `encoded` wrote, with tuples for all sequences."""
     if isinstance(value, dict):
         ((name, of),) = value.items()
         if name == PAIRS:

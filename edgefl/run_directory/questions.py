@@ -25,7 +25,7 @@ KEEPS_TRAINING = (*LOOKS, "uploaded")
 
 @dataclass(frozen=True)
 class Place:
-    """The point in a run at which a question is asked; `cell` is its number, or the label of one of its servers."""
+    """The point in a run at which a question is asked; `cell` is a cell's number or the label of a cell's server."""
 
     cell: int | str
     session: int = 0
@@ -50,7 +50,7 @@ class Resumable(Learner, Protocol):
 
 
 class Answering(ABC):
-    """A base class for a server's learners that answer recorded calls as questions.
+    """A base class for a server's learners that answer calls as questions, which can be recorded.
 
     Args:
         cell: as in `Place`.
@@ -67,7 +67,7 @@ class Answering(ABC):
 
     @abstractmethod
     def answer(self, call: str, asked: Mapping[str, Any], now: Now = BEGIN) -> Any:
-        """Answer a question to the learner.
+        """Return the learner's answer to a question.
 
         Args:
             call: the question: session, stage, train, expected, uploaded, aggregate, submit, adopt or evaluate.
@@ -130,7 +130,7 @@ class _AnsweredStage:
 
 
 class Asked:
-    """Pass recorded questions to a training learner, by name, possibly from the middle of a session on."""
+    """Pass recorded questions to a training learner, by name, possibly starting in the middle of a session."""
 
     def __init__(self, learner: Resumable) -> None:
         self._learner = learner

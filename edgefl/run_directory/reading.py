@@ -14,7 +14,7 @@ from types import UnionType
 from typing import Any, BinaryIO
 
 from edgefl.engine.records import Round
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, near_path
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.score import ACCURACY, field_name
 
@@ -61,8 +61,9 @@ def about_of(path: Path) -> dict[str, Any]:
         about = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         why = error.strerror or type(error).__name__
+        hint = "" if path.exists() else near_path(path)
         raise EdgeflError(
-            f"{path}: is not a run directory ({FILE}: {why}); give one made by `edgefl run`"
+            f"{path}: is not a run directory ({FILE}: {why}); give one made by `edgefl run`{hint}"
         ) from error
     except (ValueError, RecursionError) as error:
         raise EdgeflError(
@@ -75,7 +76,7 @@ def about_of(path: Path) -> dict[str, Any]:
 
 
 def claim_of(file: Path) -> dict[str, Any] | None:
-    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if gone."""
+    """Return the process that made a claim; {} if the claim's file is damaged or incomplete, None if it is gone."""
     try:
         owner = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Ask
 
 
 class JournaledLearner(Answering):
-    """A learner that answers from a journal as far as the journal goes, then trains and records answers.
+    """A learner that answers from a journal up to the journal's end, then trains and records its answers.
 
     Args:
         learner: this server's learner; not called before the journal's end.

@@ -193,16 +193,14 @@ class RunDirectory:
 
     def _begin(self, scenario: Described, about: Mapping[str, Any], *, resume: bool) -> None:
         path = self.path
-        versions = {
-            "edgefl_version": __version__,
-            "versions": {
-                "python": platform.python_version(),
-                **packages(),
-            },
-        }
         name = {"schema_version": SCHEMA_VERSION, "status": "running", "name": scenario.name}
         name |= {"devices_recorded": scenario.record.devices}
-        seed = {"seed": scenario.seed, **versions, **about}
+        seed = {
+            "seed": scenario.seed,
+            "edgefl_version": __version__,
+            "versions": {"python": platform.python_version(), **packages()},
+            **about,
+        }
         if resume:
             self._status = RunStatus.take_over(path, {**name, **seed})
         else:

@@ -4,7 +4,7 @@ ACCURACY = "accuracy"
 
 
 def column_name(name: str, score: str) -> str:
-    """Return a column's name in tables with this score: `accuracy_std` becomes `r2_std` with r2."""
+    """Return a column's name in tables with a given score: `accuracy_std` becomes `r2_std` with r2."""
     return score + name.removeprefix(ACCURACY) if name.startswith(ACCURACY) else name
 
 

@@ -64,7 +64,7 @@ class RunStatus:
         """Write a heartbeat to run.json, at most once in HEARTBEAT_S.
 
         Raises:
-            EdgeflError: the folder is gone; `tell` and `end` raise this too.
+            EdgeflError: the run directory is gone; `tell` and `end` raise this error, too.
         """
         self._require_own()
         if time.monotonic() - self._beat < HEARTBEAT_S:
@@ -181,7 +181,7 @@ def _silent_s(process: dict[str, Any]) -> float:
 
 
 def this_process() -> dict[str, Any]:
-    """Return the host, number and start of this process."""
+    """Return this process's host, process number and start time."""
     return {"pid": os.getpid(), "host": platform.node(), "started": _started(os.getpid())}
 
 
@@ -189,7 +189,7 @@ def is_there(process: dict[str, Any], *, claimed: bool) -> bool:
     """Return whether a process named in run.json is running.
 
     Args:
-        claimed: True if the process held a claim on the run that has since expired. If False, a process on another
+        claimed: whether the process held a claim on the run that has since expired. If not, a process on another
             machine counts as running while its last heartbeat is less than SILENT_S old, or later than this
             machine's clock.
     """
@@ -232,7 +232,7 @@ def same_process(process: dict[str, Any]) -> bool:
 
 
 def _started(pid: int) -> int | None:
-    """Return a process's start in clock ticks since boot on Linux; None if it is gone or a zombie."""
+    """Return a process's start in clock ticks since boot on Linux; None if the process is gone or a zombie."""
     try:
         state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

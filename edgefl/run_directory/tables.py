@@ -69,8 +69,8 @@ class Table:
             columns: the rows by column, not to be changed afterwards: a few rows are formatted with later ones.
 
         Raises:
-            KeyError: the type has no such column.
-            TypeError: a column without default is missing.
+            KeyError: the row type has no column of a given name.
+            TypeError: a column without a default value is missing.
             EdgeflError: an extra column was not in the first rows.
         """
         all_further = {name: further.get(name) for name in self._further_columns(further)}
@@ -156,7 +156,7 @@ def block_of(
     block = vars(row_type(**columns)) | further
     lengths = {len(values) for values in block.values() if is_column(values)}
     if len(lengths) > 1:
-        raise ValueError(f"columns of {row_type.__name__} have {sorted(lengths)} rows")
+        raise ValueError(f"columns of {row_type.__name__} differ in length: {sorted(lengths)} rows")
     return block, lengths.pop() if lengths else 1
 
 
@@ -257,7 +257,7 @@ _SMALL, _MOST = 100, 500
 
 
 class _Gathered:
-    """Small blocks of a table's rows, such as a moment's handovers, gathered since a write per block is slow."""
+    """Small blocks of a table's rows, such as a moment's handovers, collected because one write per block is slow."""
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Mapping[str, Any], int]] = []
@@ -287,8 +287,8 @@ class _Gathered:
     def give(self) -> tuple[dict[str, Any], int]:
         """Return the gathered rows as one block, with their number, and clear them.
 
-        The joined rows have the same text as the single blocks: a single value becomes a list, and floats in it are
-        rounded alike.
+        The joined rows have the same text as the single blocks: a single value becomes a list, in which floats are
+        rounded as in a block.
         """
         blocks, rows, self._blocks, self._rows = self._blocks, self._rows, [], 0
         if not rows:

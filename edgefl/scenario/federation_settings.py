@@ -80,7 +80,7 @@ def merged(data: Mapping[str, Any]) -> Mapping[str, Any]:
 def sizes(federations: Sequence[FederationSettings], devices: int) -> np.ndarray:
     """Return the number of devices of each federation [federations], if they are given by share.
 
-    A federation's number differs by less than one device from its share of all devices.
+    The number differs by less than one device from the federation's share of all devices.
     """
     upto = np.cumsum([one.share or 0.0 for one in federations])
     ends = np.floor(devices * upto + 0.5 + SHARE_TOLERANCE * devices).astype(np.int64)
@@ -94,10 +94,10 @@ def size_of(
     devices: DeviceSettings,
     count: int | None,
 ) -> int | None:
-    """Return the number of a federation's devices out of `count`; None if the number is not known yet.
+    """Return the number of a federation's devices out of `count`, or None if the number is not known yet.
 
     Args:
-        one: one of `federations`; None for a single federation, which has all devices.
+        one: one of `federations`, or None for a single federation, which has all devices.
     """
     if one is None or federations is None or count is None:
         return count
@@ -119,16 +119,8 @@ def check_members(
     Args:
         classes: the scenario's classes of devices. rounds: the scenario's section `rounds`.
     """
+    _check_names(list(federations))
     first = next(iter(federations))
-    for name in federations:
-        if name == SNAPSHOTS or name.casefold() in {
-            other.casefold() for other in federations if other != name
-        }:
-            raise EdgeflError(
-                f"each federation's folder in the run directory has its name, but {name} is taken: choose "
-                "another name",
-                ("federations", name),
-            )
     by_share = federations[first].share is not None
     taken: dict[str, str] = {}
     for name, one in federations.items():
@@ -167,3 +159,15 @@ def check_members(
             f"devices of class {left[0]} belong to no federation: name the class in one of them",
             ("federations",),
         )
+
+
+def _check_names(names: Sequence[str]) -> None:
+    """Check that each federation's name can be that of its folder in the run directory."""
+    folders = [name.casefold() for name in names]
+    for name, folder in zip(names, folders, strict=True):
+        if name == SNAPSHOTS or folders.count(folder) > 1:
+            raise EdgeflError(
+                f"each federation's folder in the run directory has its name, but {name} is taken: choose "
+                "another name",
+                ("federations", name),
+            )

@@ -77,11 +77,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
     theory = ["learning.theory"] * (learning.theory is not None)
     up = ["learning.uplink_codec"] * (learning.uplink_codec is not None)
     down = ["learning.downlink_codec"] * (learning.downlink_codec is not None)
-    stops = (
-        ["learning.local.early_stopping"]
-        if learning.local.early_stopping is not None
-        else named * bool(algorithm.keeps_apart())
-    )
+    early = ["learning.local.early_stopping"] * (learning.local.early_stopping is not None)
     return asked | {
         "unicast": overlapping + several + down,
         "common_start": named * algorithm.one_round,
@@ -94,14 +90,14 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "one_received": down,
         "sums_of_gradients": named * algorithm.needs_sgd(),
         "fresh_state": named * algorithm.trains_personal,
-        "epochs": stops,
+        "epochs": early or named * bool(algorithm.keeps_apart()),
         "plain_steps": ["learning.kernels: numba"] * (learning.kernels == "numba"),
         "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
     }
 
 
 def _if(broken: bool, place: str, what: str, remedy: str) -> Broken:
-    """Yield a conflict's place, description and remedy if `broken`."""
+    """Yield a conflict's place, description and remedy if `broken` is true."""
     if broken:
         yield tuple(place.split(".")), what, remedy
 

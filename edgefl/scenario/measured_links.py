@@ -41,7 +41,7 @@ def beside_measured_rates(s: Sections) -> Broken:
 
 
 def _changed(section: Any, plain: Any, place: Place) -> Iterator[Place]:
-    """Yield the places of keys with values that differ from those in a section with defaults only."""
+    """Yield the places of a section's keys with values other than those in `plain`, a section of defaults."""
     free = {("radio",): FREE, ("radio", "budget"): SERVER}.get(place, ())
     for key in type(section).model_fields:
         value, usual = getattr(section, key), getattr(plain, key)

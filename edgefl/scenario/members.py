@@ -14,13 +14,13 @@ class Members:
     """The devices of a federation, numbered from 0 in ascending order of id.
 
     A federation's data, first model and mini-batches therefore do not depend on other federations' devices: if it
-    were alone, with the same number of devices, it would learn the same.
+    were alone, with the same number of devices, it would learn the same model.
 
     Args:
-        ids: [devices] ids in the run, ascending; None if the federation has all devices, numbered by id.
+        ids: [devices] ids in the run, ascending, or None if the federation has all devices, numbered by id.
         count: number of devices in the federation.
         homes_m: [devices, 2] positions at time 0; NaN for absent devices.
-        kept: [devices] share of its training samples that each device keeps; None if devices keep all samples.
+        kept: [devices] share of its training samples that each device keeps, or None if devices keep all samples.
         populations: numbers of the devices of each standing population.
     """
 
@@ -48,8 +48,8 @@ def members_of(world: World) -> Members:
     empty = [number for number, population in enumerate(populations, start=1) if not population]
     if empty:
         raise EdgeflError(
-            f"a federation has no device in population {empty[0]}, but trains in the sessions of that "
-            "population too: choose fewer populations, or more devices",
+            f"a federation has no device in population {empty[0]}, but trains in that population's "
+            "sessions too: choose fewer populations, or more devices",
             ("devices", "populations"),
         )
     return Members(ids, len(ids), homes_m[ids], None if kept is None else kept[ids], populations)

@@ -18,7 +18,6 @@ from edgefl.engine.selectors.all import All
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.learning.memory import KEPT_FREE, LARGEST_REUSED, Need, available_bytes, require
 from edgefl.mobility.static import Static
-from edgefl.scenario.federation_settings import size_of
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 
@@ -30,7 +29,7 @@ NUMBER_BYTES = 4  # bytes of a number in a model
 
 
 def check(needs: Sequence[Need]) -> None:
-    """Check that this machine has enough memory for these needs.
+    """Check that this machine has enough memory for a run's needs.
 
     Raises:
         EdgeflError: the needs exceed the available memory.
@@ -47,7 +46,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         what = f"{count:,.0f} devices that measure {cells} cells"
         needs.append(Need(("devices", key), CELL_BYTES * cells * count, what))
     for one in scenario.by_federation.values():
-        own = size_of(one.settings, scenario.federations, scenario.devices, int(count))
+        own = scenario.members(one, int(count))
         place, together = _least_participants(one.rounds, scenario.devices, scenario.layout, own or 1)
         if together > 1:
             size = round_memory.least_bytes(scenario.radio, one.rounds, together)
@@ -59,7 +58,7 @@ def of_world(scenario: Scenario) -> list[Need]:
 
 
 def of_first_round(world: World, learner: Any) -> float:
-    """Estimate the bytes that a federation's first round adds to the memory that a run holds at its start."""
+    """Estimate the memory, in bytes, that a federation's first round adds to what a run holds at its start."""
     numbers = learner.parameters if world.sections.learning else 0
     rounds, devices = world.sections.rounds, world.members_count
     _, together = _least_participants(rounds, world.devices, world.layout, devices)
@@ -73,9 +72,9 @@ def of_first_round(world: World, learner: Any) -> float:
 
 
 def of_places(world: World) -> list[Need]:
-    """Return the memory need of a world's places, also while they are drawn: some bytes per site and square metre.
+    """Return the memory need of a world's line of sight and shadowing: a few bytes per site and square metre.
 
-    These bytes hold line of sight and shadowing, drawn at the first measurement.
+    Both are drawn at the first measurement; the need includes the memory for drawing.
     """
     gains = world.gains
     if not isinstance(gains, SpatialGains):
@@ -115,7 +114,7 @@ def of_training(world: World, numbers: int) -> list[Need]:
 
 
 def _least_devices(devices: DeviceSettings, extent: Extent) -> tuple[str, float]:
-    """Return the key that sets the number of devices, and a lower bound of this number that nearly always holds."""
+    """Return the key that sets the number of devices, and a lower bound on this number that nearly always holds."""
     if devices.count is not None:
         return "count", devices.number or 1
     inner_m, outer_m = extent.kept_free_m, extent.area_radius_m

@@ -1,4 +1,4 @@
-"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio laws."""
+"""Check that a scenario has a task, an end, one clock, known areas, places in metres, and valid radio models."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -32,7 +32,7 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
         raise EdgeflError(
-            f"{own.name} has no task, and neither has the scenario: give it learning or workload",
+            f"{own.name} has no task, and neither has the scenario: give learning or workload",
             ("federations", own.name),
         )
     both = learning is not None and workload is not None
@@ -68,7 +68,7 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
     """Refuse a share of training samples for a class of devices that trains nothing.
 
     Args:
-        trained: for each federation that trains, its classes of devices; None for all classes.
+        trained: for each federation that trains, its classes of devices, or None for all classes.
     """
     for name, one in classes.items():
         if one.samples is not None and not any(own is None or name in own for own in trained):
@@ -79,11 +79,11 @@ def check_samples(classes: Mapping[str, ClassSettings], trained: Collection[Coll
 
 
 def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Area]) -> None:
-    """Refuse undefined areas, and radio laws that are invalid or without effect in this world."""
+    """Refuse undefined areas, and radio models that are invalid or without effect in this world."""
     layout, radio = extent.layout, extent.radio
     if layout.several and radio.propagation.shadowing != "spatial" and radio.measured is None:
         raise EdgeflError(
-            "handover measures path loss and shadowing of a place: several cells (layout.rings, sites or"
+            "handovers need the path loss and shadowing at each place: several cells (layout.rings, sites or"
             " sectors) need radio.propagation.shadowing: spatial",
             ("radio", "propagation", "shadowing"),
         )

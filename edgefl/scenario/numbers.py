@@ -1,6 +1,6 @@
 """Check that a scenario's numbers of devices, participants, updates and members of sessions are consistent.
 
-The check runs when a scenario is read and, with a random number of devices, again once this number is known.
+The check runs when a scenario is read and, if the number of devices is random, again once this number is drawn.
 """
 
 import math
@@ -22,7 +22,7 @@ class Numbers:
     own: OwnSections
 
     def check(self, devices: int) -> None:
-        """Check that rounds with the required participants and updates are possible with this number of devices.
+        """Check that the given number of devices permits rounds with the required participants and updates.
 
         Args:
             devices: how many devices the scenario has.
@@ -36,7 +36,7 @@ class Numbers:
         self._check_updates(self._largest_rounds(together))
 
     def check_part(self, devices: int, name: str) -> None:
-        """Check that a federation with this number of devices can have the rounds that the scenario requires."""
+        """Check that a federation with a given number of devices can have the rounds that the scenario requires."""
         if devices == 0:
             raise EdgeflError(
                 f"{name} gets no device: raise its share, or devices.count", ("federations", name)
@@ -62,7 +62,7 @@ class Numbers:
         if buffer is not None and self.own.rounds.min_updates > buffer:
             raise EdgeflError(
                 f"{self.own.rounds.min_updates} exceeds rounds.server.buffer {buffer}: no model would ever be made;"
-                " lower it",
+                " lower min_updates",
                 ("rounds", "min_updates"),
             )
 

@@ -20,9 +20,9 @@ class OwnSections:
     """The task, sessions and rounds of one federation, which shares the band with the other federations.
 
     Attributes:
-        name: the federation's name; empty for a single one.
+        name: the federation's name; empty for a single federation.
         duration_s: the scenario's duration.
-        settings: the federation's devices and weight; None for a single federation, which has all devices.
+        settings: the federation's devices and weight, or None for a single federation, which has all devices.
     """
 
     name: str
@@ -42,7 +42,7 @@ class OwnSections:
 
     @property
     def latest_end_s(self) -> float:
-        """The latest simulated time at which the run ends, by its duration or its last session; inf if unbounded."""
+        """The latest simulated time at which the run ends, by its duration or last session; inf if unbounded."""
         until_s, end_s = self.duration_s or math.inf, 0.0
         for _ in range(self.sessions.count or 0):
             end_s = self.sessions.until_s(end_s)
@@ -51,13 +51,13 @@ class OwnSections:
         return min(until_s, end_s if self.sessions.count else math.inf)
 
     def place(self, section: str, *keys: str) -> tuple[str, ...]:
-        """Return the place of a section: below the federation if it has its own, otherwise at the top level."""
+        """Return the place of a section: below the federation if it is the federation's own, otherwise at the top."""
         has_own = section in OWN_SECTIONS and getattr(self.settings, section, None) is not None
         return (*(("federations", self.name) if has_own else ()), section, *keys)
 
     @contextmanager
     def naming_places(self) -> Iterator[None]:
-        """Let errors raised in a `with` block name the federation if their section is the federation's own."""
+        """Make errors raised in a `with` block name the federation if the faulty section is the federation's own."""
         with ExitStack() as places:
             for section in OWN_SECTIONS:
                 places.enter_context(moved((section,), self.place(section)))

@@ -1,8 +1,8 @@
 """A scenario with its checksums and hashes, which follow from its values and files and are computed once.
 
-Equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it reads, the
-code of its external components, and the version of results. A learner's hash covers everything it receives besides
-the questions asked of it, which a journal holds.
+Runs with equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it
+reads, the code of its external components, and the version of results. A learner's hash covers everything it receives
+besides the questions asked of it, which a journal holds.
 """
 
 import hashlib
@@ -88,7 +88,7 @@ class LearningIdentity:
 
 
 def in_short(differences: list[str]) -> str:
-    """Join the first few differences between runs into a phrase that states the number of the rest."""
+    """Join the first few differences between runs into a phrase that also states how many more there are."""
     more = len(differences) - KEYS_SHOWN
     return "; ".join(differences[:KEYS_SHOWN]) + (f"; and {more} more" if more > 0 else "")
 
@@ -134,7 +134,7 @@ class Prepared:
 
     @cached_property
     def described(self) -> Described:
-        """The scenario as a run directory stores it: name, seed, settings of the record, and text."""
+        """The scenario as a run directory stores it: name, seed, the section `record`, and text."""
         one = self.scenario
         parts = {name: dump(one.of_federation(name)) for name in one.federations or ()}
         return Described(one.name, one.seed, one.record, write(self.values), parts)
@@ -182,7 +182,7 @@ class Prepared:
         )
 
     def learning_identity(self, world: World) -> LearningIdentity | None:
-        """Hash everything that determines training, besides the questions asked of learners.
+        """Hash everything that determines training, except the questions asked of learners.
 
         Training cannot be shared if rounds overlap, since the radio then decides which updates arrive first, or if
         there are several federations, since the band then sets the order of the questions to their learners.
@@ -191,9 +191,9 @@ class Prepared:
             world: the scenario's world.
 
         Returns:
-            Identity of the training; None if nothing is trained, or training cannot be shared.
+            Identity of the training, or None if nothing is trained, or training cannot be shared.
         """
-        own = world.federations.get("")  # of a federation on its own
+        own = world.alone
         if own is None or own.learning is None or own.rounds.overlap:
             return None
         settings = self.values["learning"]
@@ -206,14 +206,14 @@ class Prepared:
             [[population.start, population.stop] for population in world.populations],
             *map(_array, (world.movement.positions_m(0.0), world.cells_m, world.fleet.samples_kept)),
         ]
-        if own.cloud is not None:  # a lender's state contains the cloud's models
-            told.append("cloud")
+        # a lender's state then contains the joined models
+        told += ["cloud"] * (joined := own.cloud is not None)
         if code := own_code.named_in([settings]):
             told.append(code)
         if own.learning.initial is not None:
             told.append(_of_file("learning.initial.path", own.learning.initial.path))
         warm_start = own.learning.warm_start
-        one_model = len(world.served) == 1 and own.cloud is None and own.learning.drift is None
+        one_model = len(world.served) == 1 and not joined and own.learning.drift is None
         # whether sessions P + 1 and P + 2 are trained as by `previous`, even after probe rounds, which take time and
         # reorder the cells' questions; declared by the class itself, since a subclass may open differently
         as_previous: bool = one_model and vars(type(warm_start)).get("first_two_as_previous", False)

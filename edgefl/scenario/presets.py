@@ -9,9 +9,9 @@ Other keys follow the paper (J) in both presets, each for a reason:
   `mobility: static`, whose Doppler shift is Table I's.
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers unless the user gives different ones.
-- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate; it costs nothing.
+- `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, which costs nothing.
 - `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
-- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods differ in nothing else.
+- Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods do not differ in this.
 - `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
 - `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
   own methods and models.
@@ -53,9 +53,9 @@ FOLLOWS = {
 
 
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a scenario with its preset's values in all sections except `radio`, which fills in its own.
+    """Return a scenario with its preset's values in all sections except `radio`, which fills in its values itself.
 
-    Sections may be mappings or objects, including those of federations. 38.901 has walls for UMi and UMa only: with
+    Sections, also those of federations, may be mappings or objects. 38.901 has walls for UMi and UMa only: with
     another path loss no device is indoors or in a car, unless the scenario says so.
     """
     radio = given_keys(data.get("radio")) or {}

@@ -38,7 +38,7 @@ def share(learning: LearningSettings, round_: int, longest: int | None, *, of_ru
 
 
 def shortest(sessions: SessionPolicy) -> int:
-    """Return the minimum number of rounds in a session under this session policy."""
+    """Return the minimum number of rounds in a session under a session policy."""
     if isinstance(sessions, Schedule):
         return sessions.rounds
     return sessions.min_rounds if isinstance(sessions, BoundedPolicy) else 1

@@ -1,7 +1,7 @@
 """The scenario of a run: frozen, validated and complete, with units in the keys' names.
 
 `load` reads YAML, `dump` writes it back with every default filled in, so that a run directory's
-`scenario.yaml` gives the same run again. A key left out has its preset's value, or the field's default.
+`scenario.yaml` gives the same run again. A key that is left out has the preset's value, or the field's default.
 """
 
 import copy
@@ -95,7 +95,7 @@ class Scenario(Shown):
     radio: RadioSettings = RadioSettings()
     sessions: Annotated[Any, Named("sessions")] = Field(description="session policy, which ends sessions")
     rounds: RoundSettings = RoundSettings()
-    stop: StopSettings | None = Field(None, description="scores that end the run early; null: no score does")
+    stop: StopSettings | None = Field(None, description="scores that end the run early; null: none does")
     federations: dict[FederationName, FederationSettings] | None = Field(
         None,
         min_length=2,
@@ -120,7 +120,7 @@ class Scenario(Shown):
 
         Args:
             changes: dotted key -> value: `scenario.with_({"learning.local.lr": 0.1})`.
-            keys: changes with two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
+            keys: changes by keyword, two underscores for each dot: `scenario.with_(seed=7, radio__bandwidth_hz=5e7)`.
 
         Raises:
             EdgeflError: the values are faulty; the message names key and remedy of each fault.
@@ -184,6 +184,10 @@ class Scenario(Shown):
             "": shared
         }
 
+    def members(self, own: OwnSections, count: int | None) -> int | None:
+        """Return the number of a federation's devices out of `count` in all; None if it is not known yet."""
+        return size_of(own.settings, self.federations, self.devices, count)
+
     @property
     def trains(self) -> bool:
         """Whether any federation trains models."""
@@ -208,7 +212,7 @@ class Scenario(Shown):
             with one.naming_places():
                 if several:
                     needs.check_task(one, devices)
-                members = size_of(one.settings, several, devices, count)
+                members = self.members(one, count)
                 fits.check(self.fitting(one))
                 numbers = Numbers(devices, one)
                 numbers.check_server(members)
@@ -220,7 +224,7 @@ class Scenario(Shown):
         return self
 
     def fitting(self, own: OwnSections) -> Sections:
-        """Return the sections that must fit together for a federation: its own, and those that all share."""
+        """Return the sections that must fit together for a federation: its own, and those of all federations."""
         return Sections(own, self.radio, self.record.energy_excess, needs.of_world(self))
 
 
@@ -232,7 +236,7 @@ def load(
     Args:
         scenario: the file, or the dict; in a dict a component may also be an object.
         overrides: `dotted.key=value` strings, applied in order.
-        seed: seed of the run; None for the scenario's own seed.
+        seed: seed of the run, or None for the scenario's own seed.
 
     Returns:
         The scenario: frozen, checked, with all defaults; a key's name ends with its unit.
@@ -275,12 +279,12 @@ def from_source(source: Source) -> Scenario:
 
 
 def dump(scenario: Scenario) -> str:
-    """Return the complete scenario as YAML text, defaults filled in."""
+    """Return the complete scenario as YAML text, with defaults filled in."""
     return write(written(scenario))
 
 
 def written(scenario: Scenario) -> dict[str, Any]:
-    """Return the complete scenario as plain values, defaults filled in."""
+    """Return the complete scenario as plain values, with defaults filled in."""
     values: dict[str, Any] = scenario.model_dump(mode="json", exclude_none=True)
     # a null is written if the key, left out, would read as another value: a preset's, that of `devices` for a class,
     # or that of the scenario's rounds for a federation's

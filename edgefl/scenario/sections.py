@@ -34,7 +34,7 @@ class Sections:
 
     @property
     def algorithm(self) -> Algorithm | None:
-        """The federation's learning algorithm; None if the federation trains nothing."""
+        """The federation's learning algorithm, or None if the federation trains nothing."""
         return None if self.own.learning is None else self.own.learning.algorithm
 
     @property

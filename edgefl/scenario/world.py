@@ -37,6 +37,7 @@ from edgefl.mobility._together import Together
 from edgefl.places.areas import Places, places
 from edgefl.rng import Streams
 from edgefl.scenario.federation_settings import sizes
+from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 
 
@@ -46,7 +47,7 @@ class World:
     Attributes:
         scenario: the run's scenario, used for the record and for messages only.
         federations: name of each federation (empty for a single one) -> the federation's sections.
-        sections: sections of this world's federation. only: ids of the federation's devices; None for all devices.
+        sections: sections of this world's federation. only: ids of the federation's devices, or None for all devices.
     """
 
     def __init__(self, scenario: Scenario, streams: Streams) -> None:
@@ -79,7 +80,7 @@ class World:
 
     @property
     def sectors(self) -> Sectors | None:
-        """The panels of all sites with sectors; None if antennas are omnidirectional."""
+        """The panels of all sites with sectors, or None if antennas are omnidirectional."""
         return propagation.panels(self.extent)
 
     @property
@@ -112,13 +113,18 @@ class World:
         return count
 
     @property
+    def alone(self) -> OwnSections | None:
+        """The sections of the only federation; None if several federations share the cells."""
+        return self.federations.get("")
+
+    @property
     def members_count(self) -> int:
         """The number of devices of this world's federation."""
         return self.count if self.only is None else len(self.only)
 
     @cached_property
     def fleet(self) -> Fleet:
-        """The properties of every device, by its class."""
+        """The properties of every device, which follow from the device's class."""
         settings = self.devices
         if settings.classes_by == "types":
             recorded = cast(RecordedMovement, self.movement).recorded
@@ -230,12 +236,12 @@ class World:
 
     @property
     def by_federation(self) -> dict[str, "World"]:
-        """The world as each federation sees it, by the federation's name; the name is empty for a single one."""
+        """The world as each federation sees it, by the federation's name; a single federation's name is empty."""
         return {name: self.of_federation(name) for name in self.federations}
 
     @property
     def _groups(self) -> Groups | None:
-        """The federations as groups of devices that share the band by weight; None with a single federation."""
+        """The federations as groups of devices that share the band by weight, or None with a single federation."""
         weights = [one.settings.weight for one in self.federations.values() if one.settings]
         if not weights:
             return None
@@ -276,7 +282,7 @@ class World:
                 device_bandwidth_hz=self.fleet.column(lambda kind: kind.max_bandwidth_hz or math.inf),
                 device_gain_db=self.fleet.column(lambda kind: kind.array_gain_db),
                 speeds_m_s=self.movement.doppler_speeds_m_s(),
-                gains=self._behind_walls(env),
+                gains=BehindWalls(self.gains, walls) if (walls := self.walls(env)) else self.gains,
                 streams=self.streams,
                 reading_s=self.handover.measurement_interval_s,
                 groups=self._groups,
@@ -330,13 +336,7 @@ class World:
         return other
 
     def walls(self, env: simpy.Environment) -> Obstacles | None:
-        """Return the walls and cars between devices and sites on a simulated clock; None if there are none."""
+        """Return the walls and cars between devices and sites over simulated time, or None if none are modelled."""
         by_trip = self.devices.indoors_by == "trip"
         now = (lambda: trips(self.movement, env.now)) if by_trip else None
         return propagation.obstacles(self.extent, self.fleet, self.streams, now)
-
-    def _behind_walls(self, env: simpy.Environment) -> LargeScaleGains:
-        """Return the large-scale gains minus the penetration loss of walls and cars around devices."""
-
-        walls = self.walls(env)
-        return BehindWalls(self.gains, walls) if walls else self.gains

@@ -1,6 +1,6 @@
 """Studies: a base scenario in named variants, with seeds and a grid of settings; all variants share the same worlds.
 
-`plan` reads a study file; `run` executes its remaining runs in its directory.
+`plan` reads a study file; `run` executes a plan's remaining runs in the study's directory.
 """
 
 from edgefl.studies.adding_seeds import ask

@@ -44,7 +44,7 @@ def ask(
 
 
 def answered(plan: StudyPlan, directory: Path, seeds: Seeds) -> dict[Setting, int]:
-    """Answer a study's question from the seeds so far, write the answer, and return the seeds that settings need."""
+    """Answer a study's question from the seeds so far, write the answer, and return how many seeds settings need."""
     from edgefl.analysis.reports import (
         question as analysis,  # imports pandas and matplotlib, only for a question
     )
@@ -74,6 +74,6 @@ def pairs(first: StudyPlan, added: Seeds) -> StudyPlan:
 
 
 def _next(seeds: Sequence[int], count: int) -> list[int]:
-    """Return further seeds, above the largest one, that bring the number of seeds to `count`."""
+    """Return the seeds, after the largest present one, that bring the number of seeds to `count`."""
     largest = max(seeds)
     return list(range(largest + 1, largest + 1 + count - len(seeds)))

@@ -1,6 +1,6 @@
 """Find or make the directory of a study, check that it holds this study, and divide the study into parts."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -26,7 +26,8 @@ def place(
 
     Args:
         name: name of the study. prepared: each run's path -> the run's scenario.
-        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` holds something else.
+        out: the study's directory, by default `runs/NAME`, numbered if `runs/NAME` holds something else
+            or only variants that the study does not have.
 
     Raises:
         EdgeflError: the directory holds something other than this study; the message names what differs.
@@ -38,7 +39,7 @@ def place(
         path = Path("runs", name if number == 1 else f"{name}-{number}")
         if not path.exists():
             break
-        if _holds_a_study(path) and go_on:
+        if _holds_a_study(path) and go_on and _shares_a_variant(path, prepared):
             with suppress(EdgeflError):
                 return path, check_unchanged(path, prepared)
     return path, {}
@@ -60,6 +61,12 @@ def make(path: Path, *, go_on: bool) -> None:
 
 def _holds_a_study(path: Path) -> bool:
     return (path / FILE).is_file()
+
+
+def _shares_a_variant(path: Path, runs: Iterable[Path]) -> bool:
+    """Return whether a study's directory has no runs yet, or runs of one of these variants."""
+    held = {file.parents[1].relative_to(path) for file in path.glob("**/seed-*/run.json")}
+    return not held or not held.isdisjoint(run.parent for run in runs)
 
 
 def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:

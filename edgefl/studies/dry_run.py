@@ -15,7 +15,7 @@ from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.studies.adding_seeds import pairs
-from edgefl.studies.directory import FILE, check_unchanged
+from edgefl.studies.directory import place
 from edgefl.studies.planning import Run, StudyPlan
 from edgefl.studies.states import State, state_of
 from edgefl.studies.training_reuse import ReusePlan, plan_reuse
@@ -28,7 +28,7 @@ Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
 
 
 class _Forecasts:
-    """Forecast runs by probes in this process: a probe for each case while probing is quick, then the nearest probe.
+    """Forecast runs in this process: probe each case while probing is quick, then use the nearest probe.
 
     Cases with the same first rounds are probed once; a run that is not probed is only built and checked.
     """
@@ -48,7 +48,7 @@ class _Forecasts:
         return self._checks_s > CHECKS_S
 
     def check(self, run: Run) -> None:
-        """Build a run once, as at the start of a real run: to probe its first rounds, or only to check it."""
+        """Build a run as at its real start, either to probe its first rounds or only to check it."""
         if self._known(run) is None:
             self._probe(run)
             return
@@ -57,14 +57,14 @@ class _Forecasts:
         self._checks_s += time.perf_counter() - began_s
 
     def of(self, run: Run, reuse: ReusePlan) -> Forecast:
-        """Return a run's forecast; training taken from another run costs only disk space."""
+        """Return a run's forecast; training reused from another run costs only disk space."""
         sessions = run.scenario.sessions.count
         own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
         made = self._known(run) or self._probe(run)
         return Forecast(run.scenario, probe=made, own=0.0 if reuse.whole else own)
 
     def _known(self, run: Run) -> Probe | None:
-        """Return the probe of a run's first rounds, or the nearest probe if probing takes long; None to make one."""
+        """Return the probe of a run's first rounds, or the nearest probe if probing takes long, or None."""
         if run.case not in self._of_cases:
             own = _of_first_rounds(run.scenario)
             keys, near = min(self._probes, key=lambda one: len(own ^ one[0]), default=(own, None))
@@ -99,9 +99,8 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         EdgeflError: the directory holds something other than this study; or, after the last line, runs would fail.
     """
     load = Loaded(download=True)
-    directory = Path(out) if out is not None else Path("runs", plan.name)
     prepared = plan.prepared(load)
-    records = check_unchanged(directory, prepared) if (directory / FILE).is_file() else {}
+    directory, records = place(plan.name, out, prepared, go_on=True)
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     reuse = plan_reuse(prepared, states)
     for run in plan.runs:

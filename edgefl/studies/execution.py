@@ -33,8 +33,8 @@ TRAINS = ("edgefl.learning.federation.learner", "scipy.signal", "scipy.special")
 def run(plan: StudyPlan, out: str | Path | None = None, options: StudyOptions = DEFAULT) -> StudyResults:
     """Execute the remaining runs of a study. A run that fails does not stop the others.
 
-    A study with a question gets further seeds until it is answered, or its budget is spent. If only a shard is run,
-    or the plan covers only some seeds, no seeds are added and the question stays open.
+    A study with a question gets further seeds until the question is answered, or its budget is spent. If only a shard
+    is run, or the plan covers only some seeds, no seeds are added and the question stays open.
 
     Args:
         out: new or empty directory, or one that holds this study; by default `runs/NAME` in the current folder,
@@ -83,7 +83,6 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
         at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
         workers = 1 if options.executor == "inline" else min(len(scheduler.to_do), at_once)
         if workers > 1:
-            trains = any(each.scenario.trains for each in plan.runs)
             scheduler.cores = at_once
             side_by_side(
                 scheduler,
@@ -91,7 +90,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
                 workers,
                 reported=scheduler.reported,
                 ended=scheduler.ended,
-                modules=(*RUNS, *TRAINS) if trains else RUNS,
+                modules=(*RUNS, *TRAINS) if any(each.scenario.trains for each in plan.runs) else RUNS,
             )
         else:
             scheduler.here()
@@ -112,7 +111,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
 
 
 def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:
-    """Return one shard of a study, numbered from 1; runs that share a training stay together if possible."""
+    """Return one shard of a study, numbered from 1; runs that share training stay together if possible."""
     if not 1 <= number <= parts:
         raise EdgeflError(f"--shard {number}/{parts}: the first is 1/{parts}, the last {parts}/{parts}")
     families: dict[int, int] = {}

@@ -97,7 +97,7 @@ def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
 
 
 def _check_plain(part: Path) -> None:
-    """Raise if a study contains links or devices, since their targets would be copied."""
+    """Raise if a study contains symbolic links or device files, since their targets would be copied."""
     for file in part.rglob("*"):
         if file.is_symlink() or not (file.is_file() or file.is_dir()):
             raise EdgeflError(f"{file}: is a link or a device, not a file written by a run; delete it")

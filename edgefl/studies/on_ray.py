@@ -36,8 +36,8 @@ class OnRay:
     """Execute all runs of a study on a Ray cluster: an executor of `StudyOptions`.
 
     Attributes:
-        address: `auto` for the cluster of this machine; `local` for one started here for the study; host:port, or
-            ray://host:port.
+        address: `auto` for the cluster of this machine; `local` for a cluster started here for the study; host:port,
+            or ray://host:port.
         gpus: share of a GPU that each run uses; 0 if runs use no GPU.
     """
 
@@ -45,10 +45,10 @@ class OnRay:
     gpus: float = 0.0
 
     def __call__(self, scheduler: RunScheduler, jobs: int | None) -> None:
-        """Carry out a study's runs, `jobs` at once, by default as many as the cluster has room for at the time.
+        """Carry out a study's runs, `jobs` at once; by default, as many as the cluster currently has room for.
 
         Raises:
-            EdgeflError: Ray is not installed, there is no such cluster, or it has no GPU.
+            EdgeflError: Ray is not installed, there is no such cluster, or the cluster has no GPU.
         """
         # Ray installs its own signal handlers
         with _connected(self.address) as ray, interruptible():
@@ -57,11 +57,11 @@ class OnRay:
 
 @contextmanager
 def _connected(address: str) -> Iterator[Any]:
-    """Yield the package ray, connected; an earlier connection stays open.
+    """Yield the package ray with an open connection; a connection that existed before stays open.
 
     Args:
-        address: `auto` for the cluster of this machine; `local` for one that starts and ends here; host:port, or
-            ray://host:port.
+        address: `auto` for the cluster of this machine; `local` for a cluster that is started here and ends with
+            the study; host:port, or ray://host:port.
 
     Raises:
         EdgeflError: Ray is not installed, or there is no such cluster, or the cluster fails during use and its other
@@ -87,7 +87,7 @@ def _connected(address: str) -> Iterator[Any]:
     except ray.exceptions.ObjectStoreFullError as error:
         raise EdgeflError(
             f"--executor ray: the cluster's memory for data and models is full ({_first_line(error)}); start its"
-            f" nodes with a larger --object-store-memory, or take fewer --jobs; {GOES_ON}"
+            f" nodes with a larger --object-store-memory, or lower --jobs; {GOES_ON}"
         ) from error
     except ray.exceptions.RayError as error:
         raise EdgeflError(

@@ -51,7 +51,7 @@ class StudyOptions:
 
     Attributes:
         device: as in `simulate`.
-        jobs: processes to run at once; None for one per core (one on a GPU), or for as many as a cluster allows.
+        jobs: processes to run at once, or None for one per core (one on a GPU), or for as many as a cluster allows.
         executor: where to execute runs: in processes on this machine, in this process, or by a function that receives
             the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
         begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
@@ -64,7 +64,7 @@ class StudyOptions:
         fail_fast: whether to stop the study at the first failed run.
         retry: whether to repeat runs that failed in an earlier call.
         go_on: whether the directory may already contain part of the study.
-        shard: (i, n) to run only the i-th of n parts, counted from 1; None for the whole study.
+        shard: (i, n) to run only the i-th of n parts, counted from 1, or None for the whole study.
         share: whether runs share training if their learners have the same settings and calls; results are the same.
         every: how often each run takes a snapshot.
     """

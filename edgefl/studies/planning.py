@@ -16,7 +16,7 @@ from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, f
 
 
 def _named(member: StudyMembership) -> str:
-    """Name a variant in a setting: `alpha 0.3, algorithm moon, similarity`; the only one by its setting alone."""
+    """Name a variant in a setting: `alpha 0.3, algorithm moon, similarity`; a study's only variant by its setting."""
     setting = [f"{axis} {label}" for axis, label in member.setting.items()]
     return ", ".join([*setting, *[member.variant] * (not setting or len(member.variants) > 1)])
 
@@ -35,12 +35,12 @@ class Run:
 
     @property
     def setting(self) -> tuple[tuple[str, str], ...]:
-        """The grid's axes and labels of the run's setting, as analysis names them; () without a grid."""
+        """The run's setting as pairs of a grid's axis and the run's label on it; () without a grid."""
         return tuple(self.member.setting.items())
 
     @property
     def case(self) -> tuple[str, ...]:
-        """The variant and the setting, the same for all seeds."""
+        """The run's variant and setting, which runs of all seeds have in common."""
         return (self.member.variant, *self.member.setting.values())
 
 
@@ -48,7 +48,7 @@ class Run:
 class StudyPlan:
     """A study's runs, validated, in folders relative to the study's own.
 
-    question: what the study should find out, for which `edgefl.studies.run` adds seeds; None if the study asks
+    question: what the study should find out, for which `edgefl.studies.run` adds seeds, or None if the study asks
     nothing, or if only given seeds are planned. base: the scenario, replacing the file named in the study.
     """
 
@@ -64,7 +64,7 @@ class StudyPlan:
         return {run.path: Prepared(run.scenario, load) for run in self.runs}
 
     def first_runs(self, like: Sequence[Run] | None = None) -> list[tuple[str, Scenario]]:
-        """Return label and scenario of the first run of each case, or only of the cases of the runs in `like`."""
+        """Return label and scenario of the first run of each case, or only of each case that `like` has runs of."""
         first: dict[tuple[str, ...], Run] = {}
         for run in self.runs:
             first.setdefault(run.case, run)
@@ -134,6 +134,6 @@ def _check_aims(study: Study, scenario: Scenario) -> None:
     for key in ("question", "choose"):
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(
-                f"several federations share its cells, but {key} is about the rounds of one: leave out {key}, or"
-                " federations"
+                f"several federations share the cells, but {key} is about a single federation's rounds: leave out"
+                f" {key}, or federations"
             )

@@ -5,8 +5,8 @@ file N + 1, which only one process can. The owner updates the file's time every 
 newer claim than its own was considered dead, and ends at once. A copy made by rsync -a keeps the claims' old times,
 so these claims count as expired.
 
-Clocks of machines differ and get adjusted. So a file's time is only a reason to watch longer: another machine's claim
-is taken over once its file has not changed for longer than the owner's interval between beats.
+Clocks of machines differ and get adjusted, so an old file time is only a reason to watch the file: another machine's
+claim is taken over once its file has not changed for longer than the interval between the owner's updates.
 """
 
 import json
@@ -43,7 +43,7 @@ def held(directory: Path, run: Path) -> bool | None:
         run: directory of the run, relative to the study's directory.
 
     Returns:
-        Whether the claim's process is alive; None if no process has claimed the run.
+        Whether the claim's process is alive, or None if no process has claimed the run.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)
@@ -53,7 +53,7 @@ def held(directory: Path, run: Path) -> bool | None:
 def take(directory: Path, run: Path) -> "_RunLock | None":
     """Lock a run.
 
-    A run that another machine seems to have abandoned is watched for 1.5 BEAT_S first.
+    A run that another machine seems to have abandoned is watched for 1.5 BEAT_S before it is locked.
 
     Returns:
         The lock, or None if another process has the run.
@@ -84,7 +84,7 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
 
     Returns:
         Seconds after which the process is certainly dead: a process that is cut off from this machine but not from
-        the files finds its claim gone at its next beat, and ends.
+        the files finds its claim gone at its next heartbeat, and ends.
     """
     folder = directory / FOLDER / run
     newest = _newest(folder)
@@ -174,7 +174,7 @@ def _alive(path: Path) -> bool:
 
 
 def _beats(path: Path) -> bool:
-    """Watch a seemingly abandoned claim for longer than a beat; return whether its owner updates it."""
+    """Watch a seemingly abandoned claim for longer than its update interval; return whether the owner updates it."""
     try:
         before = path.lstat().st_mtime_ns
         owner = claim_of(path)

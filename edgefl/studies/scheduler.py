@@ -27,7 +27,7 @@ class RunScheduler:
     Args:
         directory: the study's directory.
         runs: the runs that this process may do.
-        reuse: path of each run of the study -> the training that the run takes and leaves.
+        reuse: path of each run of the study -> the training that the run reuses and keeps for others.
         states: path of each run -> the run's current state.
 
     Attributes:
@@ -62,7 +62,7 @@ class RunScheduler:
         self.to_do = sorted((run for run in runs if run.path not in left), key=lambda run: places[run.path])
 
     def take(self, threads: int | None = 1) -> RunTask | None:
-        """Return a run to begin now, or None if no run waits, or all waiting runs need training not done yet."""
+        """Return a run to begin now, or None if no run waits, or all waiting runs need unfinished training."""
         _require_there(self._directory)
         run = self._next()
         if run is None:
@@ -158,7 +158,7 @@ class RunScheduler:
         self.to_do.append(run)
 
     def tidy(self) -> None:
-        """Remove the snapshots kept for other runs once all runs have ended; a killed study leaves some behind."""
+        """Remove snapshots kept for other runs, which a killed study leaves behind, once all runs have ended."""
         for family in {id(reuse.family): reuse.family for reuse in self._reuse.values()}.values():
             if any((self._directory / path / LENT).exists() for path in family):
                 self._tidy(family)
@@ -208,11 +208,11 @@ class RunScheduler:
 
 
 def _places(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan]) -> dict[Path, tuple[int, bool]]:
-    """Return each run's place in the queue: by family; runs that only take training follow the next family.
+    """Return each run's place in the queue: by family; runs that only reuse training follow the next family.
 
-    A run that takes all its training from another run takes moments: such a run fills the time while others train, so
-    that at the end no worker trains alone while others idle. Such a run waits for one family only, since lenders keep
-    snapshots meanwhile.
+    A run that reuses all its training from another run ends within moments: such runs fill the time in which others
+    train, so that at the end no worker trains alone while others idle. Such runs wait for one family only, since
+    lenders keep snapshots until then.
     """
     ranks: dict[int, int] = {}
     places = {}
@@ -228,5 +228,5 @@ def _require_there(directory: Path) -> None:
     if not (directory / FILE).exists():
         raise EdgeflError(
             f"{directory}: is gone: the study's folder was moved, renamed or deleted while it was"
-            " written; the same command continues it where it is now (--out)"
+            " written; the same command with --out NEW_PLACE continues it"
         )

@@ -46,7 +46,7 @@ def standing(about: dict[str, Any], claimed: bool | None) -> State:
 
     Args:
         about: contents of the run's run.json.
-        claimed: whether the process that claimed the run is alive; None if the run is not claimed.
+        claimed: whether the process that claimed the run is alive; None if no process has claimed the run.
     """
     recorded = about.get("status")
     if recorded == State.COMPLETED:

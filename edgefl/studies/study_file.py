@@ -57,7 +57,7 @@ class QuestionSettings(Section):
     budget: int = Field(
         ge=2,
         le=10_000,
-        description="maximum of seeds per setting: the study's own, then the numbers after the largest of them",
+        description="maximum number of seeds per setting: the study's seeds, then numbers that follow the largest",
     )
     error: float = Field(
         0.05,
@@ -74,7 +74,7 @@ class QuestionSettings(Section):
     def _answerable(self) -> Self:
         if self.variants[0] == self.variants[1]:
             raise EdgeflError(
-                f"'{self.variants[0]}' is given twice; name two variants", ("question", "variants")
+                f"'{self.variants[0]}' is given twice; name two different variants", ("question", "variants")
             )
         if self.metric.endswith(TO_TARGET) != (self.target is not None):
             wants = (
@@ -112,12 +112,12 @@ class Study(Section):
     )
     reference: str | None = Field(
         None,
-        description="the proposed variant, to whose peak accuracy others are compared; null: none is proposed",
+        description="the proposed variant, which others are compared with; relative targets refer to it; null: none",
     )
     variants: dict[str, Overrides | None] = Field(
         default_factory=dict,
-        description="name -> dotted overrides of the base scenario; with a grid they may be left out: the scenario"
-        " as it is, in each setting",
+        description="name -> dotted overrides of the base scenario; may be left out with a grid: the"
+        " base scenario then runs in each setting",
     )
     grid: dict[str, dict[str, Overrides]] = Field(
         default_factory=dict,
@@ -207,7 +207,7 @@ def _check_question(question: QuestionSettings, study: Study) -> None:
             ("question", "budget"),
         )
     if max(study.seeds) + question.budget > LARGEST_SEED:
-        raise EdgeflError(f"seeds would exceed the largest one, {LARGEST_SEED}", ("question", "budget"))
+        raise EdgeflError(f"seeds would exceed the maximum, {LARGEST_SEED}", ("question", "budget"))
     share = SHARE.fullmatch(question.target) if isinstance(question.target, str) else None
     if share and share["peak"] is None and study.reference is None:
         raise EdgeflError(
@@ -234,7 +234,7 @@ def _zipped(axis: str, lists: Any) -> Iterator[Overrides]:
 
 
 def _axis(key: str, values: list[Any], taken: Container[str]) -> str:
-    """Name the axis of a dotted key by its last part, without the unit if its values are written with one."""
+    """Name the axis of a dotted key by the key's last part, without a unit if the values' labels have one."""
     without = units.bare(key)
     return without if all(map(_is_number, values)) and without not in taken else key.rpartition(".")[2]
 
@@ -259,7 +259,7 @@ def _label_texts(key: str, values: Sequence[Any]) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value is a number, not true or false."""
+    """Return whether a value is a number; true and false do not count as numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

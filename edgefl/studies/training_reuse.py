@@ -17,11 +17,11 @@ from edgefl.studies.states import State
 
 @dataclass
 class ReusePlan:
-    """The training that a run takes from another run, and leaves for others.
+    """The training that a run reuses from another run, and the training that it keeps for others.
 
     lender: the run that trains for this run; None if this run trains by itself. whole: whether the lender does all of
     the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots` snapshots
-    by then. lends: when this run writes snapshots for others. family: the runs that take training from one another.
+    by then. lends: when this run writes snapshots for others. family: the runs that reuse one another's training.
     """
 
     lender: Path | None = None
@@ -41,7 +41,7 @@ class ReusePlan:
 def plan_reuse(
     prepared: Mapping[Path, Prepared], states: Mapping[Path, State] | None = None
 ) -> dict[Path, ReusePlan]:
-    """Return for each run, by its path, the training that it takes and leaves.
+    """Return, by each run's path, the training that the run reuses and the training that it keeps for others.
 
     Among runs with equal learners, a completed run, or else the first, trains for all. If these training runs differ
     only in their warm start, one of them trains the pilot sessions for the others, and also the next two sessions if

@@ -74,7 +74,7 @@ class Supply(Protocol[Made]):
         """Return a task to start now, or None if no task is ready."""
 
     def waits(self) -> bool:
-        """Return whether a task may come later, although no task is running in this process."""
+        """Return whether a task may be added later, even if no task is running in this process."""
 
 
 class InOrder(Generic[T]):
@@ -88,7 +88,7 @@ class InOrder(Generic[T]):
         return self._tasks.popleft() if self._tasks else None
 
     def waits(self) -> bool:
-        """Return False: no task comes later."""
+        """Return False, since no task is added later."""
         return False
 
 
@@ -103,8 +103,8 @@ def side_by_side(
 ) -> None:
     """Work on all tasks in order, at most `count` at a time.
 
-    A task whose process dies fails, and other tasks continue. An error raised by `reported` or `ended`, or a signal
-    that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
+    If a task's process dies, the task fails and other tasks continue. An error raised by `reported` or `ended`, or a
+    signal that interrupts this process, ends running tasks as SIGTERM would; waiting tasks are not started.
 
     Args:
         work: a module-level function, since another process calls it.
@@ -157,7 +157,7 @@ def _start(work: Work[T]) -> _Worker[T]:
 
 @contextmanager
 def _without_script() -> Iterator[None]:
-    """Hide the calling script's file from new workers: they need nothing from it, and would run its study again."""
+    """Hide the calling script's file from new workers, which do not need it and would run its study again."""
     main: dict[str, Any] = vars(sys.modules["__main__"])
     hidden: dict[str, Any] = {name: main[name] for name in ("__file__", "__spec__") if name in main}
     main.update(dict.fromkeys(hidden))

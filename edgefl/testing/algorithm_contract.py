@@ -30,7 +30,7 @@ def _losses(models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
 
 
 def algorithms(algorithm: Algorithm) -> None:
-    """Check an algorithm's shapes, that it modifies no argument, and that the model only moves with local models."""
+    """Check that an algorithm keeps shapes and arguments, and that the model changes only if local models do."""
     exchanged = (algorithm.vectors_down, algorithm.vectors_up)
     must(
         min(exchanged) >= 1 or max(exchanged) == 0,
@@ -88,7 +88,7 @@ def _one_round(
     own: dict[str, Tensor],
     moved: bool,
 ) -> None:
-    """Check `upload`, `keep` and `aggregate` in a round with these local models, one per row."""
+    """Check `upload`, `keep` and `aggregate` in a round with given local models, one per row."""
     many = len(rows)
     told: dict[str, Any] = {
         "start": received.start,

@@ -91,7 +91,7 @@ class Placed(Mobility):
     crossings_s: dict[int, list[float]] = Field(
         default_factory=dict, description="device -> times at which it leaves, returns, leaves ..., s"
     )
-    doppler_speed_m_s: float = Field(0.0, ge=0, description="speed that sets every link's Doppler")
+    doppler_speed_m_s: float = Field(0.0, ge=0, description="speed that sets the links' Doppler shift")
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
@@ -122,7 +122,7 @@ class _Placed:
 class SwitchedAt(Churn):
     """Switch each device on, off, on ... at given times."""
 
-    times_s: list[list[float]] = Field(min_length=1, description="switching times of each device")
+    times_s: list[list[float]] = Field(min_length=1, description="times of each device's switching on or off")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         return iter(self.times_s[device])
@@ -236,7 +236,7 @@ def small_world(
     rules: Mapping[str, Any] | None = None,
     **sections: Any,
 ) -> SmallWorld:
-    """Compose a run of one cell with devices at these places, as `edgefl run` composes any run.
+    """Compose a run of one cell with devices at given places, as `edgefl run` composes any run.
 
     With the journal paper's radio, without shadowing and Doppler, a link never changes: all times can be computed by
     hand from its |h|^2. The band has 10 MHz; slots are drawn one by one.

@@ -110,7 +110,7 @@ def _kinds() -> dict[str, Tensor]:
 
 
 def _change(round_: int, devices: list[int]) -> Tensor:
-    """Return random changes [k, M] of these devices in a round; every fifth number is 0."""
+    """Return random changes [k, M] of k devices in a round; every fifth number is 0."""
     rows = [np.random.default_rng([round_, id_]).standard_normal(SIZES.count) for id_ in devices]
     changes = torch.tensor(np.stack(rows), dtype=torch.float32)
     changes[:, 1::5] = 0.0
@@ -118,7 +118,7 @@ def _change(round_: int, devices: list[int]) -> Tensor:
 
 
 def _rounds(codec: Codec, devices: list[int]) -> list[Coded]:
-    """Encode several rounds of these devices' changes, each with the memory from the previous round."""
+    """Encode several rounds of the given devices' changes, each with the memory from the previous round."""
     memory, coded = _zeros(codec.memory(SIZES), len(devices)), []
     for round_ in range(ROUNDS):
         coded.append(_encode(codec, _change(round_, devices), memory, devices, round_))

@@ -39,7 +39,7 @@ def must(holds: Any, remedy: str) -> None:
 
 
 def must_be_shaped(what: str, values: Any, shape: tuple[int, ...], remedy: str) -> None:
-    """Raise a ContractError with the remedy unless an array has this shape."""
+    """Raise a ContractError with the remedy unless an array has the given shape."""
     must(tuple(values.shape) == shape, f"{what} of shape {tuple(values.shape)}: {remedy}")
 
 

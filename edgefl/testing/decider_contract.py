@@ -8,7 +8,7 @@ import numpy as np
 
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.packet_errors import WaterfallErrors
-from edgefl.engine.selectors import Candidates, Decider, Decision
+from edgefl.engine.selectors import Candidates, Decider
 from edgefl.testing.conformance import must, must_repeat
 
 ROUNDS = 12
@@ -78,7 +78,8 @@ def deciders(decider: Decider) -> None:
         number = int(rng.integers(wanted, present + 1))
         kept = copy.deepcopy(memory)
         decision = decider.decide(candidates, number, np.random.default_rng(turn), memory)
-        _whole(decider, decision, candidates, number)
+        fault = decision.fault(decider.sets, candidates, number)
+        must(not fault, f"decide() {fault}")
         again = decider.decide(candidates, number, np.random.default_rng(turn), kept)
         must_repeat(
             "decide()",
@@ -88,33 +89,3 @@ def deciders(decider: Decider) -> None:
         )
         memory = decision.memory
         last[list(decision.ids)] = turn
-
-
-def _whole(decider: Decider, decision: Decision, candidates: Candidates, number: int) -> None:
-    """Check the devices, shares, power and clock frequencies of one decision."""
-    ids = list(decision.ids)
-    must(1 <= len(ids) <= number, f"decide() chose {len(ids)} devices: return 1 to {number}")
-    must(ids == sorted(set(ids)), f"decide() returned {ids}: return every id once, in ascending order")
-    must(set(ids) <= set(candidates.ids), f"decide() returned {ids}: choose among {candidates.ids}")
-    own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
-    for name, key, most in (
-        ("down_shares", "shares", 1.0),
-        ("up_shares", "shares", 1.0),
-        ("power", "power", 1.0),
-        ("clock_hz", "clock", own_hz),
-    ):
-        values = getattr(decision, name)
-        if values is None:
-            continue
-        must(key in decider.sets, f"decide() returned {name}: add {key!r} to `sets`")
-        must(
-            np.shape(values) == (len(ids),), f"{name} is {values}: return one for each of {len(ids)} devices"
-        )
-        must(
-            np.all((values > 0) & (values <= most)),
-            f"{name} is {values}: values must be above 0 and at most {most}",
-        )
-        must(
-            key != "shares" or np.sum(values) <= 1 + 1e-9,
-            f"{name} sum to {np.sum(values)}: the sum must be at most 1",
-        )

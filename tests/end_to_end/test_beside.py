@@ -18,6 +18,7 @@ from edgefl.learners import beside
 from edgefl.run.api import resume
 from edgefl.run_directory.interruption import Interrupted
 from tests.tools import kill
+from tests.tools.leaving import leave
 
 SHORT = "sessions.count=2; "
 CELLS = (
@@ -106,16 +107,7 @@ def test_a_run_that_forks_is_left_and_resumed(
     error: BaseException, digits: Path, tmp_path: Path, forks: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = scenario_of(digits, "")
-    rounds = 0
-
-    def leave(row: Round) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == 4:
-            raise error
-
-    with pytest.raises(type(error)):
-        simulate(scenario, tmp_path / "left", device="cpu", threads=2, on_round=leave, snapshot_rounds=3)
+    leave(scenario, tmp_path / "left", 4, every=3, error=error, threads=2)
     resume(tmp_path / "left", threads=2)
     assert len(forks) == 2
     monkeypatch.setattr(beside, "FORKS_AFTER_S", math.inf)

@@ -72,12 +72,7 @@ def drawn(number: int) -> dict[str, Any]:
         "name": "joint",
         "seed": number,
         "devices": {"count": DEVICES},
-        "radio": {
-            "preset": "journal",
-            "bandwidth_hz": 2e7,
-            "sharing": "dynamic",
-            "scheduler": "round_robin",
-        },
+        "radio": {"preset": "journal", "bandwidth_hz": 2e7, "sharing": "dynamic", "scheduler": "round_robin"},
         "rounds": {"server": server},
         "sessions": {"name": "schedule", "count": 1, "rounds": models},
         "learning": learning | codecs,

@@ -10,21 +10,14 @@ import pytest
 from edgefl import Results, load_scenario, simulate
 from edgefl.contract import SessionStart
 from edgefl.run.plan import prepare
+from tests.tables import sections
 
 EXACT = 1e-12  # means of the same numbers, added in another order
-BASE: dict[str, Any] = {
-    "name": "scores",
-    "seed": 3,
-    "devices": {"count": 12},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 4},
-    "learning": {
-        "dataset": "digits",
-        "partition": {"name": "dirichlet", "alpha": 0.5},
-        "model": "logistic",
-        "local": {"batch": 16, "lr": 0.05},
-        "evaluation": {"tested_on": "devices", "scores_every": 2},
-    },
-}
+BASE: dict[str, Any] = sections("""
+    name=scores; seed=3; devices={count: 12}; sessions={name: schedule, count: 2, rounds: 4}
+    learning.dataset=digits; learning.partition={name: dirichlet, alpha: 0.5}; learning.model=logistic
+    learning.local={batch: 16, lr: 0.05}; learning.evaluation={tested_on: devices, scores_every: 2}
+""")
 
 
 def run(out: Path, **changes: Any) -> Results:

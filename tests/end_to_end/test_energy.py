@@ -11,33 +11,25 @@ import edgefl
 from edgefl.analysis.measures.energy import SHARES, energy_by_class
 from edgefl.analysis.reports.costs import report_costs
 from edgefl.analysis.runs.load import load_runs
+from tests.tables import sections
 from tests.tools.invariants import check_run
 from tests.tools.run_tables import parts_of
 
-SMALL: dict[str, Any] = {
-    "name": "energy",
-    "seed": 3,
-    "devices": {"count": 8, "indoor_share": 0.5},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 4},
-    "workload": {"payload_bits": 3.0e5, "flops_per_sample": 1.0e5},
-}
+SMALL: dict[str, Any] = sections("""
+    name=energy; seed=3; devices={count: 8, indoor_share: 0.5}; sessions={name: schedule, count: 2, rounds: 4}
+    workload={payload_bits: 3.0e5, flops_per_sample: 1.0e5}
+""")
 # every kind of round that leaves tails behind: others select, it is cut off, it overlaps, it shares, it learns
 WORLDS: dict[str, dict[str, Any]] = {
     "by the clock": {"rounds": {"every_s": 4}},
     "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},
     "deadline": {"rounds": {"deadline_s": 0.05, "every_s": 1}},
     "over-selection": {"rounds": {"selector": {"name": "uniform", "count": 3}, "over_selection": 1.7}},
-    "fedbuff": {
-        "rounds": {"server": {"name": "fedbuff", "buffer": 3}},
-        "radio": {"sharing": "dynamic"},
-    },
-    "cells": {
-        "layout": {"rings": 1, "isd_m": 200.0, "federations": "all"},
-        "devices": {
-            "count": 60,
-            "mobility": {"name": "random_waypoint", "speed_min_m_s": 20, "speed_max_m_s": 30},
-        },
-    },
+    "fedbuff": {"rounds": {"server": {"name": "fedbuff", "buffer": 3}}, "radio": {"sharing": "dynamic"}},
+    "cells": sections("""
+        layout={rings: 1, isd_m: 200.0, federations: all}
+        devices={count: 60, mobility: {name: random_waypoint, speed_min_m_s: 20, speed_max_m_s: 30}}
+    """),
     "batteries": {
         "devices": {"count": 8, "battery_j": 3.0, "recharge_w": 0.05, "mobility": "static"},
         "rounds": {"every_s": 2},
@@ -46,15 +38,9 @@ WORLDS: dict[str, dict[str, Any]] = {
         "federations": {"a": {"share": 0.5}, "b": {"share": 0.5, "rounds": {"every_s": 3}}},
         "radio": {"sharing": "dynamic"},
     },
-    "learning": {
-        "workload": None,
-        "learning": {
-            "dataset": "digits",
-            "model": "logistic",
-            "local": {"batch": 16},
-            "warm_start": "similarity",
-        },
-    },
+    "learning": sections("""
+        workload=null; learning={dataset: digits, model: logistic, local: {batch: 16}, warm_start: similarity}
+    """),
 }
 
 

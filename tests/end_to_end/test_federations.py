@@ -70,10 +70,7 @@ def company(learning: dict[str, Any], of_b: dict[str, Any], **further: Any) -> d
         **further,
         "name": "company",
         "devices": {"count": 3 * DEVICES},
-        "federations": {
-            "a": {"share": share["a"], "learning": learning},
-            "b": {"share": share["b"], **of_b},
-        },
+        "federations": {"a": {"share": share["a"], "learning": learning}, "b": {"share": share["b"], **of_b}},
     }
 
 

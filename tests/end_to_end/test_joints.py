@@ -15,44 +15,25 @@ from tests.tools.joints.trial import trial
 
 SEED, DRAWS, CASES, MOST_CASES = 43, 16, 2, 12
 # reference -> faults that it must notice
+A3, UPDATES = "edgefl.engine.cells.handover:EventA3", "edgefl.learning.updates"
+FEDERATION = "edgefl.engine.federation"
+VERSION, LATER = "version - %s.version", "version + 1 - %s.version"
 FAULTS = {
     "band": [
-        edited("edgefl.channel.tdd:Pattern.weights", "symbols / SYMBOLS_PER_SLOT", "1.0"),
-        edited(
-            "edgefl.channel.band_slots:Groups.parts", "self.weights[group] / together", "1.0 / len(there)"
-        ),
+        ("edgefl.channel.tdd:Pattern.weights", "symbols / SYMBOLS_PER_SLOT", "1.0"),
+        ("edgefl.channel.band_slots:Groups.parts", "self.weights[group] / together", "1.0 / len(there)"),
     ],
     "handovers": [
-        edited(
-            "edgefl.engine.cells.handover:EventA3.__init__",
-            "settings.a3_offset_db + settings.hysteresis_db",
-            "settings.a3_offset_db",
-        ),
-        edited("edgefl.engine.cells.handover:EventA3.measure", "first_s + self._trigger_s", "first_s"),
+        (f"{A3}.__init__", "settings.a3_offset_db + settings.hysteresis_db", "settings.a3_offset_db"),
+        (f"{A3}.measure", "first_s + self._trigger_s", "first_s"),
     ],
     "asynchronous": [
-        edited(
-            "edgefl.learning.updates.trained_model:TrainedModel.aggregate",
-            "[version - update.round.version for",
-            "[version + 1 - update.round.version for",
-        ),
-        edited(
-            "edgefl.engine.federation.work:WorkUnderWay.take",
-            "staleness=version - done.dispatch.version",
-            "staleness=version + 1 - done.dispatch.version",
-        ),
+        (f"{UPDATES}.trained_model:TrainedModel.aggregate", VERSION % "update.round", LATER % "update.round"),
+        (f"{FEDERATION}.work:WorkUnderWay.take", VERSION % "done.dispatch", LATER % "done.dispatch"),
     ],
     "cloud": [
-        edited(
-            "edgefl.engine.federation.cloud:Cloud._look",
-            "if not self._waiting or (waits",
-            "if (False and waits",
-        ),
-        edited(
-            "edgefl.learning.updates.cloud_models:CloudModels.mean",
-            "self._models[first] * (self._samples[first] / whole)",
-            "self._models[first] / len(cells)",
-        ),
+        (f"{FEDERATION}.cloud:Cloud._look", "if not self._waiting or (waits", "if (False and waits"),
+        (f"{UPDATES}.cloud_models:CloudModels.mean", "(self._samples[first] / whole)", "(1 / len(cells))"),
     ],
 }
 
@@ -108,7 +89,7 @@ def test_runs_are_as_the_reference_says(name: str, tmp_path: Path) -> None:
 def test_a_reference_notices_a_fault(
     name: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    FAULTS[name][number](monkeypatch)
+    edited(*FAULTS[name][number])(monkeypatch)
     for case in range(MOST_CASES):
         (tmp_path / str(case)).mkdir()
         try:

@@ -13,21 +13,15 @@ from edgefl import Results, Scenario, load_model, load_scenario, simulate
 from edgefl.learning.datasets.digits import Digits
 from edgefl.run.plan import prepare
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.leaving import goes_on
 
 TOLERANCE = 1e-9
-BASE: dict[str, Any] = {
-    "name": "kept",
-    "seed": 3,
-    "devices": {"count": 8},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-    "learning": {
-        "dataset": "digits",
-        "partition": {"name": "dirichlet", "alpha": 0.5},
-        "model": "logistic",
-        "local": {"batch": 16, "lr": 0.05},
-    },
-}
+BASE: dict[str, Any] = sections("""
+    name=kept; seed=3; devices={count: 8}; sessions={name: schedule, count: 2, rounds: 3}
+    learning.dataset=digits; learning.partition={name: dirichlet, alpha: 0.5}; learning.model=logistic
+    learning.local={batch: 16, lr: 0.05}
+""")
 DRIFT = {"name": "label_swap", "at": 2, "share": 0.5}
 
 

@@ -185,9 +185,7 @@ def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "rates",
-    ["polynomial", {"name": "step", "every": 2, "rounds": 100}],
-    ids=["decay", "of the run"],
+    "rates", ["polynomial", {"name": "step", "every": 2, "rounds": 100}], ids=["decay", "of the run"]
 )
 def test_one_device_after_the_other_is_the_synchronous_server_with_one_participant(rates: Any) -> None:
     """Which is plain SGD on each device's data in turn (`tests/theory/test_sequential.py`), also in its rates."""
@@ -207,12 +205,7 @@ def test_rounds_overlap() -> None:
 
 @pytest.mark.parametrize(
     "server",
-    [
-        SOME,
-        {"name": "fedasync", "concurrency": 8},
-        {"name": "semi_synchronous", "period_s": 0.004},
-        TIERS,
-    ],
+    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "period_s": 0.004}, TIERS],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
     """Chance is a tenth; the updates are stale, as the model moves on while devices train."""

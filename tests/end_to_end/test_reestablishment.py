@@ -9,16 +9,13 @@ import pytest
 import edgefl
 from edgefl.scenario.scenario import Scenario
 from edgefl.testing.cell import within
+from tests.tables import sections
 from tests.tools.invariants import check_run
 
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Devices, events and ledger of 20 devices that drive through seven cells of nr without what gives them links."""
-    weak = {
-        "budget": {"array_gain_db": 0.0},
-        "monitoring": {"coverage_margin_db": None},
-        "tdd": None,
-    }
+    weak = {"budget": {"array_gain_db": 0.0}, "monitoring": {"coverage_margin_db": None}, "tdd": None}
     mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
     scenario = Scenario.model_validate(
         {
@@ -65,23 +62,15 @@ def test_the_tables_of_links_that_fail_agree(tmp_path: Path, policy: str) -> Non
 
 
 WEAK_ONES: dict[str, dict[str, Any]] = {
-    "no deadline": {
-        "cell": {"radius_m": 2000},
-        "devices": {"count": 8, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
-        "radio": {
-            "budget": {"array_gain_db": 20},
-            "bandwidth_hz": 5e6,
-            "link": {"downlink_layers": 1, "frequency_taps": 4},
-        },
-        "seed": 5121,
-    },
-    "deadline": {
-        "cell": {"radius_m": 800},
-        "devices": {"count": 12, "mobility": {"name": "static", "doppler_speed_m_s": 3}},
-        "radio": {},
-        "rounds": {"deadline_s": 6},
-        "seed": 1,
-    },
+    "no deadline": sections("""
+        cell={radius_m: 2000}; devices={count: 8, mobility: {name: static, doppler_speed_m_s: 3}}
+        radio={budget: {array_gain_db: 20}, bandwidth_hz: 5e6, link: {downlink_layers: 1, frequency_taps: 4}}
+        seed=5121
+    """),
+    "deadline": sections("""
+        cell={radius_m: 800}; devices={count: 12, mobility: {name: static, doppler_speed_m_s: 3}}; radio={}
+        rounds={deadline_s: 6}; seed=1
+    """),
 }
 
 

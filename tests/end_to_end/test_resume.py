@@ -30,6 +30,20 @@ DRIFT = (
     " learning.local.early_stopping=0.02; learning.drift={name: label_swap, at: 8};"
     " learning.evaluation.tested_on=devices; learning.warm_start=previous; learning.algorithm="
 )
+# devices change cells and lose updates; where rounds overlap, updates of several models wait for the server, each
+# with what its device would have received
+CODECS = (
+    "seed=4; layout={rings: 1, isd_m: 300}; sessions={name: schedule, count: 3, rounds: 3};"
+    " devices={count: 24, mobility: {name: random_waypoint, speed_min_m_s: 40, speed_max_m_s: 60}};"
+    " radio={preset: journal, bandwidth_hz: 1.0e+5, propagation: {shadowing: spatial}};"
+    " learning={dataset: digits, model: {name: mlp2, hidden: 100}, partition: {name: dirichlet, alpha: 0.5},"
+    " local: {lr: 0.05, batch: 16}, uplink_codec: {name: qsgd, error_feedback: true, levels: 3},"
+    " downlink_codec: {name: top_k, share: 0.2}}"
+)
+OVERLAPPING = (
+    "radio.sharing=dynamic; radio.scheduler=round_robin; handover.policy=finish;"
+    " rounds.server={name: fedbuff, buffer: 2, concurrency: 4}"
+)
 SIGNAL = Interrupted(signal.SIGTERM)
 CASES = {
     "as it is, by a signal": ("", LEFT_AT, 4, SIGNAL),
@@ -40,12 +54,7 @@ CASES = {
     "two cells, by an error, later": (CELLS, 4, 1, EdgeflError("no space left")),
     "by the clock": (CLOCK, LEFT_AT, 4, None),
     "by a score": ("stop={accuracy: 0.75}; learning.local.lr=0.002; sessions.rounds=40", LEFT_AT, 4, SIGNAL),
-    "no learning": (
-        "learning=null; workload={payload_bits: 1e5, flops_per_sample: 1e6}",
-        LEFT_AT,
-        4,
-        SIGNAL,
-    ),
+    "no learning": ("learning=null; workload={payload_bits: 1e5, flops_per_sample: 1e6}", LEFT_AT, 4, SIGNAL),
     "oort": ("rounds.selector={name: oort, count: 4}; learning.uplink_codec=qsgd", LEFT_AT, 4, SIGNAL),
     "best_norm": (
         "rounds.selector={name: best_norm, count: 3}; learning.uplink_codec=qsgd",
@@ -57,6 +66,8 @@ CASES = {
     "drift, fedavg": (f"{DRIFT}fedavg", LEFT_AT, 2, None),
     "drift, oracle": (f"{DRIFT}oracle", LEFT_AT, 2, None),
     "drift, apfl": (f"{DRIFT}apfl", LEFT_AT, 2, None),
+    "codecs": (CODECS, 17, 3, None),
+    "codecs, fedbuff": (f"{CODECS}; {OVERLAPPING}", 17, 3, None),
     "scores of devices": (
         "learning.evaluation.tested_on=devices; learning.evaluation.scores_every=2",
         7,
@@ -76,6 +87,9 @@ def test_a_run_goes_on(
         assert (whole.rounds.groupby("end_s").size() == 2).any()
     if overrides == CLOCK:
         assert json.loads((tmp_path / "left" / "run.json").read_text())["simulated_s"] == 130.0
+    if CODECS in overrides:
+        assert whole.devices.groupby("device").cell.nunique().max() > 1, "somebody learns in two cells"
+        assert (whole.devices.outcome != "completed").any(), "somebody's update is lost"
     assert ("reached" in whole.info.get("stopped", "")) == ("stop=" in overrides)
     assert ("loss_received" in whole.devices) == ("oort" in overrides)
     assert ("update_norm" in whole.devices) == ("best_norm" in overrides)

@@ -10,7 +10,7 @@ from edgefl.studies import StudyOptions, plan, run
 from tests.end_to_end.directories import SMALL
 from tests.tools.kill import differences
 
-SESSIONS, ROUNDS, PROBES = 4, 3, 3
+SESSIONS, ROUNDS = 4, 3
 ALL = SESSIONS * ROUNDS
 
 

@@ -11,19 +11,13 @@ from edgefl.analysis.html.words import summary
 from edgefl.analysis.runs.load import load_runs
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 
 PATIENCE, TARGET = 3, 0.8
-SCENARIO: dict[str, Any] = {
-    "name": "stopping",
-    "devices": {"count": 5},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 30},
-    "learning": {
-        "dataset": "digits",
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"batch": 32, "lr": 0.02},
-    },
-}
+SCENARIO: dict[str, Any] = sections("""
+    name=stopping; devices={count: 5}; sessions={name: schedule, count: 2, rounds: 30}
+    learning={dataset: digits, partition: iid, model: logistic, local: {batch: 32, lr: 0.02}}
+""")
 TWO_CELLS = {
     "layout": {"sites": [[-100, 0], [100, 0]], "federations": "all"},
     "radio": {"propagation": {"shadowing": "spatial"}},

@@ -12,6 +12,7 @@ import pytest
 from edgefl.commands.study import ELSEWHERE
 from edgefl.engine.records import Round
 from edgefl.studies import IncompleteStudy, StudyOptions, plan, run, run_locks, scheduler
+from edgefl.studies.dry_run import dry_run
 from edgefl.studies.merging import merge
 from edgefl.studies.one_run import RunTask
 from edgefl.studies.run_locks import STALE_S
@@ -142,6 +143,19 @@ def test_without_out_the_study_goes_on_where_it_was(
     assert run(plan(radio), options=StudyOptions(jobs=1)) == first.with_name("radio-2")
 
 
+def test_without_out_other_variants_have_a_folder_of_their_own(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = run(plan(radio, [1]), options=StudyOptions(jobs=1))
+    radio.write_text(STUDY.replace("variants: {", "variants: {c: {devices.count: 6}, "))
+    assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first, "a variant more continues the study"
+    radio.write_text(STUDY.replace("{b: {}, a: {", "{d: {}, e: {"))
+    (planned, *_) = dry_run(plan(radio, [1]), None)
+    assert planned.startswith("planned"), "nothing of it is there yet"
+    assert run(plan(radio, [1]), options=StudyOptions(jobs=1)) == first.with_name("radio-2")
+
+
 def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> None:
     radio.write_text(STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW).replace("[1", "[3, 1"))
     out = tmp_path / "out"
@@ -180,12 +194,8 @@ def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
     shutil.copytree(undisturbed, out)
     (out / "b" / "seed-1" / "run.json").write_text("")
     (out / "a" / "seed-1" / "scenario.yaml").unlink()
-    dead = {
-        "pid": os.getpid(),
-        "host": os.uname().nodename,
-        "started": 1,
-        "heartbeat": "2020-01-01T00:00:00+00:00",
-    }
+    here = {"pid": os.getpid(), "host": os.uname().nodename}
+    dead = {**here, "started": 1, "heartbeat": "2020-01-01T00:00:00+00:00"}
     for name, status in (("a/seed-1", "running"), ("b/seed-2", "running"), ("a/seed-2", "interrupted")):
         told = about(out / name) | {"status": status, "process": dead}
         (out / name / "run.json").write_text(json.dumps(told))
@@ -198,12 +208,18 @@ def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
         assert (out / path.relative_to(undisturbed)).read_bytes() == path.read_bytes()
 
 
-def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None:
-    out, notes = tmp_path / "out", []
-    claim = out / "claims" / "b" / "seed-1" / "1.json"
-    run(plan(radio, [2]), out, StudyOptions(jobs=1))
+def claimed(out: Path, run_path: Path = Path("b", "seed-1")) -> Path:
+    """Claim a run for a process elsewhere."""
+    claim = out / "claims" / run_path / "1.json"
     claim.parent.mkdir(parents=True)
     claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
+    return claim
+
+
+def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None:
+    out, notes = tmp_path / "out", []
+    run(plan(radio, [2]), out, StudyOptions(jobs=1))
+    claim = claimed(out)
     run(plan(radio), out, StudyOptions(jobs=1, noted=notes.append))
     assert not (out / "b" / "seed-1").exists()
     assert notes == [
@@ -223,9 +239,7 @@ def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
     out = tmp_path / "out"
 
     def work(task: RunTask, report: object) -> None:
-        claim = task.directory / "claims" / task.run.path / "1.json"
-        claim.parent.mkdir(parents=True)
-        claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
+        claimed(task.directory, task.run.path)
         raise PermissionError("claims")
 
     monkeypatch.setattr(scheduler, "work", work)
@@ -250,11 +264,8 @@ def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path,
 
 def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:
     out, held = tmp_path / "out", list[str]()
-    claim = out / "claims" / "b" / "seed-1" / "1.json"
     run(plan(radio, [2]), out, StudyOptions(jobs=1))
-    claim.parent.mkdir(parents=True)
-    claim.write_text(json.dumps({"pid": 1, "host": "elsewhere", "started": 1}))
-    os.utime(claim, (time.time() - STALE_S + 1,) * 2)  # it gives no further sign of life
+    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # it gives no further sign of life
     run(plan(radio), out, StudyOptions(jobs=1, wait=True, elsewhere=held.extend))
     assert held == []
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED
@@ -268,10 +279,7 @@ def test_a_run_whose_description_is_damaged_has_it_again(content: str, radio: Pa
     (out / "b/seed-2/run.json").write_text(content)
     run(plan(radio, [2]), out, StudyOptions(jobs=1))
     again = about(out / "b/seed-2")
-    changing = ("wall_s",)
-    assert {key: again[key] for key in before if key not in changing} == {
-        key: before[key] for key in before if key not in changing
-    }
+    assert {**again, "wall_s": 0} == {**again, **before, "wall_s": 0}
 
 
 def test_parts_of_a_study_make_the_whole(radio: Path, tmp_path: Path) -> None:
@@ -287,20 +295,22 @@ def test_parts_of_a_study_make_the_whole(radio: Path, tmp_path: Path) -> None:
         run(plan(radio), tmp_path / "part-4", StudyOptions(jobs=1, shard=(4, 3)))
 
 
-def test_runs_of_two_studies_are_not_merged(radio: Path, tmp_path: Path) -> None:
-    run(plan(radio), tmp_path / "one", StudyOptions(jobs=1))
-    radio.with_name("radio.yaml").write_text(RADIO.replace("count: 4", "count: 7"))
-    run(plan(radio), tmp_path / "two", StudyOptions(jobs=1))
-    with refused_at("", "b/seed-1"):
-        merge([tmp_path / "one", tmp_path / "two"], tmp_path / "merged")
-    assert not (tmp_path / "merged").exists()
-
-
-def test_directories_of_different_studies_are_not_merged(radio: Path, tmp_path: Path) -> None:
-    run(plan(radio, [1]), tmp_path / "one", StudyOptions(executor="inline"))
-    radio.write_text(STUDY.replace("name: radio", "name: other").replace("{b: {}", "{c: {}"))
-    run(plan(radio, [1]), tmp_path / "two", StudyOptions(executor="inline"))
-    with refused_at("", "other", "radio"):
+@pytest.mark.parametrize(
+    ("radio_text", "study_text", "nouns"),
+    [
+        (RADIO.replace("count: 4", "count: 7"), STUDY, ("b/seed-1",)),
+        (RADIO, STUDY.replace("name: radio", "name: other").replace("{b: {}", "{c: {}"), ("other", "radio")),
+    ],
+    ids=["runs", "names"],
+)
+def test_runs_of_two_studies_are_not_merged(
+    radio_text: str, study_text: str, nouns: tuple[str, ...], radio: Path, tmp_path: Path
+) -> None:
+    run(plan(radio), tmp_path / "one", StudyOptions(executor="inline"))
+    radio.with_name("radio.yaml").write_text(radio_text)
+    radio.write_text(study_text)
+    run(plan(radio), tmp_path / "two", StudyOptions(executor="inline"))
+    with refused_at("", *nouns):
         merge([tmp_path / "one", tmp_path / "two"], tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
 

@@ -12,21 +12,14 @@ import edgefl
 from edgefl.analysis import load_runs
 from edgefl.learning.datasets.diabetes import Diabetes
 from tests.refusals import refused_at
+from tests.tables import sections
 
-REGRESSION: dict[str, Any] = {
-    "name": "regression",
-    "seed": 1,
-    "devices": {"count": 6},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 3},
-    "learning": {
-        "dataset": "diabetes",
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"batch": 32, "lr": 0.02},
-        "evaluation": {"tested_on": "devices", "scores_every": 3, "validation": 0.2},
-    },
-    "record": {"models": "best"},
-}
+REGRESSION: dict[str, Any] = sections("""
+    name=regression; seed=1; devices={count: 6}; sessions={name: schedule, count: 2, rounds: 3}
+    learning.dataset=diabetes; learning.partition=iid; learning.model=logistic
+    learning.local={batch: 32, lr: 0.02}
+    learning.evaluation={tested_on: devices, scores_every: 3, validation: 0.2}; record={models: best}
+""")
 
 
 @pytest.fixture(scope="module")

@@ -225,7 +225,7 @@ FAULTS = (
         "channel.path_loss_compensation",
         "power control compensates the whole path loss, whatever alpha is",
         "3GPP TS 38.213, 7.1.1",
-        f"{UNIT}test_diversity.py::test_partial_compensation_leaves_a_part_of_the_path_loss",
+        f"{UNIT}test_diversity.py::test_power_is_that_of_the_standard",
         "1e-6 of the power",
         edited("edgefl.channel.power_control:wanted_power", "(alpha *", "(1.0 *"),
     ),

@@ -216,7 +216,7 @@ FAULTS = (
         "engine.stale_limit",
         "updates with exactly the largest staleness are dropped, too",
         "a limit is inclusive",
-        f"{UNIT}test_servers.py::test_an_update_of_the_largest_staleness_is_taken",
+        f"{UNIT}test_servers.py::test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wasted",
         "nothing",
         edited(
             "edgefl.engine.federation.work:WorkUnderWay.drop_stale",

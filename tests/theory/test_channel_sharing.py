@@ -5,8 +5,6 @@ exponential powers.
 """
 
 import math
-from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -26,6 +24,7 @@ from edgefl.channel.share import ergodic_rate
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Pattern, Weights
 from edgefl.channel.transfer import Flow
+from tests.unit.channel.test_shared_band import Watched
 
 KEY = 0xBA2D << 64
 BAND = Carrier(1e6, 0.5e-3)
@@ -39,11 +38,7 @@ STANDARD_ERRORS = 4
 
 @pytest.mark.parametrize(
     ("snr_db", "rho", "weights", "cap", "slots"),
-    [
-        (10.0, 0.95, UPLINK, None, 2000),
-        (20.0, 0.9667, DOWNLINK, 7.4, 1500),
-        (25.0, 0.95, None, 7.4, 1000),
-    ],
+    [(10.0, 0.95, UPLINK, None, 2000), (20.0, 0.9667, DOWNLINK, 7.4, 1500), (25.0, 0.95, None, 7.4, 1000)],
 )
 def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     snr_db: float, rho: float, weights: Weights | None, cap: float | None, slots: int
@@ -70,36 +65,18 @@ def test_renewal_with_frame_and_cap_has_the_mean_and_spread_of_slot_exact(
     assert exact.std() == pytest.approx(renewal_std, rel=STD_TOLERANCE)
 
 
-@dataclass(frozen=True)
-class Counted(Scheduler):
-    """Notes whom another scheduler serves in each slot."""
-
-    scheduler: Scheduler
-    winners: dict
-    per_slot: ClassVar[bool] = True
-
-    @property
-    def memory(self) -> float | None:
-        return self.scheduler.memory
-
-    def shares(self, flows: Flows) -> np.ndarray:
-        shares = self.scheduler.shares(flows)
-        self.winners[flows.slot] = int(shares.argmax())
-        return shares
-
-
 def serve(
     scheduler: Scheduler, snrs: list[float], slots: int, rho: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Share of the slots and mean rate in bits/s/Hz of each flow."""
-    winners: dict[int, int] = {}
-    band = SharedBand(Counted(scheduler, winners), BAND)
+    log: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}
+    band = SharedBand(Watched(scheduler, log), BAND)
     for i, snr in enumerate(snrs):
         # more than it can move
         bits = 10 * slots * math.log2(1 + snr) * UNIT_BITS
         band.add(i, bits, snr_whole_band=snr, fading=LinkFading(KEY + i, rho), slot=0)
     band.settle(slots)
-    counts = np.bincount([winners[slot] for slot in range(slots)], minlength=len(snrs))
+    counts = np.bincount([log[slot][0] for slot in range(slots)], minlength=len(snrs))
     moved = np.array([band.moved_bits(i) for i in range(len(snrs))])
     return counts / slots, moved / (UNIT_BITS * slots)
 

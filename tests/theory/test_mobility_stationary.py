@@ -46,9 +46,6 @@ def assert_uniform(values: np.ndarray, low: float, high: float) -> None:
     assert stats.kstest(values, stats.uniform(low, high - low).cdf).pvalue > SIGNIFICANCE
 
 
-# -- random direction ---------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("time_s", [0.0, 40.0, 700.0])
 def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> None:
     # trips of about 160 m in a disc of 130 m: reflected more than once each
@@ -118,9 +115,6 @@ def test_gauss_markov_is_uniform_in_area(time_s: float) -> None:
     assert_uniform((movement.positions_m(time_s) ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
 
-# -- Manhattan ----------------------------------------------------------------------------------------
-
-
 class Rightwards(Manhattan):
     left_probability, right_probability = 0.1, 0.6
 
@@ -156,9 +150,6 @@ def test_manhattan_turns() -> None:
     assert_share(crossed == 1, left)
     assert_share(crossed == -1, right)
     assert_share((before == after).all(axis=1), 1 - left - right)
-
-
-# -- highway ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("time_s", [0.0, 17.0, 3000.0])

@@ -11,7 +11,12 @@ from tests.tools import kill
 
 
 def leave(
-    scenario: Scenario, out: Path, after: int, every: int = 1, error: BaseException | None = None
+    scenario: Scenario,
+    out: Path,
+    after: int,
+    every: int = 1,
+    error: BaseException | None = None,
+    threads: int | None = None,
 ) -> None:
     """Leave a run behind a number of its rounds, by an error; it takes a snapshot every few rounds."""
     error, rounds = error or RuntimeError("a fault"), 0
@@ -23,7 +28,7 @@ def leave(
             raise error
 
     with pytest.raises(type(error)):
-        simulate(scenario, out, device="cpu", on_round=count, snapshot_rounds=every)
+        simulate(scenario, out, device="cpu", threads=threads, on_round=count, snapshot_rounds=every)
 
 
 def goes_on(

@@ -50,19 +50,19 @@ FEATURES = {
             "scenario/federation_settings",
             "scenario/own_sections",
         ),
-        14,
+        10,
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
         8,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 7),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
     # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
         ("learning/privacy", "updates/privacy"),
-        4,
+        2,
     ),
     "drift": Feature(
         r"learning\.drifts|[Dd]rifting|\bdrifted|knows_drift|both_concepts|settings\.drift|[Dd]riftComparison"
@@ -80,7 +80,7 @@ FEATURES = {
     "loss on air": Feature(
         r"lost_(up|down)link|Lost|loss_on_air|packet_error|PacketError|decoded|radio_lost|LOST",
         ("channel/packet_errors",),
-        14,
+        13,
     ),
     "Ray": Feature(r"\bray\b|Ray\b|on_ray", ("on_ray", "ray_cluster"), 1),
 }

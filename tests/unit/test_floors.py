@@ -24,7 +24,7 @@ FLOORS = [
     ["edgefl.run", "edgefl.flower"],
     ["edgefl.studies"],
     ["edgefl.commands"],
-    ["edgefl"],  # the face: __init__.py, __main__.py
+    ["edgefl"],  # the face: __init__.py
     ["edgefl.testing"],
 ]
 # Rooms within the two largest, likewise; the few flat files there are values that all of theirs know.
@@ -62,7 +62,7 @@ ENGINE = [
 ANALYSIS = [["page"], ["runs"], ["measures"], ["figures"], ["reports", "export"], ["html"], ["commands"]]
 ROOMS = [room for rooms in FLOORS for room in rooms]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-GROUND = {"errors", "rng", "version", "contract"}  # the files of edgefl/ that need no room
+GROUND = {"__main__", "errors", "rng", "version", "contract"}  # the files of edgefl/ that need no room
 MOST_ROOMS, MOST_FLOORS = 21, 13
 
 
@@ -135,7 +135,7 @@ def upward_within(room: Path, floors: list[list[str]]) -> list[str]:
 
 def without_room(root: Path) -> list[str]:
     """Return the files and folders of edgefl/ that stand on no floor."""
-    inside = {path.stem for path in (root / "edgefl").glob("*.py")} - {"__init__", "__main__"}
+    inside = {path.stem for path in (root / "edgefl").glob("*.py")} - {"__init__"}
     folders = {path.parent.name for path in (root / "edgefl").glob("*/*.py") if not path.parent.is_symlink()}
     known = {room.partition(".")[2] for room in ROOMS}
     return [

@@ -48,7 +48,7 @@ def write(folder: Path, *, name: str, devices: int, own_parts: bool) -> list[Pat
 
 
 def _filled(text: str, name: str, devices: int, own_parts: bool) -> str:
-    """Fill in a template; keep lines that begin with `#own ` only with own parts, `#built-in ` only without."""
+    """Fill in a template; keep `#own ` lines only with own parts, and `#built-in ` lines only without them."""
     kept, other = ("own", "built-in") if own_parts else ("built-in", "own")
     text = re.sub(rf"^#{other} .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^#{kept} ", "", text, flags=re.MULTILINE)

@@ -46,7 +46,7 @@ class AccessSettings(Section):
 
 
 class Lead(NamedTuple):
-    """Slots that a device waits before a transfer: first at rest, then connected and listening."""
+    """Numbers of slots that a device waits before a transfer: first at rest, then connected and listening."""
 
     resting: int
     listening: int
@@ -69,19 +69,19 @@ def lead_of(
     connection: Connection,
     rate_bit_s: float | None,
 ) -> Lead:
-    """Return the slots that a device waits before a transfer that is requested now.
+    """Return how many slots a device waits before a transfer that is requested now.
 
     A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
     connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
     cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends the
-    sleep. Before that, while the radio is not involved, the device stays in the state left by its last transfer.
+    sleep. As long as access does not involve the radio, the device stays in the state left by its last transfer.
 
     Args:
-        rules: settings of access; None if access takes no time.
+        rules: settings of access, or None if access takes no time.
         bits: bits of the transfer; without bits there is no wait.
         since_s: time since the end of the device's last transfer; inf without a connection.
         connection: timers of the device's connection.
-        rate_bit_s: mean rate of the link; None for a broadcast, which waits for no acknowledgements.
+        rate_bit_s: mean rate of the link, or None for a broadcast, which waits for no acknowledgements.
 
     Source: 38.321, 5.4.4 (scheduling request), 5.7 (DRX); 38.331, 5.3.3 (setup). Left out: paging, collisions of
     preambles, retransmissions, the power of the device's own short messages, and data sent during slow start.

@@ -29,8 +29,8 @@ class BackgroundTraffic:
 
     The load is the share of time for which the files would occupy a band of their own: the arrival rate is the load
     over a file's mean duration alone in the band. For traffic in bit/s, the arrival rate is the traffic over a file's
-    bits. The rate follows a changing load: its integral up to the next arrival is an exponential number of mean 1.
-    Users stand still; users too weak for the lowest rate have no traffic. Left out: congestion control, a user's
+    bits. The rate follows a changing load: its integral up to the next arrival is exponentially distributed with mean
+    1. Users stand still; users too weak for the lowest rate have no traffic. Left out: congestion control, a user's
     sessions, and a limit of one file at a time for a user.
 
     Args:
@@ -93,7 +93,7 @@ class BackgroundTraffic:
                 )
 
     def _check_room(self, direction: Direction, mean_s: float) -> None:
-        """Raise an error if the traffic in bit/s exceeds what the band carries in files of this mean duration."""
+        """Raise an error if the traffic in bit/s exceeds what the band carries, given the files' mean duration."""
         bps, most_bps = self._settings.bps(direction), MOST_LOAD * self._settings.file_bits / mean_s
         if bps is not None and bps > most_bps:
             raise EdgeflError(

@@ -80,7 +80,7 @@ class BackgroundUsers:
         return site_m + np.stack([radius_m * np.cos(angle), radius_m * np.sin(angle)], axis=1)
 
     def _places_m(self, gains: SpatialGains, cell: int, rng: np.random.Generator) -> FloatArray:
-        """Draw random places until there is one for each user at which the cell is the strongest."""
+        """Draw random places until each user has one at which the cell is the strongest."""
         users, inside_m = self._settings.users, np.empty((0, 2))
         for _ in range(MOST_DRAWS):
             places_m = self._drawn_m(cell, rng)

@@ -16,7 +16,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock: flows join at slot boundaries, and end with an event or are cut off.
 
     Args:
-        yields: another band that may use these slots only while this band has no flows; None without such a band.
+        yields: the other direction's band if it may use these slots only while this band has no flows, or None.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class BandInUse:
         return end
 
     def time(self, begins: Iterable[tuple[float, int, dict[str, Any]]]) -> dict[int, tuple[int, float]]:
-        """Return when flows end that have the band to themselves, as if each began and ended on the clock.
+        """Return the ends of flows that have the band to themselves, as if each flow began and ended on the clock.
 
         Args:
             begins: for each flow the clock's time and the slot at which it begins, and its arguments of
                 `SharedBand.add`, in order of the events.
 
         Returns:
-            Device -> the slot boundary at which its payload has arrived, and the clock's time then, in order of time.
+            Device -> the slot boundary by which its payload has arrived, and the clock's time then, in order of time.
         """
         ends: dict[int, tuple[int, float]] = {}
         now_s = self.env.now
@@ -165,7 +165,7 @@ class BandInUse:
             other._plan()
 
     def _plan(self) -> None:
-        """Schedule a wake-up at the next end of a flow or at the horizon, in place of earlier wake-ups.
+        """Schedule a wake-up at the next end of a flow or at the horizon, replacing earlier wake-ups.
 
         The search for that end waits until all events of this time have been processed, since many flows often
         begin or change together.

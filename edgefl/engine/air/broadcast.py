@@ -18,14 +18,14 @@ class Broadcast:
     """One transmission of a model over the whole band with an erasure code: only the amount received counts.
 
     The broadcast lasts as long as the payload takes at one rate: the rate, averaged over fading, of the device at a
-    quantile of the round's devices. A device receives in a slot what its own SNR allows. If these bits add up to the
-    payload, the device has the model; otherwise it downloads the missing bits by unicast, on an equal share.
+    quantile of the round's devices. In a slot a device receives the bits that its own SNR allows. If these add up to
+    the payload, the device has the model; otherwise it downloads the missing bits by unicast, on an equal share.
 
-    Units: slots, bits; SNR linear, mean on the whole band. Source: 3GPP TS 23.247 (multicast and broadcast with
+    Units: slots, bits; mean SNR on the whole band, linear. Source: 3GPP TS 23.247 (multicast and broadcast with
     point-to-point repair). Left out: new measurements of gains during the broadcast, which is short; feedback; and
-    the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has no
-    array gain and one layer. Effect of leaving broadcast out: rounds take 1.4 times as long, and their slowest
-    devices take twice as long (90 devices, cell of 250 m).
+    the cost of one modulation for all devices, which layers and rateless codes nearly remove. A broadcast has one
+    layer and no array gain. Without broadcast, rounds take 1.4 times as long, and their slowest devices take twice as
+    long (90 devices, cell of 250 m).
 
     Args:
         received_bits: device -> bits that the device has received when the broadcast ends.
@@ -63,7 +63,7 @@ class Broadcast:
         payload = max(payload_bits, default=0)
         if set(payload_bits) - {0, payload}:
             raise EdgeflError(
-                "broadcast sends one model to all, but here devices receive different models: set it to unicast",
+                "broadcast sends one model to all, but devices here receive different models: set it to unicast",
                 ("radio", "downlink"),
             )
         listening = [i for i, bits in enumerate(payload_bits) if bits]

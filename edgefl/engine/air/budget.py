@@ -74,7 +74,7 @@ class Budget:
         return self.mean_snr(state, 0 if self._settings.by_slot else neighbours)
 
     def mean_snr(self, state: LargeScaleState, neighbours: int | np.ndarray) -> dict[Direction, np.ndarray]:
-        """Return `snr` with the mean interference of `neighbours` shares from every other site in the noise."""
+        """Return `snr` with the mean interference of `neighbours` shares from every other site added to the noise."""
         ids, down_w = np.asarray(state.ids, dtype=np.intp), self._quiet_w["downlink"]
         gain = self.array_gain(state) * self._device_gain[ids] * db_to_linear(state.gains_db)
         if np.any(neighbours):
@@ -98,7 +98,7 @@ class Budget:
         return gain
 
     def _noise_w(self, direction: Direction, rise_db: FloatArray) -> FloatArray:
-        """Return the noise of a direction's receivers in the whole band, raised by this much interference."""
+        """Return the noise of a direction's receivers in the whole band, raised by rise_db of interference."""
         settings = self._settings
         return noise_w(
             self._noise_psd_w_hz,
@@ -173,8 +173,8 @@ class Budget:
     ) -> list[FloatArray]:
         """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
 
-        Each device sends with its own uplink power, set by power control if that is on. The power is spread over the
-        whole band, or, with rule `full`, concentrated on the share.
+        Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
+        the whole band, or, with rule `full`, concentrated on the share.
 
         Args:
             power_db: [devices, cells] gains in dB; a device belongs to the cell with the largest gain.

@@ -31,7 +31,7 @@ class ChannelReports:
     Args:
         links: the round's links, by ascending ids, with their SNR at the round's start and fixed uplink power.
         neighbours: how many shares every other site sends at once.
-        interfered: the links' fading, whose interference is updated too; None if interference is part of the SNR.
+        interfered: the links' fading, whose interference is updated too, or None if interference is part of the SNR.
     """
 
     def __init__(
@@ -77,18 +77,18 @@ class ChannelReports:
         return self._snr[direction].item(row)
 
     def known_snr(self, device: int, direction: Direction) -> float | None:
-        """Return a device's mean SNR now, or None if its link has not been measured yet at this time."""
+        """Return the mean SNR of a device's link now, or None if the link has not been measured at this time."""
         row = self._row[device]
         return self._snr[direction].item(row) if self._is_now(self._measured_s.item(row)) else None
 
     def due(self, positions_m: FloatArray, alone: int | None = None) -> npt.NDArray[np.intp]:
-        """Return rows of links to measure now: with a transfer under way, and not measured yet at this time.
+        """Return the rows of links that have a transfer under way and have not been measured at this time yet.
 
         From now on these links count as measured. Absent devices are left out and keep their last SNR.
 
         Args:
             positions_m: [all devices, 2] current positions, nan for absent devices.
-            alone: row of the only link to measure; None for all links that are due.
+            alone: row of the only link to measure, or None for all links that are due.
         """
         if alone is None:
             rows = np.searchsorted(self.ids, sorted(self._active))
@@ -101,7 +101,7 @@ class ChannelReports:
     def take(
         self, rows: npt.NDArray[np.intp], snr: Snr, heard: Sequence[Heard], at: slice | npt.NDArray[np.intp]
     ) -> None:
-        """Store the entries `at` of what `GainReader.measured` returns as measurements of the links in these rows."""
+        """Store entries `at` of a result of `GainReader.measured` as the measurements of the links in these rows."""
         self._snr["downlink"][rows] = snr["downlink"][at]
         self._snr["uplink"][rows] = snr["uplink"][at] * self._uplink_power[rows]
         if self.interfered is not None:
@@ -123,8 +123,8 @@ class GainReader:
     At the common measurement times all rounds are measured together, since the gains of many places take little
     longer than those of a few. Where devices survey all cells for handovers, the survey gives the links' gains too; a
     transfer that begins between two measurements takes the gains of the last tick, as a network takes the last
-    reports. Without a survey such a link is measured alone, or, in a dynamically shared band, with the other links of
-    its round, since the band replans all of them.
+    reports. Without a survey the link of such a transfer is measured alone, or, in a dynamically shared band, with
+    the other links of its round, since the band replans all of them.
 
     Args:
         gains: large-scale gains of the links.
@@ -133,7 +133,7 @@ class GainReader:
 
     Attributes:
         under_way: the rounds with a transfer under way, in order of the start of their first transfer.
-        positions_m: returns the current positions [devices, 2], nan for absent devices; None if no device moves.
+        positions_m: returns the current positions [devices, 2], nan for absent devices, or None if no device moves.
         survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without measurements.
     """
 
@@ -148,7 +148,7 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure the link in this row of a round, together with all other links that are due."""
+        """Measure the link in a row of a round, together with all other links that are due."""
         assert self.positions_m is not None  # without positions, no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         together, survey = on_grid or self.shared, self.survey(on_grid)
@@ -177,7 +177,7 @@ class GainReader:
         rows: Sequence[npt.NDArray[np.intp]],
         at: Survey | npt.NDArray[np.float64],
     ) -> tuple[Snr, list[Heard]]:
-        """Return the SNR of links in these rows of rounds, and each device's interference from the other sites.
+        """Return the SNR of links in given rows of rounds, and each device's interference from the other sites.
 
         Args:
             at: a survey, or the positions [all devices, 2] at which to measure.

@@ -49,7 +49,7 @@ class Extent:
 
     @property
     def min_distance_m(self) -> float:
-        """Smallest 2D distance at which devices are dropped; the path loss is constant below it."""
+        """Smallest 2D distance from a site at which devices are placed; the path loss is constant below it."""
         given = self.cell.min_distance_m
         return self._range_m[0] if given is None else given
 
@@ -68,12 +68,12 @@ class Extent:
 
     @property
     def kept_free_m(self) -> float:
-        """Distance from the origin within which no device is dropped; 0 if no site is fixed there."""
+        """Distance from the origin within which no device is dropped; 0 if no site is fixed at the origin."""
         return self.min_distance_m if self.layout.sites is None else 0.0
 
     @property
     def area_radius_m(self) -> float:
-        """Radius of the disc in which devices are dropped."""
+        """Radius of the disc in which devices are placed."""
         return max(model.area_radius_m(self.radius_m) for model in self.mobilities)
 
     @property
@@ -111,12 +111,12 @@ class Extent:
 
     @property
     def shadowing_std_db(self) -> float:
-        """Standard deviation of the shadowing if line of sight is the same everywhere."""
+        """Standard deviation of the shadowing, for a layout in which line of sight is the same everywhere."""
         given = self.radio.propagation.shadowing_std_db
         return self._path_loss.shadowing_std_db(self.in_sight) if given is None else given
 
     def path_loss_db(self, distance_2d_m: npt.ArrayLike) -> FloatArray:
-        """Return the path loss at these 2D distances, dB."""
+        """Return the path loss at 2D distances, dB."""
         return self._path_loss.path_loss_db(
             distance_2d_m,
             carrier_hz=self.radio.carrier_hz,
@@ -140,8 +140,8 @@ class Extent:
             raise EdgeflError(text, ("cell", height) if height else ("radio", "carrier_hz")) from error
         if self.min_distance_m >= self.radius_m:
             raise EdgeflError(
-                f"{self.radius_m:g} m leaves no room for devices, which keep min_distance_m "
-                f"{self.min_distance_m:g} m away, so no device could take part: make the radius larger",
+                f"{self.radius_m:g} m leaves no room for devices, which stay min_distance_m "
+                f"{self.min_distance_m:g} m away from the site, so no device could take part: make the radius larger",
                 self._size,
             )
         self._holds_at(self.min_distance_m, ("cell", "min_distance_m"), "closest")
@@ -170,7 +170,7 @@ class Extent:
 
     @property
     def in_sight(self) -> bool:
-        """Whether all links are in line of sight, if that is the same everywhere."""
+        """Whether all links are in line of sight, for a layout in which line of sight is the same everywhere."""
         return self.radio.propagation.line_of_sight == "always"
 
     @property

@@ -41,7 +41,7 @@ class LargeScaleState:
         return LargeScaleState(ids, gains_db, distances_m, others, self.key, of_cells, everywhere_m, in_sight)
 
     def behind(self, loss_db: np.ndarray, hidden: np.ndarray) -> "LargeScaleState":
-        """Return the state with an additional loss [devices] to all sites, and out of sight where hidden."""
+        """Return the state with an additional loss [devices] to all sites; hidden devices have no line of sight."""
         through = db_to_linear(-loss_db)
         of_cells = None if self.of_cells is None else self.of_cells * through[:, None]
         in_sight = None if self.in_sight is None else np.where(hidden, 0.0, self.in_sight)
@@ -54,8 +54,8 @@ class LargeScaleGains:
 
     Attributes:
         clamped: how many links were shorter than the minimum distance, and got the path loss of that distance.
-        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. These
-            links' devices left less than a tick ago and still count as present, or left with work under way.
+        beyond: how many links took the gain at the world's border, or at the end of the path loss's range. Devices
+            on such links have left less than a tick ago and still count as present, or have left with work under way.
     """
 
     clamped = 0
@@ -228,7 +228,7 @@ class SpatialGains(LargeScaleGains):
         """Return the gain [devices, cells] in dB, which measurements compare since all cells send at equal power.
 
         The gain is -inf for a device that is absent or beyond the world's border. For a link that such a device may
-        still have, use `of_round`, `of_survey` or `of_links`.
+        still keep, use `of_round`, `of_survey` or `of_links`.
         """
         return self.power_db_of(positions_m, np.arange(len(positions_m)))
 
@@ -259,7 +259,7 @@ Kind = TypeVar("Kind")
 
 
 def by_kind(kinds: Sequence[Kind], of: np.ndarray) -> Iterator[tuple[Kind, np.ndarray | slice]]:
-    """Yield each kind that occurs in `of`, with the rows of that kind, or all rows if there is only one kind.
+    """Yield each kind that occurs in `of`, with that kind's rows, or with all rows if there is only one kind.
 
     Args:
         of: [n] index of each row's kind in `kinds`.

@@ -25,7 +25,7 @@ class PerRoundGains(LargeScaleGains):
     """Gains to one site at the origin: path loss of the place, shadowing drawn for each round. J, (21).
 
     Args:
-        extents: distances and heights of the world, one object per device height.
+        extents: the world's distances and antenna heights, one object per device height.
         of: [devices] index of each device's height in `extents`.
     """
 

@@ -50,8 +50,8 @@ class Indoors:
     """Walls between devices and sites.
 
     A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
-    finds the same state when it comes back; devices in the same square are independent. The loss is the same
-    towards all sites, so it does not affect their ranking.
+    finds the same state when it comes back; devices in the same square are independent. The loss is the same towards
+    all sites, so it does not affect the sites' ranking.
 
     Args:
         share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of the walls'
@@ -97,7 +97,7 @@ class Indoors:
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n] with these losses are in a building."""
+        """Return [n] whether devices [n] with losses [n] are in a building."""
         return loss_db != 0.0
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -119,11 +119,11 @@ class Indoors:
 class IndoorsByTrip:
     """Walls between devices and sites that change with each trip of a device.
 
-    A device keeps its indoor state from one departure to the next. While it is faster than vehicle_above_m_s it is in
-    a car instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
+    A device keeps its indoor state from one departure to the next. Above vehicle_above_m_s a device is in a car
+    instead of a building; each trip's car has its own loss. A device whose movement has no destinations keeps
     its state. The loss is the same towards all sites.
 
-    Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars:
+    Source: 3GPP TR 38.901, Table 7.2-1 (its indoor share is for users at 3 km/h), and 7.4.3.2 (cars,
     N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
@@ -163,7 +163,7 @@ class IndoorsByTrip:
         )
 
     def loss_db(self, positions_m: np.ndarray, ids: np.ndarray) -> FloatArray:
-        """Return the loss [n] of devices [n] now, dB; 0 outdoors. Positions are not used."""
+        """Return the loss [n] of devices [n] now, dB; 0 outdoors. The loss does not depend on positions_m."""
         number, speed_m_s = (column[ids] for column in self._trips())
         in_car = speed_m_s > self._above_m_s[ids]
         loss_db = np.zeros(len(ids))
@@ -172,7 +172,7 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n], which have these losses now, are in a building; cars do not count."""
+        """Return [n] whether devices [n], with losses [n] now, are in a building; cars do not count."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -187,7 +187,7 @@ class Obstacles(Protocol):
         """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n] with these losses now are in a building, where no direct path arrives."""
+        """Return [n] whether devices [n] with losses [n] now are in a building, where no direct path arrives."""
 
 
 class BehindWalls(LargeScaleGains):
@@ -214,7 +214,7 @@ class BehindWalls(LargeScaleGains):
         return self._gains.of_links(places_m, ids, cells).behind(loss_db, self._indoors.inside(loss_db, ids))
 
     def _of_survey(self, survey: Survey) -> tuple[FloatArray, BoolArray]:
-        """Return each device's loss, and whether it is indoors, at the first read of a survey; 0 if absent."""
+        """Return each device's loss, 0 if absent, and whether the device is indoors, when a survey is first read."""
         loss_db, everyone = np.zeros(len(survey.positions_m)), np.arange(len(survey.positions_m))
         here = np.flatnonzero(np.isfinite(survey.positions_m[:, 0]))
         loss_db[here] = self._indoors.loss_db(survey.positions_m[here], here)

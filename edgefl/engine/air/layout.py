@@ -33,7 +33,7 @@ class LayoutSettings(Section):
 
     Hexagons: rings 0, 1 or 2 are 1, 7 or 19 sites, isd_m apart: site 0 at [0, 0], then ring by ring, each
     counter-clockwise from the x axis; site 1 is at [isd_m, 0], and each site has six neighbours. The world is the
-    disc of (rings + 1/2) isd_m. `sites` keep their places and order; the world is the disc of radius_m around
+    disc of radius (rings + 1/2) isd_m. `sites` keep their places and order; the world is the disc of radius_m around
     [0, 0], and ends there. Devices beyond that disc are absent.
 
     A file of masts gives sites and, with a column of azimuths, the bearings of each one's panels.
@@ -61,7 +61,7 @@ class LayoutSettings(Section):
         le=50_000,
         description="radius of the world around sites; if left out, cell.radius_m beyond the farthest site",
     )
-    sectors: Literal[1, 3] = Field(1, description="cells of a site: 1, equal in all directions, or 3 panels")
+    sectors: Literal[1, 3] = Field(1, description="cells of a site: 1, omnidirectional, or 3 panels")
     antenna_gain_dbi: float = Field(
         0.0,
         ge=-10,
@@ -97,7 +97,7 @@ class LayoutSettings(Section):
         except ValidationError as error:
             context = {"errors": error.errors(), "model": SitesFile, "unnamed": None}
             raise PydanticCustomError("component", "invalid parameters", context) from error
-        raise ValueError("a file of sites needs a scenario, which has their origin_lon_lat")
+        raise ValueError("sites from a file need origin_lon_lat, which only a scenario sets")
 
     @model_validator(mode="after")
     def _one_layout(self) -> Self:
@@ -131,9 +131,9 @@ class LayoutSettings(Section):
             if self.sites is None or len(self.azimuth_deg) != len(self.sites):
                 sites = "hexagons" if self.sites is None else f"{len(self.sites)} sites"
                 listed = len(self.azimuth_deg)
-                raise ValueError(f"azimuth_deg lists the panels of {listed} sites, but there are {sites}")
+                raise ValueError(f"azimuth_deg lists the panels of {listed} sites; the layout has {sites}")
             if self.cells > MOST_CELLS:
-                raise ValueError(f"azimuth_deg: name at most {MOST_CELLS} cells, got {self.cells}")
+                raise ValueError(f"azimuth_deg: list at most {MOST_CELLS} panels, got {self.cells}")
         if self.antenna_gain_dbi and self.bearings_deg:
             raise ValueError("leave antenna_gain_dbi out: it is for sites without sectors; a panel has 8 dBi")
         return self
@@ -190,5 +190,5 @@ class LayoutSettings(Section):
 
     @property
     def _guards(self) -> int:
-        """Number of sites in the outermost ring; the centre is not a guard."""
+        """Number of sites in the outermost ring; 0 for a single site, which is no guard ring."""
         return 6 * self.rings

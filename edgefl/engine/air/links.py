@@ -20,7 +20,7 @@ class Links:
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a
     device can use. neighbours: power of each share that other sites send, relative to the downlink's noise; not
     contained in snr. control: power that power control allows on the whole band, as a multiple of the device's power;
-    inf without power control. On M of N resource blocks power control allows M / N of it.
+    inf without power control. On M of N resource blocks power control allows M / N times `control`.
     """
 
     devices: Sequence[int]
@@ -36,7 +36,7 @@ class Links:
         return len(self.devices)
 
     def at(self, rows: Sequence[int]) -> "Links":
-        """Return some of the links, by index."""
+        """Return the links in these rows, in this order."""
         return Links(
             [self.devices[row] for row in rows],
             [self.cells[row] for row in rows],
@@ -53,8 +53,8 @@ class Links:
 class Transfers:
     """Transfers of n links that run to their ends, [n] each.
 
-    clock_s: SimPy's time at the ends. power: mean fraction of its power that each device radiated, or None if the
-    links' values apply. rank: order of the ends in a shared band.
+    clock_s: SimPy's time at each end. power: mean fraction of its power that each device radiated, or None if the
+    links' values apply. rank: order in which transfers end in a shared band.
     """
 
     start_s: FloatArray
@@ -83,7 +83,7 @@ class Transfer(NamedTuple):
     power: float | None = None
 
     def span(self, energy_j: float, stalled_j: float = 0.0) -> Span:
-        """Return the transfer as a device's activity with this energy; stalled_j is the part spent without a link."""
+        """Return the transfer as a device's activity with given energy; stalled_j is the part without a link."""
         stall = NO_STALL
         if self.stalled_s:
             stall = Stall(self.stalled_s, stalled_j, int(self.cut is Cause.RADIO_LINK_FAILURE))

@@ -42,8 +42,8 @@ def time_in_band(
 
     Args:
         flows: [links] each transfer's arguments of `SharedBand.add`. from_s: [links] each transfer's earliest start.
-        led: [links] the clock's times of the events that led to from_s, the last event first; transfers that begin at
-            the same time do so in the order of these times.
+        led: [links] times of the chain of events that led to from_s, the last event first; transfers that begin at
+            the same time begin in the order of these times.
     """
     band, slot_s = air.band(cell, direction), np.float64(air.slot_s)
     first_slots, start_s, begun_s = _begins_of(air, from_s)
@@ -65,7 +65,7 @@ def time_in_band(
 
 
 def _begins_of(air: AirInterface, from_s: FloatArray) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray]:
-    """Return the first slot [n] of transfers, its start, and the clock's time then.
+    """Return the first slot [n] of each transfer, the slot's start, and the clock's time at that start.
 
     The clock reaches a time by adding a wait to its current time, and the sum may be rounded.
     """
@@ -90,10 +90,10 @@ def _airtimes_s(
 
 
 def sure_to_end(air: AirInterface, links: Links, direction: Direction, bits: int, power: FloatArray) -> bool:
-    """Return whether transfers are certain to end within a tenth of MAX_SLOTS.
+    """Return whether all of these transfers are certain to end within a tenth of MAX_SLOTS.
 
     Args:
-        power: [links] fading power that nearly all slots exceed.
+        power: [links] fading power that is exceeded in nearly all slots.
     """
     carrier, share = air.carriers[direction], links.share[direction]
     snr = carrier.share_snr(share, links.snr[direction])

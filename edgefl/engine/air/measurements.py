@@ -11,7 +11,7 @@ class Survey:
     """Received power of all cells at all devices at one time; surveys are compared by identity.
 
     positions_m: [devices, 2] positions, nan for absent devices. power_db: [devices, cells] received power; rows of
-    absent devices are meaningless. Both arrays are read-only.
+    absent devices are meaningless. positions_m and power_db are read-only.
     """
 
     positions_m: np.ndarray
@@ -23,7 +23,7 @@ class Measurements:
 
     Args:
         cells: number of cells.
-        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n]; None for a single cell.
+        power_db_of: returns the power [n, cells] in dB at positions [n, 2] of devices [n], or None for a single cell.
 
     Attributes:
         changes: changes of cell known beforehand: times, devices [n] and new cells [n]; empty if measurements decide.

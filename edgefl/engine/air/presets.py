@@ -1,13 +1,13 @@
 """Values of the radio's presets for keys that a scenario leaves out.
 
 `nr`, a radio as built today, is the default; `journal` consists of the defaults of these settings, Table I of the
-journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` has all sections.
+journal paper. A key that a scenario sets, even to null, is kept. `edgefl.scenario.presets` covers all sections.
 
-The laws: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in `modulation`,
-power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up links, and
-`edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of the
-layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and cells:
-nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
+Models of the radio: line of sight and shadowing in `edgefl.channel.large_scale`, walls in `penetration`, rates in
+`modulation`, power over shares in `share`; `edgefl.engine.air.radio_link_monitoring` measures gains and gives up
+links, and `edgefl.engine.air.indoors` decides which devices are behind which walls. Both presets have the defaults of
+the layer-3 filter and of the correlation of the sites' shadowing. Rules of handover differ between operators and
+cells: nr has the event A3 of a live network, as recorded; docs/trust.md shows the effect.
 """
 
 import math
@@ -122,7 +122,7 @@ def with_preset(
     A key given as null is kept. Values are filled in the preset's order: some depend on earlier ones.
 
     Args:
-        beside: keys of the sections that enclose this one.
+        beside: keys of the sections that enclose this section.
     """
     filled = dict(given)
     for key, value in values.items():
@@ -132,12 +132,12 @@ def with_preset(
 
 
 def in_fdd_band(carrier_hz: float) -> bool:
-    """Return whether each direction has a band of its own at this carrier."""
+    """Return whether each direction has a band of its own at a carrier."""
     return any(from_hz <= carrier_hz < to_hz for from_hz, to_hz in FDD_HZ)
 
 
 def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
-    """Return the keys that nr has no values for at this carrier and that the scenario does not give."""
+    """Return the keys for which nr has no value at this carrier and which the scenario does not set."""
     if not isinstance(carrier_hz, int | float) or carrier_hz <= FR1_TO_HZ:
         return []
     missing = []
@@ -151,7 +151,7 @@ def lacking(data: Mapping[str, Any], carrier_hz: Any) -> list[str]:
 
 
 def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the radio's keys and sections, filled with nr's values; a section may be an object."""
+    """Return the radio's keys and sections, filled with the values of the preset nr; a section may be an object."""
     values = {
         place.partition(".")[2]: keys for place, keys in NR.items() if place.partition(".")[0] == "radio"
     }
@@ -171,7 +171,7 @@ def with_radio_preset(radio: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
-    """Return a preset's value for a scenario's path loss, carrier and band."""
+    """Return the value that a preset gives a key for a scenario's path loss, carrier and band."""
     match key:
         case "server_power_dbm":
             dbm_per_mhz = _path_loss_of(given).site_dbm_per_mhz
@@ -197,7 +197,7 @@ def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _spreads(given: Mapping[str, Any]) -> Spreads:
-    """Return the delay and angular spreads of a scenario's links; those of UMi if its path loss has none."""
+    """Return the delay and angular spreads of a scenario's links, by default those of UMi."""
     carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
     return _path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
 
@@ -207,13 +207,13 @@ def _band_hz(given: Mapping[str, Any]) -> float:
 
 
 def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
-    """Return the number that a scenario gives for a key, or the usual number: invalid keys have their own checks."""
+    """Return a scenario's number for a key, or the usual number if it is invalid, as other code checks the keys."""
     value = given.get(key, usual)
     return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
 
 
 def _path_loss_of(given: Mapping[str, Any]) -> PathLoss:
-    """Return the radio's path loss, given as a name, a mapping or an object; UMi for one that is not shipped."""
+    """Return the radio's path loss, given as a name, a mapping or an object; UMi for an unknown path loss."""
     law = given.get("path_loss", "umi")
     if isinstance(law, PathLoss):
         return law

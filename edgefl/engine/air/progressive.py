@@ -21,7 +21,7 @@ class ProgressiveTransfer(Protocol):
     """Progress of one transfer while its link is in sync."""
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
-        """Move bits from a slot on at a mean SNR; return the boundary of the last bit, or None if beyond `until`."""
+        """Move bits from a slot on at a mean SNR; return the slot boundary at the end, or None if after `until`."""
 
     def pause(self, slot: int) -> None:
         """Stop moving bits from a slot on."""
@@ -100,7 +100,7 @@ class FixedShareTransfer:
         return int(self._flow.bits)
 
     def piece(self, snr: float) -> tuple[ChangingFlow, float]:
-        """Return the transfer's flow, and the mean SNR on its share for an SNR on the whole band."""
+        """Return the transfer's flow and the mean SNR on its share, given the SNR on the whole band."""
         return self._flow, float(self._carrier.share_snr(self._share, snr))
 
 
@@ -111,7 +111,7 @@ class SharedBandTransfer:
     Args:
         neighbours: interference over noise for each share that the other sites send.
         until: returns an event at the start of a slot.
-        on_block: converts the SNR on the whole band to that with full power, and the highest on a resource block.
+        on_block: converts an SNR on the whole band to the SNR at full power and the highest SNR on one block.
         widest: largest part of the band that the device's radio can use.
     """
 
@@ -166,7 +166,7 @@ class SharedBandTransfer:
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
-        """Return in how many slots the ended transfer had blocks, and its mean fraction of full power in them."""
+        """Return in how many slots the ended transfer had blocks, and the mean fraction of full power in these."""
         if self._end is not None:  # the transfer ran to its end
             self._on.append(self.band.sent_by(self.device))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
@@ -210,7 +210,7 @@ class MonitoredTransfer:
             self.air.pieces.expect(slot, self)
 
     def give_up(self) -> None:
-        """Announce that the transfer does not continue."""
+        """Announce that the transfer will not continue at a later slot."""
         self._over = True
 
     def next_piece(self, slot: int) -> tuple[ChangingFlow, float] | None:

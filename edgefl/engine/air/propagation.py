@@ -36,7 +36,7 @@ def large_scale_gains(extent: Extent, fleet: Fleet, streams: Streams) -> LargeSc
 
     Raises:
         EdgeflError: line of sight is probabilistic, but gains are not a function of the place.
-        ValueError: `channel` rejects a setting of the radio.
+        ValueError: a setting of the radio is invalid for the package `channel`.
     """
     heights = {extra.ut_height_m: 0 for extra in fleet.extras}
     heights = {height: number for number, height in enumerate(heights)}
@@ -98,7 +98,7 @@ def obstacles(
     """Return the obstacles between devices and sites, walls and cars, or None.
 
     Args:
-        trips: returns the current trips of all devices, which change the walls; None if walls depend on the place.
+        trips: returns the current trips of all devices, which change the walls, or None if walls depend on the place.
     """
     carrier_hz, depth_m = extent.radio.carrier_hz, extent.radio.path_loss.indoor_depth_m
     some_indoors = depth_m is not None and any(kind.indoor_share for kind in fleet.kinds)

@@ -40,13 +40,13 @@ class Radio:
     """The radio of all cells, with the links between base stations and devices.
 
     The large-scale gain is fixed for a round, or measured during transfers; fading is a function of link and slot. A
-    device's downlink and uplink follow one another (J's intervals), or take their slots of a TDD frame; during a
+    device's downlink and uplink alternate (J's intervals), or each takes its own slots of a TDD frame; during a
     transfer the radio is on in the slots of its direction. Devices of a cell do not interfere with one another.
 
     The server's power follows `power_over_share`: with `full` it sends every downlink's share at full power, K shares
     with K times as much; with `per_resource_block` it sends one full power over the whole band while any downlink
     lasts. Other sites behave as this cell does: in a fraction `neighbour_load` of their slots they send as many
-    shares as this cell's round has downlinks, or as its dynamically shared band has at that time.
+    shares as this cell's round has downlinks, or as there are downlinks in its dynamically shared band at that time.
 
     Args:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
@@ -113,7 +113,7 @@ class Radio:
 
         Args:
             positions_m: returns the current positions [devices, 2], nan for absent devices.
-            survey: returns a survey of all cells, made now if `afresh`, else at the last tick; None without
+            survey: returns a survey of all cells, made now if `afresh`, else at the last tick, or None without
                 measurements.
         """
         self._reader.positions_m, self._reader.survey = positions_m, survey
@@ -122,7 +122,7 @@ class Radio:
         """Return [ids] whether links to a cell's site are static, and the fading power of their next slot, mean 1.
 
         Args:
-            all_: whether to return the power of links that fade, too; if not, their power is given as 1.
+            all_: whether to return the power of fading links, too; if not, the power of these links is returned as 1.
         """
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
@@ -251,8 +251,8 @@ class Radio:
     def _elsewhere(self, state: LargeScaleState, sent: int, link: Link, cell: int) -> RadioRound | None:
         """Return a round with a device's link to a cell's site as it is now, or None if the device is absent.
 
-        Where shares are fixed for a round, the device keeps its share in that cell's band, and that cell's devices
-        keep their shares. The missing part of a broadcast is sent by unicast.
+        If shares are fixed for a round, the device keeps its share in the band of the new cell, whose own devices
+        keep their shares too. The missing part of a broadcast is sent by unicast.
 
         Args:
             state: state of the round that opened the link.

@@ -7,10 +7,10 @@ from edgefl.engine.air.radio_settings import RadioSettings
 
 
 class RadioLinkMonitoring:
-    """When gains are measured, and when a link is given up, in slots.
+    """The slots in which gains are measured, and after which a link is given up.
 
-    A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. If this
-    lasts for T310 the link fails; otherwise it continues as if nothing had happened.
+    A link is out of sync while its SNR, averaged over fading, is below that of CQI 1: it carries nothing. A link
+    out of sync for T310 fails; a link in sync again by then continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. 3GPP first counts N310 indications of a
     hypothetical control channel's block errors in the downlink; here both directions are measured, and an uplink
     failure stands in for reaching the maximum number of RLC retransmissions. Without monitoring, a device at -20 dB
@@ -36,7 +36,7 @@ class RadioLinkMonitoring:
                 self.lowest_snr[direction] = steps.lowest_snr
 
     def measures_at(self, time_s: float) -> bool:
-        """Return whether all gains are measured at this time."""
+        """Return whether the gains of all links are measured at this time."""
         slot = round(time_s / self.slot_s)
         if self.interval is None or slot % self.interval:
             return False

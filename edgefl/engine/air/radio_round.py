@@ -144,7 +144,7 @@ class Link:
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the SNR with full power on the whole band, and the highest SNR that power control allows on a block.
 
-        `snr` is the current mean on the whole band, with the link's power; when path loss changes, the controlled
+        `snr` is the current mean SNR on the whole band, with the link's power; when path loss changes, the controlled
         power changes by alpha times as many dB.
         """
         if direction == "downlink":
@@ -185,7 +185,7 @@ class Link:
         return self.snr(direction) if reports is None else reports.snr(self.device, direction)
 
     def known_snr(self, direction: Direction) -> float | None:
-        """Return the link's mean SNR as `snr_now` does, or None if it has not been measured yet at this time."""
+        """Return the link's mean SNR as `snr_now` does, or None if the link has not been measured at this time."""
         reports = self.round.reports
         return self.snr(direction) if reports is None else reports.known_snr(self.device, direction)
 

@@ -40,13 +40,13 @@ class PropagationSettings(Section):
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
         description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: the same with a"
-        " gradual change between LoS and NLoS (7.6.3.3), and a third as many changes",
+        " gradual change between LoS and NLoS (7.6.3.3), and a third of the changes",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"
     )
     shadowing_std_db: float | None = Field(
-        None, ge=0, le=20, description="deviation; if left out, the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
+        None, ge=0, le=20, description="standard deviation; null: the path loss's own (UMi: 4 LoS, 7.82 NLoS)"
     )
     site_correlation: float = Field(
         0.5,
@@ -152,7 +152,7 @@ class LinkSettings(Section):
         0.0,
         ge=0,
         le=0.5,
-        description="share of blocks that are sent twice; the second copy is combined with the first and arrives",
+        description="share of blocks that are sent twice; the second copy always arrives, combined with the first",
     )
     frequency_taps: int = Field(
         1,
@@ -166,7 +166,7 @@ class LinkSettings(Section):
         ge=-40,
         le=40,
         description="packet errors: m in the probability that an upload is lost at its end, 1 - E exp(-m / SNR),"
-        " averaged over fading, with the SNR on its share of the band (Chen et al., 2021: 0.023); null: all uploads"
+        " averaged over fading, with the SNR on the upload's share (Chen et al., 2021: 0.023); null: all uploads"
         " arrive",
     )
     uplink_threshold_db: float | None = Field(
@@ -187,10 +187,10 @@ class LinkSettings(Section):
                 "uplink_layers": self.uplink_layers > 1,
             }
             for key in filter(chosen.get, chosen):
-                raise ValueError(f"{key} chooses among NR's rates: set rates: cqi, or leave {key} out")
+                raise ValueError(f"{key} needs the rates of NR: set rates: cqi, or leave {key} out")
         if None not in (self.uplink_waterfall_db, self.uplink_threshold_db):
             raise ValueError(
-                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: set only one"
+                "uplink_threshold_db: uplink_waterfall_db already sets which uploads are lost: leave one of them out"
             )
         return self
 

@@ -1,4 +1,4 @@
-"""Settings of the radio. Field defaults are Table I of the journal paper; `presets` has the values of nr."""
+"""Settings of the radio. Field defaults are Table I of the journal paper; the values of nr are in `presets`."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -63,7 +63,7 @@ class RadioSettings(Section):
     )
     access: AccessSettings | None = Field(
         None,
-        description="time before the first bit of a transfer, and connected-mode DRX; null: neither of them",
+        description="time before the first bit of a transfer, and connected-mode DRX; null: no such time and no DRX",
     )
     neighbour_load: float = Field(
         0.0,
@@ -173,7 +173,7 @@ class RadioSettings(Section):
         return self.link.rates == "cqi" and self.sharing == "dynamic" and not full
 
     def steps(self, direction: Direction) -> Steps | None:
-        """Return the steps of the rates in a direction, or None with Shannon's rates."""
+        """Return the rate steps of a direction, or None with Shannon's rates."""
         if direction == "downlink" or self.budget.uplink_rule != "full":
             return self.link.steps(direction)
         return self.link.steps(direction, SMALLEST_PART)
@@ -185,7 +185,7 @@ class RadioSettings(Section):
 
     @property
     def flexible(self) -> bool:
-        """Whether each slot serves the direction that has data in it."""
+        """Whether all slots are flexible, so that each one serves the direction that has data to send."""
         return self.tdd is not None and self.tdd.pattern_of().flexible
 
     @property

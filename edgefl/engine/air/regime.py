@@ -16,7 +16,7 @@ class RenewalRegime:
         error           540 %   240 %   97 %   57 %   22 %  12 %  7 %  within the sampling error of 2 to 3 %
 
     and the same holds for their 99th percentile; the mean is within 3 % from 2 coherence times on, 10 % too long at
-    1, and 190 % too long at 0.1. The weakest links have the largest errors: at 20 dB they are 3 to 5 times smaller.
+    1, and 190 % too long at 0.1. Errors are largest on the weakest links, and 3 to 5 times smaller at 20 dB.
     """
 
     def __init__(self) -> None:

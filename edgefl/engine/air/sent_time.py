@@ -1,4 +1,4 @@
-"""What a server spends on sending: its joules in a round, with no moment charged twice while rounds overlap."""
+"""Compute a server's joules for sending in a round, counting each moment once even if rounds overlap."""
 
 import math
 from collections import defaultdict
@@ -73,7 +73,7 @@ def server_energy_j(
     those of devices that came from another cell after a failure, and of background traffic.
 
     Args:
-        billed_slots: the round's `sent_slots` at the last bill of a round of the cell.
+        billed_slots: value of the round's `sent_slots` when a round of the cell was last billed.
         billed: sending time billed so far, to which these downlinks are added; only for overlapping rounds, whose
             downlinks do not begin together.
     """
@@ -97,7 +97,7 @@ def server_energy_j(
 
 
 def _served_s(opened: RadioRound, downlinks: Sequence[Span], billed: SentTime | None) -> float:
-    """Return how long sites sent these downlinks, s, including downlinks resumed in another cell after a failure.
+    """Return how long sites sent a round's downlinks, s, including downlinks resumed in another cell after a failure.
 
     Where rounds overlap, time that is already billed is left out.
     """

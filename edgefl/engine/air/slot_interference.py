@@ -39,9 +39,9 @@ class SlotInterference:
     ) -> InterferedLinks:
         """Return the links' fading with interference at their receivers, computed on first use.
 
-        Of the links that a device tries after a failure, few carry anything even without interference; the
-        interference on links that carry nothing is never computed. The devices of other cells send on shares of the
-        band as large as these links', since all cells divide their bands alike.
+        Of the links that a device tries after a failure, few carry data even without interference; the interference
+        on links that carry nothing is never computed. The devices of other cells send on shares of the band as large
+        as these links', since all cells divide their bands alike.
 
         Args:
             uplink_share: [links] each link's share of the band; 1 if shares change within a round.
@@ -77,7 +77,7 @@ class SlotInterference:
         return power_db, loss_db
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
-        """Return the mean interference over noise at a cell's site, on the whole band."""
+        """Return the mean ratio of interference to noise at a cell's site, on the whole band."""
         return self._heard_by_site(positions_m, cell, 1.0).mean
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:

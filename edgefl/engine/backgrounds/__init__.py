@@ -1,4 +1,4 @@
-"""Background traffic: the share of a cell's band that other users need, and what these users are like."""
+"""Background traffic: the share of a cell's band that other users need, and the properties of these users."""
 
 from abc import abstractmethod
 from collections.abc import Collection
@@ -15,9 +15,9 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
-    """Base of all background traffic: users with files that arrive at random, on the same band as learning.
+    """Base of all background traffic: users' files, which arrive at random on the same band as learning.
 
-    Users are not devices: they have their own power and walls. No table counts their energy.
+    Users are not devices: they have their own power and walls. No table contains the users' energy.
     """
 
     file_bits: int = Field(4_000_000, ge=1, le=10**12, description="bits of each file")
@@ -34,7 +34,7 @@ class Background(Component):
     def _rising(cls, distance_m: tuple[float, float] | None) -> tuple[float, float] | None:
         if distance_m is not None and distance_m[0] > distance_m[1]:
             raise ValueError(
-                f"from {distance_m[0]:g} to {distance_m[1]:g} m is not a range: write the smaller one first"
+                f"from {distance_m[0]:g} to {distance_m[1]:g} m is not a range: write the smaller distance first"
             )
         return distance_m
 
@@ -51,7 +51,7 @@ class Background(Component):
         """
 
     def check(self, cells: Collection[int]) -> None:
-        """Raise an error if the settings do not fit these cells, which have background traffic.
+        """Raise an error if the settings do not fit the cells with background traffic, given by number.
 
         Raises:
             EdgeflError: the settings do not fit; the message names the remedy.

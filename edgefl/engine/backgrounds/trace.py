@@ -28,12 +28,12 @@ class LoadTrace(Background):
         0,4,0.5,0.9
 
     A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
-    its interval. Rows of the cell `all`, or of a table without this column, apply to every cell without rows of its
-    own. Each cell's rows begin at time 0, and their times rise. The last row lasts as long as the one before it.
+    its interval. Rows of the cell `all`, or of a table without the column `cell`, apply to every cell without rows of
+    its own. Each cell's rows begin at time 0, and their times rise. The last row lasts as long as the one before it.
     After that, the last load continues, and a note at the end of the run says so.
 
     The load may be 1 for a while: files then queue up until the load falls. Source of the format: PRB usage, 3GPP
-    TS 28.552, 5.1.1.2. Left out: file sizes and users that change with the hour.
+    TS 28.552, 5.1.1.2. Left out: file sizes and numbers of users that change with the hour.
     """
 
     path: Path = Field(description="the table, .csv or .parquet; relative to the scenario's file")
@@ -73,7 +73,7 @@ class LoadTrace(Background):
         without = [cell for cell in cells if cell not in known]
         if without and None not in known:
             raise EdgeflError(
-                f"{self.path}: has no row of cell {without[0]}; write rows of cell {without[0]}, or of all",
+                f"{self.path}: has no row for cell {without[0]}; write rows for cell {without[0]}, or for all",
                 PLACE,
             )
 

@@ -1,4 +1,4 @@
-"""Count how often devices cross the border between two cells, by geometry alone. Pure NumPy, no clock."""
+"""Count how often devices cross the border between two cells, by geometry alone. NumPy only, without a clock."""
 
 import math
 
@@ -14,7 +14,7 @@ class Borders:
     """Assign each device to the cell of the nearest point, and count the changes.
 
     The number of handovers per border crossed separates movement from ping-pong: measured networks have 1.5 to 2.4
-    (docs/trust.md). The count draws no random numbers, and no other result depends on it.
+    (docs/trust.md). The count draws no random numbers, and no other result depends on the count.
 
     Args:
         cells_m: [cells, 2] a point of each cell, such as its site.
@@ -59,7 +59,7 @@ class Borders:
         self.crossed += int(np.count_nonzero(both & (before != self._cell)))
 
     def unmoved(self, time_s: float) -> None:
-        """Record a sample of devices that have not moved since the last one."""
+        """Record a sample of devices that have not moved since the last sample."""
         if time_s >= self._next_s:
             self._next_s = time_s + self._every_s * (1 - 1e-9)
 

@@ -16,7 +16,7 @@ class DevicePositions:
 
     Args:
         radius_m: distance from the origin beyond which a device is absent, or None without a limit.
-        reached: returns [n] whether any site is in range of positions [n, 2]; None if sites have no limited range.
+        reached: returns [n] whether any site is in range of positions [n, 2], or None if sites have no limited range.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class DevicePositions:
     def positions_m(self) -> np.ndarray:
         """Return [devices, 2] the current positions, read-only; nan for a device outside the simulated area.
 
-        The array is the same one for as long as no device moves, so that code that depends on it need not compare
+        As long as no device moves, the same array object is returned, so that dependent code need not compare
         positions.
         """
         now_s = self._env.now

@@ -1,6 +1,6 @@
 """Handover by 3GPP event A3 on filtered measurements: decide which devices change their cell, and when.
 
-Pure NumPy, no clock.
+This module is pure NumPy and has no clock.
 """
 
 from dataclasses import dataclass
@@ -79,16 +79,16 @@ class Layer3Filter:
 
 
 class EventA3:
-    """Event A3: a neighbour is better than the serving cell by an offset, for a time-to-trigger.
+    """Event A3: a neighbour is stronger than the serving cell by an offset during the time-to-trigger.
 
     With M the measured power in dB, offset Off and hysteresis Hys, a neighbour n of the serving cell p
 
         enters when  M_n - Hys > M_p + Off,   and leaves when  M_n + Hys < M_p + Off.
 
-    A neighbour that has entered and has not left for time_to_trigger_s is the target; the timer continues
-    between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the neighbour
-    entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are left out
-    (zero). Layer 1 needs no filter: the measurements are free of fast fading.
+    A neighbour for which the event has been entered, and not left, for time_to_trigger_s is the target; the timer
+    continues between measurements, so a decision comes exactly time_to_trigger_s after the measurement at which the
+    neighbour entered. If two timers end together, the stronger neighbour wins. Cell-specific offsets Ofn, Ocn are
+    left out (zero). Layer 1 needs no filter: the measurements are free of fast fading.
     """
 
     def __init__(self, settings: HandoverSettings, devices: int, cells: int) -> None:
@@ -168,5 +168,5 @@ class EventA3:
         return not self._timing.any()
 
     def forget(self, devices: int | np.ndarray) -> None:
-        """Stop all timers of these devices, which have changed their cell or left."""
+        """Stop all timers of devices that have changed their cell or left."""
         self._timing[devices] = False

@@ -16,7 +16,7 @@ class IdleTicks:
     """Decide whether the next tick would find the same state as the last.
 
     The state is the same while no device moves, each keeps its cell and power, no handover is under way or timed, and
-    the measurement filter has settled. In a simulated day of a town, this is the case at the majority of ticks.
+    the measurement filter has settled. In a simulated day of a town, the majority of ticks change nothing.
     """
 
     device_positions: DevicePositions

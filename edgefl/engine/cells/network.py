@@ -31,23 +31,23 @@ class Network:
     A device is present in a cell when that cell serves it, it is switched on, its battery is not empty, no handover
     interrupts it, and, with coverage, it has a link.
 
-    With one cell, the cell's edge decides which devices are in it, switched on or not. With several cells, a device
+    With one cell, the cell's edge decides which devices are in it, switched on or off. With several cells, a device
     selects the strongest site when it arrives or is switched on, without delay, and event A3 decides from then on; a
     device that is switched off or has an empty battery has no cell, measures nothing and makes no handovers.
 
-    Events: a device, switched on or not, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
+    Events: a device, switched on or off, enters the simulated area (`arrival`) and leaves it (`departure`) in turn.
     `switched_on` and `battery_back` name the selected cell; `switched_off`, `battery_empty` and `departure` name the
-    previous one. An event names no cell if none serves the device.
+    cell that is left. An event names no cell if none serves the device.
 
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
         reached: returns [n] whether any site is in range of positions [n, 2], since a device out of range is absent,
-            too; None if sites have no limited range.
+            too, or None if sites have no limited range.
         measurements: the devices' measurements of the cells.
         power: returns the devices' switches and batteries, given the listener for their changes.
         tick_s: time between two checks of the devices.
-        borders: counts the borders that devices cross while a cell serves them; None for no count.
+        borders: counts the borders that devices cross while a cell serves them; None if borders are not counted.
         coverage: decides which devices have a link; None if all devices have one.
     """
 
@@ -111,7 +111,7 @@ class Network:
         return dict(zip(ids.tolist(), self._served.since_s[ids].tolist(), strict=True))
 
     def _with_link(self, cell: int, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return a cell's running devices, and whether each has a link, or None if all have; cells: by device."""
+        """Return a cell's running devices, and whether each has a link, or None if all have one; cells: by device."""
         present = (cells == cell) & self.power.running & self._seen
         if self._device_positions.moves:
             # leave out devices that have left since the last check
@@ -132,7 +132,7 @@ class Network:
         return self._device_positions.positions_m()
 
     def survey(self, afresh: bool) -> Survey | None:
-        """Return the devices' survey of all cells from the last tick, or from now; None with a single cell."""
+        """Return the devices' survey of all cells from the last tick, or from now, or None with a single cell."""
         if not self._measurements.several:
             return None
         if afresh or self._measured_m is None:
@@ -155,7 +155,7 @@ class Network:
 
     @property
     def still(self) -> bool:
-        """Whether no device ever moves, is switched or has a battery."""
+        """Whether no device ever moves, is switched on or off, or has a battery."""
         return not self.moves and self.power.constant and not self._measurements.changes
 
     # -- processes ------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ class Network:
             self._filter.forget(device)
 
     def _leave(self, devices: np.ndarray, targets: np.ndarray) -> None:
-        """Move devices [n] to other cells [n] or none; with policy `finish`, devices in a round stay."""
+        """Move devices [n] to other cells [n] or to no cell; with policy `finish`, devices in a round stay."""
         caught = np.array([device in self._parts.processes for device in devices.tolist()], dtype=bool)
         if self._handover.policy == "finish":
             devices, targets = devices[~caught], targets[~caught]  # `part_ended` decides for other devices
@@ -303,7 +303,7 @@ class Network:
         self._move(devices, targets)
 
     def _move(self, devices: np.ndarray, targets: np.ndarray, interruption_s: float | None = None) -> None:
-        """Move devices [n] to other cells [n] or none; interruption_s defaults to that of a handover."""
+        """Move devices [n] to other cells [n] or to no cell; interruption_s defaults to a handover's interruption."""
         sources = self._served.cell[devices]
         self._a3.forget(devices)
         self._served.cell[devices] = targets

@@ -20,7 +20,7 @@ class PartsUnderWay:
     guests: set[int] = field(default_factory=set)
 
     def end(self, device: int) -> tuple[bool, tuple[float, float] | None]:
-        """Remove a device's part of a round; return whether the device was a guest, and its times in failed_s."""
+        """Remove a device's part of a round; return whether it was a guest's part, and the times in failed_s."""
         del self.processes[device]
         guest = device in self.guests
         self.guests.discard(device)

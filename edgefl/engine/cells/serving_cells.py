@@ -1,4 +1,4 @@
-"""Serving cell of each device, the start of its service, and the previous cell. Pure NumPy, no clock."""
+"""Serving cell of each device, the start of its service, and the previous cell. NumPy only, without a clock."""
 
 import numpy as np
 
@@ -24,11 +24,11 @@ class ServingCells:
         return np.where(self.since_s <= time_s, self.cell, NOWHERE)
 
     def connecting(self, time_s: float) -> np.ndarray:
-        """Return [devices] the cell that will serve each device after an interruption, or NOWHERE."""
+        """Return [devices] the cell that will serve each interrupted device; NOWHERE for all other devices."""
         return np.where((self.since_s > time_s) & np.isfinite(self.since_s), self.cell, NOWHERE)
 
     def attach(self, device: int, cell: int, time_s: float) -> None:
-        """Attach a device without a cell; its next change of cell cannot be a return."""
+        """Attach a device that has no cell; the device's next change of cell does not count as a return."""
         self.cell[device] = cell
         self.since_s[device] = time_s
         self._last_cell[device] = NOWHERE
@@ -39,7 +39,7 @@ class ServingCells:
         """Record that devices [n] have come from the cells `sources` [n].
 
         Returns:
-            [n] time of stay in the source; [n] time since the previous change of cell; [n] whether this change
+            [n] time of stay in the source cell; [n] time since the previous change of cell; [n] whether this change
             reverses that one.
         """
         stays_s = time_s - self.since_s[devices]

@@ -61,7 +61,7 @@ class AvailabilityTrace(Churn):
     it, convert it to JSON: json.dump(pickle.load(open("client_behave_trace", "rb")), file).
 
     Source: https://github.com/SymbioticLab/FedScale, benchmark/dataset/data/device_info/README.md; the meaning of the
-    fields follows `is_active` of its clients. Lists of times are what users of Plato have asked for,
+    fields follows `is_active` of its clients. Users of Plato have asked for lists of times,
     https://github.com/TL-System/plato/issues/101.
     """
 
@@ -83,7 +83,7 @@ class AvailabilityTrace(Churn):
     )
     reuse: bool = Field(
         False,
-        description="devices beyond the file's last client start again with its first; otherwise an error",
+        description="devices beyond the file's last client start again with the first one; false: an error",
     )
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
@@ -134,7 +134,7 @@ def _read(path: Path, stamp: tuple[Path, int, int]) -> list[_Client]:
         with foreign_files.reading(path):
             entries = read_json(path)
         if not isinstance(entries, dict | list) or not entries:
-            raise EdgeflError(f"{path}: has no clients; write an object with an entry for each")
+            raise EdgeflError(f"{path}: has no clients; write an object with an entry per client")
         named = entries.items() if isinstance(entries, dict) else enumerate(entries)
         clients = []
         for name, entry in named:
@@ -189,7 +189,7 @@ def _of_list(entry: Sequence[Any]) -> _Client:
 
 
 def _repeated(client: _Client, period: float, who: str) -> _Client:
-    """Repeat a client's times, from a list or a table, with a period."""
+    """Repeat the spells of a client, given as a list or in a table, with a period."""
     if client.period < math.inf:
         raise EdgeflError(f"{who} has a finish_time, with which it repeats; leave period out")
     last = client.spells[-1:]
@@ -216,7 +216,7 @@ def _client(entry: Any) -> _Client:
         raise ValueError(f"finish_time is {period:g}; it must be above 0")
     begins, ends = (_times(name, entry[name]) for name in ("active", "inactive"))
     if len(begins) != len(ends):
-        raise ValueError(f"has {len(begins)} times in active and {len(ends)} in inactive: give equally many")
+        raise ValueError(f"has {len(begins)} times in active, {len(ends)} in inactive: give the same number")
     spells = _ordered(list(zip(begins, ends, strict=True)), FEDSCALE, period, "finish_time ")
     return _Client(period, _wrapped(spells, period))
 
@@ -228,10 +228,10 @@ LISTED = "pair {i}, {on:g} to {off:g}, does"
 def _ordered(
     times: Sequence[tuple[float, float]], what: str, end: float = math.inf, its: str = ""
 ) -> tuple[tuple[float, float], ...]:
-    """Return the spells between on and off times, merged where they touch.
+    """Return the spells from on to off times, merged where they touch.
 
     Args:
-        what: beginning of an error, a template with number, on and off time. end: latest time. its: name of `end`.
+        what: beginning of an error, with {i}, {on} and {off}. end: latest time. its: name of `end` in an error.
     """
     last, spells = 0.0, list[tuple[float, float]]()
     for i, (from_, to) in enumerate(times):

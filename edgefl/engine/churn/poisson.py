@@ -11,9 +11,9 @@ from edgefl.rng import Streams
 class Poisson(Churn):
     """Each device is on for an exponential lifetime, off for an exponential absence, and so on.
 
-    Every device starts in the stationary law: on with probability lifetime / (lifetime + absence). In the limit of
-    many devices, arrivals of N devices are Poisson with N / (lifetime + absence) per second (the machine-repair
-    model); the number of devices that are on is binomial at every time.
+    Every device starts in the stationary distribution: on with probability lifetime / (lifetime + absence). In the
+    limit of many devices, arrivals of N devices are Poisson with N / (lifetime + absence) per second (the
+    machine-repair model); the number of devices that are on is binomial at every time.
     """
 
     lifetime_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays on")

@@ -57,7 +57,7 @@ class Battery:
         """Set the power that the device draws from now on.
 
         Args:
-            on: times in which the device draws this power, or None if the device draws it at all times.
+            on: times at which the device draws this power, or None if the device draws it at all times.
             beside_w: further power, which the device draws at all times.
         """
         self._taken_in_j, level_j = self.charge(time_s)
@@ -87,7 +87,7 @@ class Battery:
 
     @property
     def _rest_w(self) -> float:
-        """Net power into the battery, W: recharge less the power drawn at all times besides the drain."""
+        """Net power into the battery without the drain, W: recharge minus the power that is drawn at all times."""
         return self._recharge_w - self._beside_w
 
     def _at(self, time_s: float) -> tuple[float, float]:
@@ -102,8 +102,8 @@ class Battery:
         """Follow the battery's level from slot to slot, until a time or until the battery is empty.
 
         From one period to the next a level x becomes min(x + gain, brim): a period adds gain, and ends at brim if the
-        battery was full in it. From the second period on the level rises from period to period, or falls by
-        `-gain` in each.
+        battery was full during the period. From the second period on the level rises from period to period, or falls
+        by `-gain` in each.
 
         Returns:
             Level, energy that the full battery did not take in, and the time at which the level reaches 0 (inf if
@@ -117,7 +117,8 @@ class Battery:
         follow_to = slot + _PERIODS_FOLLOWED * period + 1
         while True:
             if slot == follow_to:
-                sums_j = list(accumulate(net * on.slot_s for net in _rotated(net_w, slot % period)))
+                first = slot % period
+                sums_j = list(accumulate(net * on.slot_s for net in net_w[first:] + net_w[:first]))
                 gain_j, highest_j, lowest_j = sums_j[-1], max(0.0, *sums_j), min(sums_j)
                 # stop one period before the battery is empty, so that it becomes empty in a slot that is followed
                 safe = math.inf if gain_j >= 0 else (level_j + lowest_j) / -gain_j - 1
@@ -137,7 +138,3 @@ class Battery:
             if slot >= last:
                 return level_j, lost_j, math.inf
             slot, into_s = slot + 1, 0.0
-
-
-def _rotated(values: list[float], first: int) -> list[float]:
-    return values[first:] + values[:first]

@@ -1,4 +1,4 @@
-"""Tables of phones: each row sets keys of `devices` for the devices that have this row."""
+"""Tables of phones: each row sets keys of `devices` for the devices to which the row is assigned."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -84,7 +84,7 @@ class DeviceRows:
         return len(self.rows)
 
     def kinds(self, base: DeviceSettings, rows: np.ndarray) -> Iterator[DeviceSettings]:
-        """Yield the settings of devices with these rows; `base` has the keys that a row leaves out.
+        """Yield the settings of devices with these rows; `base` has the values of keys that a row leaves out.
 
         Raises:
             EdgeflError: a key has no effect with the power model, or a speed is out of range.
@@ -106,7 +106,7 @@ class DeviceRows:
             yield base.model_copy(update={key: value for key, value in own if not math.isnan(value)})
 
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
-        """Return each row's FLOPs per cycle by latency or score, or nan; None if the table has neither column."""
+        """Return each row's FLOPs per cycle by latency or score, or nan, or None if the table has neither column."""
         if LATENCY in self.values:
             assert self.file.latency_flops is not None  # checked when the table was read
             clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
@@ -121,7 +121,7 @@ def _used(file: DeviceFile, columns: Sequence[str]) -> dict[str, tuple[str, floa
     """Return the keys that a table of phones sets: key -> column, and the factor to the key's unit."""
     for name, column in file.columns.items():
         if name not in ACCEPTED:
-            raise EdgeflError(f"columns: no key {quoted(name)}{_known(name)}")
+            raise EdgeflError(f"columns: unknown key {quoted(name)}{_known(name)}")
         if column not in columns:
             raise EdgeflError(
                 f"columns: {file.path} has no column {quoted(column)}; it has {', '.join(columns) or 'none'}"
@@ -178,7 +178,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
 
 
 def _check(key: str, values: FloatArray, rows: Sequence[Record], named: str) -> None:
-    """Check values [rows] of a key against the key's bounds; named: how errors say where the values come from."""
+    """Check values [rows] of a key against the key's bounds; named: the values' origin, as errors name it."""
     for extreme in (np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)):
         if math.isfinite(extreme):
             row = int(np.flatnonzero(values == extreme)[0])

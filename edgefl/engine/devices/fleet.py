@@ -64,7 +64,7 @@ class Fleet:
         """Return the fleet with a separate kind for each row of a class's file that some device has.
 
         Raises:
-            EdgeflError: the file does not fit; the message names the file, and the row or the remedy.
+            EdgeflError: the file does not fit the devices; the message names the file, and the row or the remedy.
         """
         if all(kind.file is None for kind in self.kinds):
             return self
@@ -96,7 +96,7 @@ class Fleet:
         """Give each device the class with the name of its type in a trace, or of its kind if no class has that name.
 
         Args:
-            recorded: the devices as a trace has them, with `id`, `kind` and `type`.
+            recorded: the devices as a trace lists them, with `id`, `kind` and `type`.
 
         Raises:
             EdgeflError: a device fits no class, or a class has no device.
@@ -115,7 +115,7 @@ class Fleet:
         for name, number in numbers.items():
             if number not in of:
                 raise EdgeflError(
-                    f"no device of the trace has this type; its types are {clipped(', '.join(types), 300)}",
+                    f"no device of the trace has this type; the trace's types are {clipped(', '.join(types), 300)}",
                     ("devices", "classes", name),
                 )
         by_type = cls(tuple(settings.kinds()), of, tuple(classes), tuple(classes.values()))
@@ -133,7 +133,7 @@ class Fleet:
         return np.array([value(kind) for kind in self.kinds], dtype=float)[self.of]
 
     def class_names(self, ids: Collection[int] | None = None) -> list[str]:
-        """Return the class names of these devices, or of all devices; empty without classes."""
+        """Return the class names of the given devices, or of all devices; empty without classes."""
         if not self.names:
             return []
         of = self.of if ids is None else self.of[np.asarray(ids, dtype=np.intp)]

@@ -18,7 +18,7 @@ from edgefl.engine.records import EventName
 
 @dataclass(frozen=True)
 class PowerListener:
-    """Callbacks for changes of a device's power: on any event, on start and on stop."""
+    """Callbacks for a device's switches and battery: after any event, when the device starts, and when it stops."""
 
     happened: Callable[[EventName, int], None]
     starts: Callable[[int], None]
@@ -89,10 +89,10 @@ class Power:
         return [battery.charge(self.env.now) if battery else None for battery in self._batteries]
 
     def draw(self, device: int, power_w: float | None) -> None:
-        """Set the power that a device draws from now on besides its radio's tail; 0 while it is not running.
+        """Set the power besides the tail that a device draws from now on; 0 while the device is not running.
 
         Args:
-            power_w: the power; None for an idle device, which draws its idle power once the tail is over.
+            power_w: the power, or None for an idle device, which draws its idle power once the tail is over.
         """
         battery = self._batteries[device] if self._batteries else None
         if battery is None:
@@ -125,7 +125,7 @@ class Power:
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
         """End a transfer: book the energy per bit in addition to the energy over time; return the joules paid.
 
-        An empty battery pays no more than it had. Left out: the times within a transfer at which bits draw energy.
+        An empty battery pays at most its charge. Left out: the times within a transfer at which bits draw energy.
 
         Args:
             tail: whether a tail follows the transfer.
@@ -142,7 +142,7 @@ class Power:
         return bits_j
 
     def spend_last_tails(self) -> None:
-        """Drain batteries by the rest of the running tails, at the end of a run; an empty battery ends its tail."""
+        """Drain batteries by the rest of the running tails, at the end of a run; an empty battery ends the tail."""
         for device, battery in enumerate(self._batteries):
             if battery is not None and (rest_j := self.tails.rest_j(device, self.env.now)):
                 paid_j = battery.spend(self.env.now, rest_j)
@@ -208,7 +208,7 @@ class Power:
             self._flip(device, self._charged, True)
 
     def _flip(self, device: int, state: np.ndarray, value: bool) -> None:
-        """Change one of a device's two conditions for running: `state` holds the switches or the batteries."""
+        """Set whether a device is switched on, or whether it is charged; `state` is the array to write."""
         was_running = bool(self.running[device])
         state[device] = value
         running = bool(self.running[device])

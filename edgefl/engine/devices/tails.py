@@ -49,7 +49,7 @@ class Tails:
         self._last_s[device] = -math.inf
 
     def since_s(self, device: int, time_s: float) -> float:
-        """Return the time since the last transfer of a device's connection; inf without one."""
+        """Return the time since the last transfer of a device's connection; inf without a connection."""
         return time_s - self._last_s[device]
 
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Generator
 
 import simpy
 
-from edgefl.engine.federation.federations import Federation
 from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.timetable import wait_until
@@ -14,7 +13,7 @@ from edgefl.errors import EdgeflError
 
 
 class Deserted(Exception):
-    """Raised when a server gives up waiting for a device; its cell has been empty since `since_s`."""
+    """Raised when a server gives up waiting for a device; the server's cell has been empty since `since_s`."""
 
     def __init__(self, since_s: float) -> None:
         super().__init__(since_s)
@@ -25,7 +24,7 @@ class Attendance:
     """The devices that a cell's server may dispatch.
 
     Args:
-        federation: the federation of the cell's server.
+        label: what identifies the server among those of the run.
         members: returns the devices that may take part in a session, or None if all present devices may.
 
     Attributes:
@@ -36,11 +35,11 @@ class Attendance:
         self,
         simulation: Simulation,
         cell: int,
-        federation: Federation,
+        label: int | str,
         members: Callable[[int], Collection[int] | None] = lambda session: None,
     ) -> None:
         self._simulation, self._cell, self._members = simulation, cell, members
-        self.federation = federation
+        self.label = label
         self._waited_for = frozenset[int]()  # devices waited for since the last row
         self._without_link = Columns()  # counts of the round under way
         self.session = 0
@@ -54,7 +53,7 @@ class Attendance:
         return self._without_link
 
     def count_links(self) -> None:
-        """Count the devices that only lack a link to be present at the start of a round, which is now.
+        """Count the devices that would be present now, at the start of a round, if they had a link.
 
         These are devices out of coverage, if the scenario has coverage, and devices that are connecting, if links can
         fail, including devices for which the round waits.
@@ -70,10 +69,10 @@ class Attendance:
         self._without_link = Columns(columns)
 
     def wait_for_links(self, until_s: float) -> Generator[simpy.Event, None, None]:
-        """Wait for the devices that are connecting now: at most one interruption, and not beyond until_s.
+        """Wait for the devices that are connecting now, at most for one interruption and not beyond until_s.
 
         A device with a failed link is present again handover_latency_s after its part of the round. Without waiting,
-        the device would miss the next round, which begins at once. If links never fail, no round waits (J).
+        the device would miss the next round, which begins at once. If links never fail, a round never waits (J).
         """
         if not self._simulation.radio.may_fail:
             return
@@ -88,35 +87,35 @@ class Attendance:
         """Wait until a device is in the cell, at most until `until_s`; the federation is idle meanwhile.
 
         Raises:
-            Deserted: no device came in time, and another federation is done.
-            EdgeflError: no device came in time, and the run has neither a result nor a duration.
+            Deserted: no device came in time, and another federation has finished.
+            EdgeflError: no device came in time, no federation has finished, and the run has no duration.
         """
-        federation, env = self.federation, self._simulation.env
+        federations, env = self._simulation.federations, self._simulation.env
         began_s = env.now
         event = Event(began_s, EventName.WAITING_FOR_DEVICES, None, self.session, self._cell)
         self._simulation.recorder.write(event)
-        given_up = federation.waits()
+        given_up = federations.waits(self.label)
         while not self.present() and env.now < until_s:
             over = [env.timeout(until_s - env.now)] if until_s < math.inf else []
             yield env.any_of([self._simulation.network.arrival(self._cell), given_up, *over])
             if given_up.processed and not self.present():
-                if federation.all.done:
+                if federations.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federation.waits()  # the run has an end: a device may come before then
+                    given_up = federations.waits(
+                        self.label
+                    )  # the run has an end: a device may come before then
                     continue
+                linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))
                 raise EdgeflError(
-                    f"cell {federation.label} has had no device{self._why()} for {env.now - began_s:g} s, since "
+                    f"cell {self.label} has had no device{linked} for {env.now - began_s:g} s, since "
                     f"simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or "
                     "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():
-            federation.works()
+            federations.works(self.label)
 
     def _allowed(self, ids: list[int]) -> list[int]:
         allowed = self._members(self.session)
         return ids if allowed is None else [id_ for id_ in ids if id_ in allowed]
-
-    def _why(self) -> str:
-        return " with a link" if self._simulation.network.out_of_coverage(self._cell) else ""

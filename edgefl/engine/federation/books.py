@@ -128,12 +128,12 @@ class Books:
         self._simulation.recorder.write(row)
 
     def event(self, session: int, name: EventName, detail: str) -> None:
-        """Write an event of a session of the cell."""
+        """Write an event of one of the cell's sessions."""
         row = Event(self._simulation.env.now, name, None, session, self._cell, detail=detail)
         self._simulation.recorder.write(row)
 
     def _server_energy_j(self, done: Made) -> float:
-        """Return the joules of the base station in a round, plus the server's if it aggregated."""
+        """Return the joules of the base station in a round, plus the server's joules if the server aggregated."""
         rules, downlinks = self._rules, [part.downlink for part in done.parts]
         billed = self._billed if done.overlaps else None
         sent_j = server_energy_j(done.opened, downlinks, self._billed_slots, billed)

@@ -41,7 +41,7 @@ class ByFederation:
 
 
 def _at(rows: list[int], column: Any) -> Any:
-    """Return these rows of a column; a single value for all rows stays as it is."""
+    """Return the given rows of a column; a single value for all rows stays as it is."""
     if isinstance(column, np.ndarray) and column.ndim:
         return column[rows]
     return [column[row] for row in rows] if isinstance(column, list | tuple) else column

@@ -37,7 +37,7 @@ class CloudSettings(Section):
         "ended and has a device; nobody: it does not wait and takes the last model of each cell",
     )
     backhaul_bps: float = Field(
-        gt=0, le=1e15, description="rate of the line between a cell and the cloud, each way, bit/s"
+        gt=0, le=1e15, description="rate of the line between a cell and the cloud, in each direction, bit/s"
     )
     backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency to the cloud")
     backhaul_j_per_bit: float = Field(
@@ -55,11 +55,11 @@ class CloudStage(Stage, Protocol):
         """
 
     def adopt(self, cells: Sequence[int], aggregated: bool) -> None:
-        """Continue with the weighted mean of the last models that these cells sent with positive weight.
+        """Continue with the weighted mean of the last models that the given cells sent with positive weight.
 
         Args:
             cells: the cells' numbers, sorted; at least one.
-            aggregated: whether the cell's last round made a model; if so, it and the mean count as one version.
+            aggregated: whether the cell's last round made a model; if so, that model and the mean are one version.
         """
 
 
@@ -85,7 +85,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class _Sent:
-    """A model that a cell has sent and that waits for an answer; see `Cloud.exchange`."""
+    """A model that a cell has sent to the cloud, until the cloud has answered; see `Cloud.exchange`."""
 
     stage: CloudStage
     samples: int

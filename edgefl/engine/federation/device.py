@@ -53,7 +53,7 @@ class Processors:
 
 
 class Device:
-    """A device that takes part in rounds; interrupting its process with a Cause cuts it off.
+    """A device that takes part in rounds; interrupting the device's process with a Cause cuts the device off.
 
     Attributes:
         draws: power draws of the device's radio.
@@ -96,7 +96,7 @@ class Device:
     def _move(
         self, link: Link, direction: Direction, bits: int, patient: bool
     ) -> Generator[simpy.Event, None, tuple[Span, Link]]:
-        """Move bits; after a link failure, move the rest over the next link. Return the span and the last link."""
+        """Move bits; after a link failure, move the rest over the next link. Return the time span and last link."""
         access, cut = yield from self._access(link, direction, bits)
         if cut is not None:
             now_s = self.env.now
@@ -144,7 +144,7 @@ class Device:
         return Access((resting + listening) * slot_s, listened_s, self.draws.wait_w * listened_s), None
 
     def _lead(self, link: Link, direction: Direction, bits: int) -> Lead:
-        """Return the slots that the device waits before a transfer that is requested now."""
+        """Return how many slots the device waits before a transfer that is requested now."""
         air, opened, now_s = self._air, link.round, self.env.now
         rules, broadcast = air.settings.access, opened.broadcast if direction == "downlink" else None
         rate = None if broadcast or rules is None else float(opened.rates_bit_s[direction][link.row])
@@ -178,7 +178,7 @@ class Device:
         """Turn the radio off; return the joules of the transfer.
 
         Args:
-            power_w: power while the radio is on. booked_j: joules to add to the energy of that power.
+            power_w: power while the radio is on. booked_j: joules to add to the energy drawn at this power.
         """
         booked_j = self._network.power.radio_off(self.id, transfer.end_s, booked_j, tail=tail)
         wait_s = transfer.end_s - transfer.start_s - transfer.airtime_s

@@ -30,7 +30,7 @@ class StopSettings(Section):
         None,
         ge=1,
         le=1_000_000,
-        description="how many tests without a new best score of the session end the run; null: no limit",
+        description="the run ends after this many tests without a new best score of the session; null: no limit",
     )
 
     @model_validator(mode="after")
@@ -40,7 +40,7 @@ class StopSettings(Section):
         return self
 
     def reason_to_end(self, scores: Sequence[float]) -> str | None:
-        """Return the reason why the run ends after these scores of a session, or None if the run goes on."""
+        """Return the reason why the run ends after a session's given scores, or None if the run goes on."""
         if self.accuracy is not None and scores and scores[-1] >= self.accuracy:
             return f"accuracy {self.accuracy:g} reached"
         if self.patience is not None and since_best(scores) >= self.patience:
@@ -49,7 +49,7 @@ class StopSettings(Section):
 
 
 class Stopped(NamedTuple):
-    """The end of a server's run because of its scores: the reason, and the round of a session."""
+    """The end of a server's run because of its scores: the reason, and the session and round of the last test."""
 
     reason: str
     session: int
@@ -62,7 +62,7 @@ class Ending:
 
     Attributes:
         seen: ids of the devices present at the start of each session so far.
-        stopped: how the scores ended the run; None while the run goes on.
+        stopped: how the scores ended the run, or None while the run goes on.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Ending:
         return self._policy.report_bits > 0
 
     def progress(self, session: OpenSession, done: int) -> float:
-        """Return the share of a session that is over after this many rounds of training."""
+        """Return the share of a session that is over after a number of rounds of training."""
         return self._policy.progress(self._state(session, done))
 
     def reason_to_end(self, session: OpenSession, done: int) -> str | None:
@@ -103,7 +103,7 @@ class Ending:
         )
 
     def _state(self, session: OpenSession, done: int) -> SessionState:
-        """Return the state of a session that the policy sees after this many rounds of training."""
+        """Return the state of a session that the policy sees after a number of rounds of training."""
         return SessionState(
             done,
             frozenset(session.members),

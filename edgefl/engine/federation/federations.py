@@ -7,7 +7,7 @@ import simpy
 
 
 class Stop(NamedTuple):
-    """A federation that stopped during a session: its cell has had no device since `since_s`.
+    """A federation that stopped during a session because its cell has had no device since `since_s`.
 
     cell: number of the cell, or another label that distinguishes the server from others in the cell.
     """
@@ -18,11 +18,11 @@ class Stop(NamedTuple):
 
 
 class Federations:
-    """Track which federations work, wait or are done; a cell has one federation, or several with names.
+    """Track which federations work, wait or are done; a cell has one federation, or several named federations.
 
     A federation without a device waits for one as long as any other federation is active: an empty cell stops only
-    its own federation. Once no federation is active, they all share one further wait of patience_s; if a device comes
-    in time, its federation works again, and all others go on waiting.
+    its own federation. Once no federation is active, all share one further wait of patience_s; if a device comes in
+    time, its federation works again, and all others go on waiting.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -52,9 +52,13 @@ class Federations:
         self._rests(label)
 
     def waits(self, label: int | str) -> simpy.Event:
-        """Record that a federation has no device; return an event that succeeds when it is given up."""
+        """Record that a federation has no device; return an event that succeeds when the federation is given up."""
         self._rests(label)
         return self._given_up
+
+    def stops(self, label: int | str, session: int, since_s: float) -> None:
+        """Record that a federation is given up after having no device since a time."""
+        self.stopped.append(Stop(label, session, since_s))
 
     def _rests(self, label: int | str) -> None:
         self.working.discard(label)
@@ -71,10 +75,6 @@ class Federations:
 
         self.env.timeout(self.patience_s).callbacks.append(over)
 
-    def of(self, label: int | str) -> "Federation":
-        """Return a federation as its server sees it."""
-        return Federation(self, label)
-
     def notes(self) -> list[str]:
         """Return notes for run.json about the federations that were given up."""
         return [
@@ -82,29 +82,3 @@ class Federations:
             f" and none came within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
             for stop in self.stopped
         ]
-
-
-class Federation(NamedTuple):
-    """One federation of a run, as its server sees it.
-
-    label: the federation's cell, and its name where several federations share the cell.
-    """
-
-    all: Federations
-    label: int | str
-
-    def works(self) -> None:
-        """Record that the federation starts, or has a device again."""
-        self.all.works(self.label)
-
-    def finishes(self) -> None:
-        """Record that the federation has run all its sessions."""
-        self.all.finishes(self.label)
-
-    def waits(self) -> simpy.Event:
-        """Record that the federation has no device; return an event that succeeds when it is given up."""
-        return self.all.waits(self.label)
-
-    def stops(self, session: int, since_s: float) -> None:
-        """Record that the federation is given up after having no device since a time."""
-        self.all.stopped.append(Stop(self.label, session, since_s))

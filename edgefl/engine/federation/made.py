@@ -1,4 +1,4 @@
-"""A finished round as a value; where rounds overlap, everything that ended between two models."""
+"""A finished round as a value; if rounds overlap, all work that ended between two models."""
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Columns(NamedTuple):
 NOTHING = Columns()
 
 
-class Exchanged(Protocol):
+class _Exchanged(Protocol):
     """Exchange of models between a cell and other cells after a round."""
 
     @property
@@ -54,7 +54,7 @@ class Made:
     unbooked_s: float
     evaluation: Evaluation | None
     aggregated: bool
-    exchanged: Exchanged | None
+    exchanged: _Exchanged | None
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -70,15 +70,15 @@ class Made:
 
     @cached_property
     def taken(self) -> list[bool]:
-        """Whether the update of each part was aggregated."""
+        """Whether each job's update was aggregated."""
         return [job.taken for job in self.jobs]
 
     @property
     def opened(self) -> RadioRound:
-        """The round on the radio, or the last one if there are several."""
+        """The round on the radio, or the last of several overlapping rounds."""
         return self.jobs[-1].dispatch.opened
 
 
 Observer = Callable[[Made], Columns]
 # (stage, whether its last round was aggregated) -> exchange
-Exchange = Callable[[Stage, bool], Generator[simpy.Event, None, Exchanged | None]]
+Exchange = Callable[[Stage, bool], Generator[simpy.Event, None, _Exchanged | None]]

@@ -1,6 +1,5 @@
 """Rounds that are over while their devices' tails continue: their rows wait for the tails, in order of the rounds."""
 
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ class PartTails(NamedTuple):
 
 @dataclass
 class _Waiting:
-    """A round that is over: its parts, their tails as far as known, and the function that writes its rows."""
+    """A round that is over: its parts, the tails known so far, and the function that writes the round's rows."""
 
     parts: Sequence[Part]
     write: Callable[[list[PartTails]], None]
@@ -66,10 +65,6 @@ class OpenTails:
                 return
             self._waiting.popleft()
             first.write(first.known)
-
-    def settle(self) -> None:
-        """Write all remaining rows at the end of a run; running tails count in full."""
-        self.release(math.inf)
 
     def _known(self, part: Part, before: PartTails, now_s: float) -> PartTails:
         """Return a part's tails as known now."""

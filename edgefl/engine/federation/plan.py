@@ -1,8 +1,8 @@
 """Fast path of `Device.take_part`: compute all parts of an undisturbed round at once.
 
 A round is known when it opens if its shares are static, or its dynamic band has no other users: a transfer's slots
-follow from the links' fading, a computation's time from its samples. If no device moves, is switched or has a
-battery, and there is no deadline, parts and tails equal those of the devices' processes, bit for bit.
+follow from the links' fading, a computation's time from its samples. If no device moves, is switched on or off, or
+has a battery, and there is no deadline, parts and tails equal those of the devices' processes, bit for bit.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ LINKS_AT_ONCE = 16_384
 
 @dataclass(frozen=True)
 class _Moved:
-    """Transfers [n] that have ended, the times at which radios went on, and any access before each transfer."""
+    """Transfers [n] that have ended, the times at which radios were switched on, and any access before transfers."""
 
     done: Transfers
     on_s: FloatArray
@@ -111,7 +111,7 @@ def _moved(
     from_s: FloatArray,
     earlier: tuple[_Moved, Sequence[int]] | None = None,
 ) -> _Moved:
-    """Time transfers and the access before each, as `Device` would one by one.
+    """Time transfers and the access before each, as `Device` does for one transfer at a time.
 
     Args:
         earlier: the downlinks of the same devices in this round, and the downlinks' bits.
@@ -196,7 +196,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power of the on time, and the part of it that a battery pays while it lasts, as in `Device`.
+        powers_w: [n] power drawn while the radio is on, and the part that a battery pays meanwhile, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

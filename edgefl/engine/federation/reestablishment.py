@@ -13,21 +13,21 @@ from edgefl.engine.parts import Cause, Span, Stall
 
 
 class Search:
-    """A device's search for a cell after a radio link failure, while T311 runs and beyond.
+    """A device's search for a cell after a radio link failure, while T311 runs and afterwards.
 
     An attempt takes 0.4 s (38.133, 6.2.1): then the strongest cell is measured, and the device has a link to that
     cell if this link reaches the lowest rate in the transfer's direction. Otherwise the next attempt begins. The
     receiver is on while T311 runs; then the connection is released. In a round without a deadline the device then
-    gives up its part, which counts as failed. In a round with a deadline, until which the server waits in any case,
-    the device continues the search at idle power; once a cell is found, traffic sets up the connection again.
+    gives up its part, which counts as failed. With a deadline, until which the server waits in any case, the device
+    continues the search at idle power; once a cell is found, traffic sets up the connection again.
 
     Bits that had arrived are kept: the data path is re-established rather than reset, the receiver reports what it
     has (38.323, 5.1.2 and 5.4), the address stays, and the application's stream over TCP or QUIC continues. Left out:
     data in flight (a link below the lowest rate carries none), and the stream's slow start.
 
     Source: 3GPP TS 38.331, 5.3.7 (re-establishment; when T311 expires a device becomes idle); TS 38.133, 6.2.1 (the
-    delay). Left out: T301, other frequencies, and that an idle device searches less often than a listening one.
-    Without re-establishment, a part of the round ends with the failure of its link, and its energy is lost.
+    delay). Left out: T301, other frequencies, and the less frequent searches of an idle device. Without
+    re-establishment, a part of the round ends with the failure of its link, and its energy is lost.
 
     Args:
         listen_w: power of the receiver.
@@ -87,7 +87,7 @@ class Search:
         return self._span(failed, cut, env.now), new_link
 
     def _span(self, failed: int, cut: Cause | None, end_s: float) -> Span:
-        """Return the search as a span: with the receiver's power while T311 ran, then with idle power."""
+        """Return the search as a span of time, with the receiver's power while T311 ran, then with idle power."""
         start_s = failed * self._air.slot_s
         end_s = max(end_s, start_s)
         listened_s = min(end_s - start_s, self._air.monitoring.t311 * self._air.slot_s)

@@ -23,7 +23,7 @@ def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) 
 
 
 def expected_bytes(radio: RadioSettings, participants: int, bits: float) -> float:
-    """Estimate the memory of a round with transfers of this size."""
+    """Estimate the memory of a round, given the size of its transfers."""
     slots = participants * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
     drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
     read = drawn and radio.fidelity != "renewal"
@@ -32,5 +32,5 @@ def expected_bytes(radio: RadioSettings, participants: int, bits: float) -> floa
 
 
 def _fading_bytes(radio: RadioSettings) -> int:
-    """Return the memory of a link's fading once it has been read, bytes."""
+    """Return the memory that a link's fading occupies after the first read, bytes."""
     return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES

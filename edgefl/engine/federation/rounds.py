@@ -33,7 +33,7 @@ class Rounds:
     rules: RoundSettings
     processors: Processors
     reports: Reports  # what each participant sends besides its update
-    devices: Sequence[int] | None = None  # devices of its federation; None for all devices of the run
+    devices: Sequence[int] | None = None  # devices of its federation, or None for all devices of the run
 
     @property
     def cell(self) -> int:
@@ -67,7 +67,7 @@ class Rounds:
         """Select the devices to dispatch now.
 
         Args:
-            turn: how many rounds of this global model came earlier.
+            turn: how many rounds of this global model came before this one.
             room: how many updates are wanted; `over_selection` may dispatch more devices.
             stage: returns the work expected of devices.
         """
@@ -84,7 +84,7 @@ class Rounds:
         return sorted(present[i] for i in order[:wanted])
 
     def of(self, ids: list[int], key: RoundKey, present: Sequence[int]) -> Selection:
-        """Select exactly these devices; the round waits for all of them."""
+        """Select exactly the given devices; the round waits for all of them."""
         return Selection.whole(ids, self._large_scale(key, present))
 
     def begin(self, selection: Selection, local: LocalRound) -> tuple[RadioRound, list[DeviceTask]]:
@@ -127,7 +127,7 @@ class Rounds:
         )
 
     def _until_all_listen(self, ids: Sequence[int], down_bits: Sequence[int]) -> int:
-        """Return the slots until all devices listen to a broadcast that begins now."""
+        """Return how many slots it takes until all devices listen to a broadcast that is requested now."""
         simulation, air = self.simulation, self.simulation.radio.air
         rules, tails, now_s = air.settings.access, simulation.network.power.tails, simulation.env.now
         if rules is None or air.settings.downlink != "broadcast":
@@ -141,7 +141,7 @@ class Rounds:
     def planned(
         self, selection: Selection, opened: RadioRound, tasks: Sequence[DeviceTask]
     ) -> tuple[list[Part], float] | None:
-        """Return all parts of a predictable round and its end.
+        """Return all parts of a predictable round and the round's end.
 
         Returns:
             The parts and the end, or None if devices may leave, if there is a deadline or a surplus, if the radio is

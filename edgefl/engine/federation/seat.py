@@ -1,30 +1,30 @@
-"""Identify a server of a run: by its cell, and by its federation if several share the cells."""
+"""Identify a server of a run by its cell, and by its federation if several federations share the cells."""
 
 from typing import NamedTuple
 
 
 class Seat(NamedTuple):
-    """A server's cell, and the federation that it serves, which has no name if it is the only one."""
+    """A server's cell, and the federation that the server serves; a run's only federation has no name."""
 
     cell: int
     federation: str = ""
 
     @property
     def label(self) -> int | str:
-        """The server's cell, with its federation if there are several federations."""
+        """The number of the server's cell, with the federation's name if there are several federations."""
         return f"{self.cell} of federation {self.federation}" if self.federation else self.cell
 
     @property
     def scope(self) -> tuple[int | str, ...]:
-        """Suffix of the names of random streams; in a single cell, these do not depend on the layout's options."""
+        """Suffix of the names of random streams, which in a single cell do not depend on the layout's options."""
         return (*((self.cell,) if self.cell else ()), *((self.federation,) if self.federation else ()))
 
     def named(self, phase: str) -> str:
-        """Return the name of a phase for random draws, distinct between cells and federations."""
+        """Return the name of a phase's random draws, which differs between cells and federations."""
         phase = f"{phase} in cell {self.cell}" if self.cell else phase
         return f"{phase} of {self.federation}" if self.federation else phase
 
     @classmethod
     def of(cls, key: "int | Seat") -> "Seat":
-        """Return the seat of the only server of a cell, given by the cell's number; return a seat unchanged."""
+        """Convert a cell's number to the seat of the cell's only server; return a seat unchanged."""
         return key if isinstance(key, Seat) else cls(key)

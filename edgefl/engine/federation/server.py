@@ -27,7 +27,7 @@ class Server:
     Args:
         observers: functions that return further columns of each round.
         exchange: called after each round of the global model; None if models stay in the cell.
-        stop: scores that end the run in this cell; None if no score does.
+        stop: scores that end the run in this cell; None if no score ends it.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Server:
 
     @property
     def stopped(self) -> Stopped | None:
-        """How scores ended the server's run; None if no score has ended it."""
+        """How scores ended the server's run, or None if no score has ended it."""
         return self._context.ending.stopped
 
     def run(self) -> Generator[simpy.Event, None, None]:
         """Run the sessions in turn until the duration is over, scores end the run, or no device is left anywhere."""
-        federation = self._context.attendance.federation
-        federation.works()
+        federations, label = self._context.simulation.federations, self._context.attendance.label
+        federations.works(label)
         reason = "start"
         for number in itertools.count(1):
             if self.stopped or number > (self._policy.count or math.inf):
@@ -73,9 +73,9 @@ class Server:
                     break
                 reason = yield from self._run_session(number, reason)
             except Deserted as deserted:
-                federation.stops(number, deserted.since_s)
+                federations.stops(label, number, deserted.since_s)
                 return
-        federation.finishes()
+        federations.finishes(label)
 
     def _run_session(self, number: int, reason: str) -> Generator[simpy.Event, None, str]:
         its, ended = self._context, ""

@@ -19,7 +19,7 @@ from edgefl.engine.federation.timetable import Timetable, wait_until
 class ServerContext:
     """The parts of a cell's server.
 
-    exchange: called after each round of the global model; None if models stay in the cell.
+    exchange: called after each round of the global model, or None if models stay in the cell.
     """
 
     simulation: Simulation

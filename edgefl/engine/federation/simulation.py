@@ -51,7 +51,7 @@ class Simulation:
         self._settle()
 
     def _settle(self) -> None:
-        """Write all rows at the end of a run: book the last tails in full, and drain the batteries by them."""
+        """Write all rows at the end of a run: book the last tails in full, and drain batteries by their energy."""
         self.network.power.spend_last_tails()
-        self.open_tails.settle()
+        self.open_tails.release(math.inf)
         self.recorder.flush()

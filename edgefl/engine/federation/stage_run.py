@@ -41,7 +41,7 @@ class _Group:
 class StageRun:
     """A stage under way: rounds one after the other, or overlapping, with devices dispatched while others work.
 
-    A stage with a fixed number of rounds runs them one after the other, whatever the server.
+    A stage with a fixed number of rounds runs them one after the other, with any server.
     """
 
     def __init__(self, server: ServerContext, stage: Stage, session: OpenSession) -> None:
@@ -76,12 +76,12 @@ class StageRun:
 
     @property
     def _until_s(self) -> float:
-        """Time from which no device is dispatched; a session has at least one round of training under any policy."""
+        """Time from which on no device is dispatched; any policy's session has at least one round of training."""
         until_s = self._session.until_s if self._facts.rounds is None and self._done else math.inf
         return min(until_s, self._server.simulation.duration_s)
 
     def _why_over(self) -> str:
-        """Return why no further device is dispatched."""
+        """Return the reason why the stage dispatches no further device."""
         if self._env.now >= self._server.simulation.duration_s:
             return "duration"
         return self._server.ending.reason(self._session, self._done)
@@ -123,7 +123,7 @@ class StageRun:
         return [(room, ids) for room, ids in idle if ids]
 
     def _ready(self, groups: list[_Group], *, stands_still: bool) -> list[JobDone] | None:
-        """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is."""
+        """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
         ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
@@ -170,7 +170,7 @@ class StageRun:
         return server.rounds.of(there, key, idle)
 
     def _moment(self) -> Now:
-        """Return the time and progress of a dispatch, for the learner."""
+        """Return the current time and the session's progress, which the learner gets with a dispatch."""
         session, of_training = self._session, self._facts.rounds is None
         progress = self._server.ending.progress(session, self._done) if of_training else None
         return Now(self._env.now, progress, session.rounds[self._facts.phase] if self._overlaps else None)
@@ -255,7 +255,7 @@ class StageRun:
         return True
 
     def _book(self, made: Made) -> None:
-        """Write the rows of a model; devices still at work count for the next model."""
+        """Write the rows of a model; devices that are still working count for the next model."""
         server, work = self._server, self._work
         server.books.write(made)
         self._uncounted += made.parts

@@ -14,10 +14,9 @@ ON_GRID = 1e-9
 class Timetable:
     """The times of one cell's rounds.
 
-    A round begins when the previous one has ended and the pause after it is over. With `every_s` it begins at the
-    first multiple of `every_s` after the previous round's start, or at once if that round and its pause took longer.
-    Probes and the check before a session's training do not wait for the grid: the first round of training follows at
-    once.
+    A round begins when the pause after the previous round is over. With `every_s` it begins at the first multiple of
+    `every_s` after the previous round's start, or at once if that round and its pause took longer. Probes and the
+    check before a session's training do not wait for the grid: the first round of training follows at once.
 
     Attributes:
         next_s: no round begins before this time.
@@ -28,7 +27,7 @@ class Timetable:
     next_s: float = 0.0
 
     def begun(self, time_s: float) -> None:
-        """Record the start of a round; with `every_s` the next round begins no earlier than at the next multiple."""
+        """Record the start of a round; with `every_s`, no round begins before the next multiple of `every_s`."""
         if self.every_s is not None:
             self.next_s = (math.floor(time_s / self.every_s + ON_GRID) + 1) * self.every_s
 
@@ -43,7 +42,7 @@ class Timetable:
 
 
 def wait_until(env: simpy.Environment, time_s: float) -> Generator[simpy.Event, None, None]:
-    """Wait until exactly this time: the clock adds a delay to its own time, and the sum may be rounded."""
+    """Wait until exactly time_s: the clock adds a delay to its current time, and the sum may be rounded."""
     if env.now + (time_s - env.now) != time_s:
         yield env.timeout(0.75 * (time_s - env.now))  # beyond half of the wait, differences are exact
     yield env.timeout(max(0.0, time_s - env.now))

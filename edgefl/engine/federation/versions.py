@@ -1,4 +1,4 @@
-"""Model versions that updates started from: an observer of overlapping rounds."""
+"""Record the model versions from which updates started: an observer of overlapping rounds."""
 
 from edgefl.engine.federation.made import Columns, Made
 

@@ -64,7 +64,7 @@ class JobDone(NamedTuple):
     """A finished job; a named tuple, since each device has one in each round.
 
     taken: whether the job's update went into the model with which the job is booked. staleness: how many models were
-    made from the job's start until its update was aggregated or dropped as too stale; None if neither happened.
+    made from the job's start until its update was aggregated or dropped as too stale; None for other updates.
     """
 
     dispatch: Dispatch
@@ -85,7 +85,7 @@ class WorkUnderWay:
     Attributes:
         working: process of a device -> the device's job.
         arrived: updates that wait for the server, in order of arrival.
-        ended: jobs to book with the next model: lost, too stale, or taken into it.
+        ended: jobs to book with the next model: lost, too stale, or taken into that model.
     """
 
     def __init__(self, env: simpy.Environment) -> None:
@@ -110,7 +110,7 @@ class WorkUnderWay:
 
     @property
     def lost(self) -> int:
-        """Number of jobs that have ended without an update since the last model."""
+        """Number of jobs since the last model that have ended without an update."""
         return sum(done.staleness is None for done in self.ended)
 
     def begin(self, dispatch: Dispatch, processes: Sequence[simpy.Process]) -> None:
@@ -141,7 +141,7 @@ class WorkUnderWay:
         self._completed = 0
 
     def drop_stale(self, version: int, takes: Callable[[int], bool]) -> None:
-        """Drop waiting updates too stale for the current model; takes: staleness -> whether to keep the update."""
+        """Drop waiting updates that are too stale for the current model; takes: staleness -> whether to keep one."""
         for done in list(self.arrived):
             staleness = version - done.dispatch.version
             if not takes(staleness):
@@ -149,7 +149,7 @@ class WorkUnderWay:
                 self.ended.append(done._replace(staleness=staleness))
 
     def take(self, taken: Sequence[JobDone], version: int) -> list[int]:
-        """Take waiting updates into the model after this version; return their devices, sorted."""
+        """Move waiting updates into the model that follows a version; return the updates' devices, sorted."""
         chosen = set(map(id, taken))
         self.arrived = [done for done in self.arrived if id(done) not in chosen]
         self.ended += [done._replace(taken=True, staleness=version - done.dispatch.version) for done in taken]
@@ -161,7 +161,7 @@ class WorkUnderWay:
         self.arrived = []
 
     def cut_off(self, wanted: int = 0) -> Generator[simpy.Event, None, None]:
-        """Cut off all devices at work: as surplus if the wanted updates have arrived, otherwise as late."""
+        """Cut off all working devices, as surplus if the wanted number of updates has arrived, otherwise as late."""
         late = [process for process in self.working if process.is_alive]
         if late:
             over = [_part(process) for process in self.working if not process.is_alive]
@@ -178,7 +178,7 @@ class WorkUnderWay:
         return sorted(ended, key=lambda done: (done.device, done.dispatch.number))
 
     def earliest_s(self) -> float:
-        """Return the earliest start of a job that is not booked yet; now if there is none."""
+        """Return the earliest start of a job that is not booked yet; the current time if there is no such job."""
         jobs: list[Job | JobDone] = [*self.working.values(), *self.arrived, *self.ended]
         return min((job.dispatch.start_s for job in jobs), default=self._env.now)
 
@@ -196,12 +196,12 @@ class WorkUnderWay:
 
 
 def local_of(done: Sequence[JobDone], stage: Stage) -> LocalRound:
-    """Return the work of these jobs as one local round, in this order, with the stage's account of their uploads."""
+    """Return these jobs' work, in the given order, as one local round with the stage's account of their uploads."""
     return _with_account(stage, _joined(done), [one.part for one in done])
 
 
 def _joined(done: Sequence[JobDone]) -> LocalRound:
-    """Return the work of these jobs as one local round."""
+    """Return the given jobs' work as one local round."""
     dispatch, first = done[0].dispatch, done[0].dispatch.trained
     if len(done) == len(first.ids) and all(one.dispatch is dispatch for one in done):
         return first
@@ -216,7 +216,7 @@ def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> Loc
     """Return a round's local work, with the columns that its stage fills once it knows which uploads began.
 
     Args:
-        local: local work in the order of parts; a device may occur several times where rounds overlap.
+        local: local work in the order of parts; a device may occur several times if rounds overlap.
     """
     names = [name for name, what in local.after.items() if what == UPLOAD]
     if not names:
@@ -238,5 +238,5 @@ def mean_reported_loss(done: Sequence[JobDone]) -> float:
 
 
 def _part(process: simpy.Event) -> Part:
-    """Return the part that a device's process has returned."""
+    """Return the part of a round that a device's finished process has returned."""
     return cast(Part, process.value)

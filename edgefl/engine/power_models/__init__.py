@@ -1,4 +1,4 @@
-"""Power models: a device radio's power while it receives and sends, in between, and afterwards."""
+"""Power models: the power of a device's radio while it receives and sends, in between, and afterwards."""
 
 import math
 from abc import abstractmethod
@@ -15,7 +15,7 @@ CIRCUITS = frozenset({"circuit_power_w", "pa_efficiency", "uplink_circuit_power_
 
 @dataclass(frozen=True)
 class Equipment:
-    """A device's circuits and amplifier."""
+    """Keys of a device's circuits and amplifier."""
 
     transmit_w: float  # radiated at full power
     pa_efficiency: float
@@ -38,7 +38,7 @@ ALWAYS_ON = Connection(math.inf, 1.0, 1.0, math.inf)
 
 @dataclass(frozen=True)
 class Draws:
-    """Power draws of a radio; `idle_power_w` while it is not in use, and the processor's power, are not included.
+    """Power draws of a radio, excluding the processor's power, and `idle_power_w` while the radio is not in use.
 
     Attributes:
         receive_w: power while the receiver is on.

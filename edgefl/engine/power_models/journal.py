@@ -6,9 +6,9 @@ from edgefl.engine.power_models import Draws, Equipment, PowerModel
 class JournalPower(PowerModel):
     """Circuit power while receiving, radiated power over the amplifier's efficiency while sending.
 
-    With the defaults of `devices` that is 0.1 W to receive and 0.2 W to send; phones draw 4 W. Source: the journal
+    The defaults of `devices` give 0.1 W to receive and 0.2 W to send; phones draw 4 W. Source: the journal
     paper, eq. (42); amplifier efficiency and the transmitter's circuits are additions. Left out: states between
-    transfers, and the energy of a rate.
+    transfers, and energy that grows with the rate.
     """
 
     def draws(self, equipment: Equipment) -> Draws:

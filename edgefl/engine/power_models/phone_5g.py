@@ -12,9 +12,9 @@ class Phone5G(PowerModel):
 
     Source: a regression over 22,324 s of measurements of 5G phones, Narayanan et al., A Variegated Look at 5G in the
     Wild, SIGCOMM 2021, file mn-combined_all.csv of the artefact SIGCOMM21-5G/artifact at 35aaf28; R^2 is 0.61, so
-    only the order of magnitude counts. The constant is a mean over time in networks with TDD frames: it is drawn
-    in all slots while a transfer lasts. Left out: the effect of the radiated power (36 nJ/bit in good reception, 63
-    in bad), and tails, which the regression cannot separate: a subclass may add them.
+    only the order of magnitude is reliable. The constant is a mean over time in networks with TDD frames: the radio
+    draws it in all slots while a transfer lasts. Left out: the effect of the radiated power (36 nJ/bit in good
+    reception, 63 in bad), and tails, which the regression cannot separate: a subclass may add them.
     """
 
     ignores: ClassVar[frozenset[str]] = CIRCUITS

@@ -39,8 +39,8 @@ class TR38840(PowerModel):
     units. Then comes connected-mode DRX until the network releases the connection: in each cycle the radio listens
     for the on-duration and sleeps as deeply as the rest of the cycle allows, transitions included. After the release,
     `idle_power_w` applies. Receiving and listening take less power in a narrower band and with fewer antennas;
-    `bandwidth_hz` is that of the device's bandwidth part, independent of the radio's. The times are the report's for
-    file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
+    `bandwidth_hz` is the bandwidth of the device's bandwidth part, independent of the radio's. The times are the
+    report's for file transfers (8.2: cycle 160 ms, timer 100 ms, on-duration 8 ms), with a typical release.
 
     The model does not fix the unit: with 6 mW, 700 units are 4.2 W, as measured on a phone that sends in a standalone
     5G network (SIGCOMM21-5G/artifact).
@@ -83,7 +83,7 @@ class TR38840(PowerModel):
         )
 
     def received_units(self, reference: float) -> float:
-        """Return the relative power of a receiving state, in this band and with these antennas."""
+        """Return the relative power of a receiving state, given the width of the band and the number of antennas."""
         share = 0.4 + 0.6 * (self.bandwidth_hz / 1e6 - 20.0) / 80.0
         narrowed = reference if self.bandwidth_hz == 100e6 else max(NARROWEST, reference * share)
         return narrowed * HALF_THE_ANTENNAS ** math.log2(4 / self.receive_antennas)

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from edgefl.config.component import Component
 
 __all__ = ["Candidates", "CountedDecider", "CountedSelector", "Decider", "Decision", "Memory", "Selector"]
 
+TOLERANCE = 1e-9  # tolerance: absolute for the sum of shares, relative for clocks
 # memory of a decider: numbers, arrays and lists of them by name; empty at first
 Memory = Mapping[str, Any]
 
@@ -29,10 +30,10 @@ def _none() -> Any:
 class Candidates:
     """The devices present in a cell, with what a selector may know about them.
 
-    Arrays are [ids] and read-only. `Selector`s see only ids, gains_db and turn, `Decider`s everything. Seconds and
-    joules are expected values for a round with the wanted number of participants, each on an equal share of the band
-    with full power (or its power control) and full clock, at the link's mean rate over fading; downloads count as
-    unicast even if they are broadcast.
+    Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
+    Seconds and joules are expected values for a round with the wanted number of participants, each on an equal share
+    of the band with full power (or its power control) and full clock, at the link's mean rate over fading; downloads
+    count as unicast even if they are broadcast.
 
     Args:
         ids: ids of the devices, sorted, at least one.
@@ -55,8 +56,8 @@ class Candidates:
             access before a transfer is part of its seconds and joules; up_access_s: seconds before the upload's first
             bit.
         charge_j: charge of the device's battery; inf on mains.
-        packet_errors: loss of uploads: `arrives(snr, static)`, with the SNR on the uploads' shares; None without
-            losses.
+        packet_errors: loss of uploads; `arrives(snr, static)` takes the SNR on the uploads' shares; None if none is
+            lost.
         loss, norm: each device's last reports; nan without one, or if `asks_loss` and `asks_norm` are false.
         duration_s, joules: duration and joules of each device's last part of a round, without tails, which end later;
             nan for a device without earlier parts.
@@ -125,7 +126,7 @@ class Candidates:
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
     def at(self, rows: npt.ArrayLike) -> "Candidates":
-        """Return some of the candidates, by ascending rows."""
+        """Return the candidates in these rows, given in ascending order."""
         places = np.asarray(rows, dtype=np.intp)
         arrays = {one.name: getattr(self, one.name) for one in fields(self)}
         some: dict[str, Any] = {
@@ -136,7 +137,7 @@ class Candidates:
         return replace(self, ids=[self.ids[place] for place in places.tolist()], **some)
 
     def ids_at(self, rows: npt.ArrayLike) -> list[int]:
-        """Return the sorted ids of the candidates in these rows, given in any order."""
+        """Return the sorted ids of the candidates in given rows, which may be in any order."""
         return sorted(self.ids[place] for place in np.asarray(rows, dtype=np.intp).tolist())
 
 
@@ -159,6 +160,34 @@ class Decision:
     power: FloatArray | None = None
     clock_hz: FloatArray | None = None
     memory: Memory = field(default_factory=dict)
+
+    def fault(self, sets: Collection[str], candidates: Candidates, number: int) -> str:
+        """Return what is wrong with the decision, after the name of its decider; empty if it is valid.
+
+        Args:
+            sets: what the decider says that it sets. number: maximum number of participants.
+        """
+        ids = list(self.ids)
+        if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
+            return f"chose {ids}: return 1 to {number} of the candidates' ids, in ascending order"
+        own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
+        for name, key, most in (
+            ("down_shares", "shares", 1.0),
+            ("up_shares", "shares", 1.0),
+            ("power", "power", 1.0),
+            ("clock_hz", "clock", own_hz * (1 + TOLERANCE)),
+        ):
+            values = getattr(self, name)
+            if values is None:
+                continue
+            if key not in sets:
+                return f"returned {name}: add {key!r} to its `sets`"
+            if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
+                many = f"one for each of {len(ids)} devices"
+                return f"returned {name} {values}: return {many}, above 0 and up to {most}"
+            if key == "shares" and np.sum(values) > 1 + TOLERANCE:
+                return f"returned {name} that sum to {np.sum(values):g}: return at most 1"
+        return ""
 
 
 class Selector(Component):
@@ -194,7 +223,7 @@ class CountedSelector(Selector):
 class Decider(Selector):
     """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
-    The memory is passed in and returned, one for each cell. A resumed run asks for all its decisions again from the
+    Each cell has its own memory, which is passed in and returned. A resumed run asks for all decisions again from the
     first round on, and a decider has to repeat them exactly.
     """
 

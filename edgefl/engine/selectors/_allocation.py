@@ -1,12 +1,12 @@
 """Allocate shares of the band, powers and clocks to the participants of a round, in closed form or optimally.
 
-The devices share the band and send at the same time: device k sends its bits on a share b_k for a time t_k. With x_k
-the share of its maximum power that it radiates, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the
-area a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
+The devices share the band and send at the same time: device k sends its bits on a share b_k for a time t_k. If it
+radiates a share x_k of its maximum power, it moves z_k = b_k t_k log2(1 + g_k x_k / b_k) bits per Hz. Only the area
+a = b t counts: the power per Hz at which z bits fit into an area is (2^(z/a) - 1) / g.
 
 If an amplifier draws nothing, P = 0, more power costs nothing and saves time or share, both of which have a price.
-The maximum power is then best, x = 1. This is also the limit of the formulas: h = price g / (P t) grows without
-bound as P falls, and y with it, and the amplifier is limited to its maximum power.
+The maximum power is then best, x = 1. The formulas have the same limit: h = price g / (P t) and y grow without
+bound as P falls, and the amplifier is limited to its maximum power.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ WEAK, FAINT = 1e-3, 1e-13  # SNR below which four terms of a series are exact to
 
 @dataclass(frozen=True)
 class Uploads:
-    """What n devices compute and send, [n] each.
+    """The computations and uploads of n devices, [n] each.
 
     Args:
         bits_hz: z, bits per Hz of the whole band. gain: g, SNR on the whole band with the maximum power.
@@ -102,16 +102,16 @@ def least_share(rate: FloatArray, gain: FloatArray) -> FloatArray:
 
 
 def fedl(of: Uploads, kappa: float, least_power: float = 0.0, least_clock_hz: float = 0.0) -> Allocation:
-    """Minimise joules + kappa x seconds: those of the slowest device's computing, then of sending in turn.
+    """Minimise joules + kappa x seconds: the slowest device's computing time plus the sum of all sending times.
 
     Dinh et al., IEEE/ACM Trans. Networking, 2021: all compute for T = (2 sum xi c^3 / kappa)^(1/3), at least as
     long as the slowest at its maximum clock (their alpha is 2 xi); device k sends on the whole band for t_k = z_k
     ln 2 / (1 + W((kappa g / P - 1) / e)), at least as long as at its maximum power. Here devices do not take turns:
-    each sends on a share t_k / sum(t) of the band for sum(t) seconds. Its power per Hz, its bits and its
-    amplifier's energy stay the same.
+    each sends on a share t_k / sum(t) of the band for sum(t) seconds. A device's power per Hz, bits and amplifier
+    energy stay the same.
 
-    A device at `least_clock_hz` is done at L_k = c_k / least before T, whatever T is: with devices by falling L, and
-    T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a share.
+    A device at `least_clock_hz` has computed by L_k = c_k / least before T, whatever T is. With devices in descending
+    order of L, and T_m from the sum over the first m, T = max_m min(T_m, L_m). `least_power` is a fraction.
     """
     cubes = of.capacitance * of.cycles**3
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -178,7 +178,7 @@ def least_energy(
     end_s: float,
     near: Allocation | None = None,
 ) -> Allocation:
-    """Minimise the joules of computing and sending such that all devices have sent by a time.
+    """Minimise the joules of computing and sending such that all devices have finished sending by end_s.
 
     For a given price of the band devices are independent, each with one unknown, its sending time: its share follows
     in closed form, and its clock from the remaining time. The price is that at which the shares sum to 1. Newton's
@@ -239,9 +239,9 @@ def least_energy(
 
 
 def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the watts, amplifier excluded, that longer sending costs; the part due to computing; the computing time.
+    """Return the watts, without amplifier, that longer sending costs; those due to computing; the computing time.
 
-    The clock uses the rest of the window: computing costs 2 xi c^3 / (window - t)^3 watts more.
+    Computing takes the rest of the window, which costs 2 xi c^3 / (window - t)^3 watts more.
     """
     compute_s = np.where(of.cycles > 0, window_s - t, 1.0)
     cubes_w = 2.0 * of.capacitance * (of.cycles / compute_s) ** 3
@@ -251,7 +251,7 @@ def circuits_w(of: Uploads, window_s: FloatArray, t: FloatArray) -> tuple[FloatA
 def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) -> FloatArray:
     """Return [n] the value of the whole band to a device that sends for a time t at y bits/s/Hz, J.
 
-    The value is what the amplifier saves by a larger share; without an amplifier, what the shorter time at the
+    The value is what the amplifier saves with a larger share or, without an amplifier, what the shorter time at the
     maximum power saves.
     """
     amplifier_j = t * of.amplifier_w / of.gain * price(y)
@@ -263,15 +263,15 @@ def _worth_j(of: Uploads, window_s: FloatArray, t: FloatArray, y: FloatArray) ->
 def _sending_times(
     of: Uploads, window_s: FloatArray, band_j: float, begin: FloatArray, close: float
 ) -> tuple[FloatArray, "_Priced", FloatArray, BoolArray]:
-    """Find logarithms of the best sending times at a price of the band: Newton's steps, or halving at the bounds.
+    """Find logarithms of the best sending times at a price of the band by Newton's steps, or halving at bounds.
 
     Args:
         begin: [n] logarithms of the times from which the search starts.
         close: the search ends once all steps are shorter than this.
 
     Returns:
-        The times, their consequences, the next step, and the devices that send for as long as the maximum clock
-        allows.
+        The times' logarithms, the shares at these times, the next step, and whether each device sends for as long as
+        its maximum clock allows.
     """
     low, high = np.log(of.bits_hz * LN2 / of.gain), np.log(window_s - of.shortest_s)
     log_t, open_ = begin, np.ones(len(begin), dtype=bool)
@@ -299,7 +299,7 @@ class _Priced:
 
     Attributes:
         share: best share of the band at that price.
-        gain: logarithm of the watts that more time saves over the watts that more time costs; falls with time.
+        gain: logarithm of the ratio of watts that more time saves to watts that more time costs; falls with time.
     """
 
     share: FloatArray
@@ -313,8 +313,8 @@ class _Priced:
 def _priced(of: Uploads, window_s: FloatArray, t: FloatArray, band_j: float) -> _Priced:
     """Compute the best shares for sending times t at a price of the band, J per share.
 
-    Without a limit of power y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves b price /
-    t watts. If that needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t, and
+    Without a power limit, y = z / (b t) has h(y) = price g / (P t) (`efficiency_of`), and more time saves b price / t
+    watts. If this y needs more than the maximum power, or the amplifier draws nothing, b log2(1 + g / b) = z / t, and
     more time saves price z / (t^2 s) - P, where s is `share_costs`. More time costs `circuits_w`.
     """
     takes_w, cubes_w, compute_s = circuits_w(of, window_s, t)

@@ -11,7 +11,7 @@ from edgefl.engine.selectors import Candidates
 
 
 def at_quantile(values: FloatArray, share: float) -> float:
-    """Return the value at index int(n share) of n ascending values, at most the last."""
+    """Return the value at index int(n share) of n ascending values, or the last value if that index is n."""
     return float(np.sort(values)[min(int(len(values) * share), len(values) - 1)])
 
 
@@ -44,8 +44,8 @@ def paced(
 ) -> dict[str, Any]:
     """Return the pacer's state after the last round: mean utility of the exploited devices, and the percentile.
 
-    Every `step` rounds the sums of the last steps and of those before are compared: if they are within 10 % of each
-    other, the percentile rises by `delta`; if they are five times apart, it falls.
+    Every `step` rounds, the sum of the last `step` rounds' means is compared with the sum of the `step` rounds
+    before: a change within 10 % raises the percentile by `delta`, and a change of at least 500 % lowers it.
     """
     history, pace = list(memory.get("history", [])), float(memory.get("pace", begin))
     before = dict(memory.get("completed", {}))

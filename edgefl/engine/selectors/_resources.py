@@ -17,7 +17,7 @@ Allocate = Callable[[Uploads, Allocation | None], Allocation]
 
 
 def uploads(chosen: Candidates, per_hz: FloatArray | float = 1.0, part: float = 1.0) -> Uploads:
-    """Return what participants compute and send, as if rates were Shannon's.
+    """Return the participants' computations and uploads, with gains for which rates are Shannon's.
 
     The band's real rates are averaged over fading, capped, or rise in NR's steps, and a TDD frame serves the uplink
     for part of the time. The gain of each link is chosen so that Shannon's formula gives the link's mean rate at one
@@ -67,14 +67,14 @@ def allocated(chosen: Candidates, allocate: Allocate, part: float = 1.0) -> tupl
 
 
 def carrying(chosen: Candidates) -> BoolArray:
-    """Return [n] whether a link carries anything on an equal share; if not, there is no rate to allocate by."""
+    """Return [n] whether a link carries data on an equal share of the band, so that it has a rate to allocate by."""
     assert chosen.uplink is not None
     snr = chosen.uplink.share_snr(1.0 / len(chosen), chosen.snr_up)
     return np.asarray(snr >= chosen.lowest_snr)
 
 
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
-    """Return the decision with participants' allocated resources; raise powers too low to carry anything.
+    """Return the decision with the participants' allocated resources; increase powers that are too low to carry data.
 
     Devices with links that carry nothing keep an equal share, since it is unknown when they will carry something; the
     rest of the band is allocated.
@@ -99,7 +99,7 @@ def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> 
 
 
 def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
-    """Return power times time: 0 for no power even if the time is infinite; arguments broadcast."""
+    """Return power times time: 0 without power even if the time is infinite; the arguments' shapes are broadcast."""
     with np.errstate(invalid="ignore"):
         return np.where(power_w > 0, power_w * time_s, 0.0)
 

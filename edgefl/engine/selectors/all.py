@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, Selector
 
 
 class All(Selector):
-    """Every present device takes part; if there is room for only some, these are drawn at random."""
+    """Take every present device; if there is room for only some devices, these are drawn at random."""
 
     fills_places: ClassVar = True
 

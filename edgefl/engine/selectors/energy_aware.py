@@ -10,9 +10,9 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 class EnergyAware(CountedDecider):
     """Take the devices that spend the smallest share of their charge on a round; on mains, the fewest joules.
 
-    A device with a charge that would fall below the reserve takes part only if too few others can. Joules are the
-    expected joules of the round: download, computing, upload, and the tails after the transfers. Devices on mains,
-    which spend no charge, come before devices on a battery, in ascending order of their joules.
+    A device whose charge would fall below the reserve takes part only if there are too few other devices. Joules are
+    the expected joules of the round: download, computing, upload, and the tails after the transfers. Devices on
+    mains, which spend no charge, come before devices on a battery, in ascending order of their joules.
     """
 
     reserve: ClassVar[float] = 1.0  # in joules of a round; a device with less left does not take part

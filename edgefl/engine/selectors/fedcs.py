@@ -11,13 +11,13 @@ from edgefl.errors import EdgeflError
 
 
 class FedCs(Decider):
-    """Add the device that lengthens the round least, again and again, as long as the round ends by the deadline.
+    """Repeatedly add the device that lengthens the round least, as long as the round ends by the deadline.
 
     Nishio and Yonetani, ICC 2019, algorithm 3: downloads all together, then uploads one after the other, each on the
     whole band, while waiting devices still compute. A round with a set of devices in this order ends at Theta, which
     each member extends by its upload and by the part of its computing that other uploads do not cover. Here the
     server knows a link's mean rate; devices then share the band as the scheduler decides, which takes about as long
-    as sending one after the other. At least the fastest device takes part.
+    as sending one after the other. The fastest device always takes part.
     """
 
     deadline_s: float | None = Field(

@@ -1,4 +1,4 @@
-"""Shares, powers and clocks that weigh joules against seconds, in closed form."""
+"""Compute shares, powers and clocks that weigh joules against seconds, in closed form."""
 
 from typing import ClassVar
 
@@ -30,8 +30,6 @@ class Fedl(CountedDecider):
     def decide(
         self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
     ) -> Decision:
+        least = self.kappa, self.least_power, self.least_clock_hz
         chosen = drawn(candidates, number, rng)
-        return decision(chosen, lambda _: lambda of, near: self._allocated(of))
-
-    def _allocated(self, of: allocation.Uploads) -> allocation.Allocation:
-        return allocation.fedl(of, self.kappa, self.least_power, self.least_clock_hz)
+        return decision(chosen, lambda _: lambda of, near: allocation.fedl(of, *least))

@@ -18,8 +18,8 @@ class Hungarian(CountedDecider):
 
     Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device counts its samples times the
     probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if the upload ends after
-    rounds.deadline_s or the device would exceed its joules; the Hungarian algorithm finds the largest sum. The
-    device's power is the best in steps of 1.5 dB. The paper's blocks differ in interference, ours in width.
+    rounds.deadline_s or the device would exceed its joules; the Hungarian algorithm finds the largest sum. Powers are
+    searched in steps of 1.5 dB. The paper's blocks differ in interference, ours in width.
     """
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power"})

@@ -1,4 +1,4 @@
-"""Shares, powers and clocks with the fewest joules by a deadline."""
+"""Compute shares, powers and clocks that meet a deadline with the fewest joules."""
 
 import math
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Shares with which the round ends earliest."""
+"""Compute shares of the band with which the round ends earliest."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from edgefl.engine.selectors._resources import decision, drawn
 
 
 class LeastTime(CountedDecider):
-    """Draw participants at random, and let all their uploads end at the same, earliest time.
+    """Draw participants at random, and let all their uploads end together, as early as possible.
 
     Each device uses its maximum clock and power; devices that compute longer or have weaker links get more of the
     band. Shi et al., IEEE Trans. Wireless Commun. 2021, and many others solve this problem. The scheduler sets the

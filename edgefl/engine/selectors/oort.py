@@ -14,10 +14,10 @@ class Oort(CountedDecider):
 
     Lai et al., Oort, OSDI 2021, by the authors' public file (SymbioticLab/Oort, oort/oort.py) with the constants
     of its argParser.py except for `pace`, whose value 101 in that file leaves slow devices unpenalised; the copies in
-    FedScale and Plato differ. Left out: the list of devices that have taken part too often, which that file turns
-    off. Utility is samples x loss of the received model on the device's first mini-batch: the authors take the root
-    of the mean square of its samples' losses, which is never lower.
-    New devices count by the samples they process, with the duration expected at an equal share.
+    FedScale and Plato differ. Left out: the list of devices that have taken part too often, which the authors' file
+    turns off. Utility is samples x loss of the received model on the device's first mini-batch: the authors take the
+    root of the mean square of its samples' losses, which is never lower. A new device counts by the number of samples
+    it processes, and by its expected duration on an equal share.
     """
 
     asks_loss: ClassVar[bool] = True
@@ -66,7 +66,7 @@ class Oort(CountedDecider):
 def _drawn(
     places: np.ndarray, score: np.ndarray, many: int, cut_off: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Draw devices in proportion to their scores, among the devices near the best scores."""
+    """Draw devices with probabilities proportional to their scores, among those with scores near the best."""
     if not many:
         return places[:0]
     order = np.argsort(-score, kind="stable")

@@ -8,12 +8,12 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class Refl(CountedDecider):
-    """Take the devices that are present least often, at random on a tie.
+    """Take the devices that are present least often; break ties at random.
 
-    After Abdelmoniem et al., REFL, EuroSys 2023: least available first, so that rarely present data are used. In the
-    paper devices forecast their availability; here availability is the share of past rounds in which a device was
-    present, with a half-life of 100 rounds. The other half of REFL, late updates that still count, is
-    `rounds.server: semi_synchronous`.
+    After Abdelmoniem et al., REFL, EuroSys 2023: least available first, to use the data of rarely present devices. In
+    the paper devices forecast their availability; here availability is the share of past rounds in which a device was
+    present, with a half-life of 100 rounds. The other half of REFL, late updates that still count, is `rounds.server:
+    semi_synchronous`.
     """
 
     half_life: ClassVar[float] = 100.0  # of availability, in rounds

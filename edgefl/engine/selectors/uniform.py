@@ -6,7 +6,7 @@ from edgefl.engine.selectors import Candidates, CountedSelector
 
 
 class Uniform(CountedSelector):
-    """Draw devices without replacement. McMahan et al., AISTATS 2017, with a count for their fraction C."""
+    """Draw devices without replacement. McMahan et al., AISTATS 2017, with a count instead of the fraction C."""
 
     def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
         chosen = rng.permutation(len(candidates.ids))[:number]

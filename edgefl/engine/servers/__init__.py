@@ -1,4 +1,4 @@
-"""Servers: when devices are dispatched, and when a model is made of the updates that have arrived."""
+"""Servers: when devices are dispatched, and when a model is made from the updates that have arrived."""
 
 import math
 from abc import abstractmethod
@@ -51,11 +51,11 @@ class ServerPolicy(Component):
         return None
 
     def takes(self, staleness: int) -> bool:
-        """Return whether a model may take an update of this staleness."""
+        """Return whether a model may take an update of a given staleness."""
         return True
 
     def weights(self, arrives: Sequence[float]) -> Sequence[float] | None:
-        """Return weights of updates by their probabilities of arrival; None if these do not matter."""
+        """Return weights of updates by their probabilities of arrival; None if the probabilities do not matter."""
         return None
 
     def tiers(self, seconds: Sequence[float]) -> tuple[int, ...]:
@@ -102,18 +102,18 @@ class WeighingServer(ServerPolicy):
     )
     staleness: Literal["constant", "polynomial", "hinge"] = Field(
         "polynomial",
-        description="weight of an update of staleness tau, the models made since its device started. constant: 1;"
+        description="weight of an update of staleness tau: models made since its device started. constant: 1;"
         " polynomial: 1 / sqrt(1 + tau); hinge: 1 up to 4, then 1 / (10 (tau - 4) + 1)",
     )
     exponent: ClassVar[float] = 0.5  # exponent of the polynomial, in FedBuff and FedAsync
     hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
     hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest tau without special treatment; null: no limit"
+        None, ge=0, le=1_000_000, description="largest staleness tau taken as it is; null: no limit"
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",
-        description="what happens to an update staler than max_staleness: drop it, or cap its tau",
+        description="what happens to an update staler than max_staleness: drop the update, or cap its tau",
     )
 
     @property

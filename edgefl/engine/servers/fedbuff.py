@@ -1,4 +1,4 @@
-"""Make a new model from every few updates, from any devices."""
+"""Make a new model each time a fixed number of updates has arrived, from any devices."""
 
 from dataclasses import replace
 from typing import Literal
@@ -14,8 +14,8 @@ class FedBuff(WeighingServer):
 
     Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, AISTATS 2022, algorithm 1:
     w+ = w + server_lr / K sum_k s(tau_k) Delta_k, where Delta_k is the change from the model that device k received,
-    s(tau) = (1 + tau)^-1/2, and K the buffer. Here the data's shares p_k replace 1/K, as everywhere (J 5); they are
-    1/K if all devices hold the same amount. docs/async.md has the parameters for other libraries' FedBuff.
+    s(tau) = (1 + tau)^-1/2, and K the buffer's size. Here the data's shares p_k replace 1/K, as everywhere (J 5);
+    they are 1/K if all devices hold the same amount. docs/async.md has the parameters for other libraries' FedBuff.
 
     A device whose update waits in the buffer is not dispatched. If the buffer cannot fill because no device is
     working or idle, the server makes a model of what it holds. With buffer and concurrency equal to the number of
@@ -25,7 +25,7 @@ class FedBuff(WeighingServer):
     buffer: int = Field(10, ge=1, le=1_000_000, description="K: number of updates from which a model is made")
     divisor: Literal["buffer", "weights", "none"] = Field(
         "buffer",
-        description="divisor of the weighted sum of changes: the buffer's size, as in the paper; the sum of the"
+        description="divisor of the weighted sum of changes: the buffer size, as in the paper; the sum of the"
         " weights; or none",
     )
     base: Literal["received", "current"] = Field(

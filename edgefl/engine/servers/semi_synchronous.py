@@ -6,7 +6,7 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class SemiSynchronous(WeighingServer):
-    """Make a model every `period_s` from the updates that have arrived; late updates count in the next model.
+    """Make a model every `period_s` from the updates that have arrived; late updates go into the next model.
 
     Devices start together, right after a model is made. A round also ends when no device is working any more; a round
     in which nothing arrives in time ends with the first update that arrives later. In a synchronous round with a

@@ -15,11 +15,11 @@ class Tiers(ServerPolicy):
 
     Chai et al., FedAT, SC 2021: a tier's model w_m becomes the mean of its devices' models, and the global model,
     from which they start next, is sum_m a_m w_m. Here a_m is the share of all models so far that the opposite tier
-    has made, so that slow tiers have a say: until the slowest tier has made a model, the fastest tier's count weighs
-    the session's opening model. Left out: FedAT's compression, and its constraint on local models (take the algorithm
-    fedprox).
+    has made, so that slow tiers have influence: until the slowest tier has made a model, the session's opening model
+    has the weight of the fastest tier's count. Left out: FedAT's compression, and its constraint on local models
+    (take the algorithm fedprox).
 
-    Tiers have equal size; devices are sorted by their seconds per sample, and ties by id. One tier is `synchronous`.
+    Tiers have equal size; devices are sorted by seconds per sample, and ties by id. One tier alone is `synchronous`.
     """
 
     has_tiers: ClassVar = True

@@ -69,7 +69,7 @@ class SessionPolicy(Component):
 
 
 class TimedPolicy(SessionPolicy):
-    """Base of policies that end a session at a time, after any number of rounds."""
+    """Base of policies that end a session at a given time, after any number of rounds."""
 
     @property
     def longest(self) -> None:
@@ -77,7 +77,7 @@ class TimedPolicy(SessionPolicy):
 
     @abstractmethod
     def until_s(self, start_s: float) -> float:
-        """Return the end of a session that began at start_s; it must be later than start_s."""
+        """Return the end, later than start_s, of a session that began at start_s."""
 
     @property
     @abstractmethod
@@ -85,7 +85,7 @@ class TimedPolicy(SessionPolicy):
         """Reason why sessions end, one word."""
 
     def progress(self, state: SessionState) -> float:
-        """Return the share of the session's time that is over, including probes before its training."""
+        """Return the share of the session's time that has passed, including the probes before training."""
         share = (state.time_s - state.start_s) / (self.until_s(state.start_s) - state.start_s)
         return min(share, math.nextafter(1.0, 0.0))  # the first round of training may come late
 
@@ -97,7 +97,7 @@ class BoundedPolicy(SessionPolicy):
     """Base of policies that end a session on evidence, within bounds on its length.
 
     A round that does not change the model, because too few updates arrive, does not count towards the shortest
-    session, which exists to train a model. The round does count towards the longest session, so that sessions end.
+    session, which exists to train a model. Such a round does count towards the longest session, so that sessions end.
     """
 
     min_rounds: int = Field(
@@ -126,7 +126,7 @@ class BoundedPolicy(SessionPolicy):
 
 
 def since_best(scores: Sequence[float]) -> int:
-    """Return the number of scores after the best one (the first of equals), or of all scores if all are nan."""
+    """Return the number of scores after the best one (the first of equal ones), or of all scores if all are nan."""
     best, since = -math.inf, 0
     for score in scores:
         best, since = (score, 0) if score > best else (best, since + 1)

@@ -8,7 +8,7 @@ from edgefl.engine.sessions import BoundedPolicy, SessionState
 
 
 class Adaptive(BoundedPolicy):
-    """A session ends when the participants' loss of the received model has risen: Page's CUSUM test.
+    """A session ends when the received model's loss on the participants' data has risen: Page's CUSUM test.
 
     Each participant reports the loss of the global model on its first mini-batch, before training; the forward pass
     is part of its first iteration. Cost: 32 bits more per upload. With x_t the mean report relative to the lowest one
@@ -21,7 +21,7 @@ class Adaptive(BoundedPolicy):
     slack: float = Field(
         0.1, ge=0, le=1e6, description="tolerated relative rise of the loss; only the excess counts"
     )
-    threshold: float = Field(0.5, gt=0, le=1e6, description="sum of relative rises at which the session ends")
+    threshold: float = Field(0.5, gt=0, le=1e6, description="sum of relative rises that ends the session")
     evidence_bits: ClassVar[int] = 32  # size of one report, bits
 
     @property
@@ -32,7 +32,7 @@ class Adaptive(BoundedPolicy):
         return "adaptive" if self.evidence(state.losses) >= self.threshold else None
 
     def evidence(self, losses: tuple[float, ...]) -> float:
-        """Return S_t after the reports of a session's rounds, oldest first."""
+        """Return S_t, the sum of relative rises, from the losses reported in a session's rounds, oldest first."""
         evidence, lowest = 0.0, float("inf")
         for loss in losses:
             lowest = min(lowest, loss)

@@ -1,7 +1,7 @@
 """Federated learning algorithms, each in one readable file; an algorithm receives and returns its state.
 
-All tensors hold parameters only, [M] or a row per device; what a model keeps besides its parameters (batch
-statistics) is averaged by the learner; of an algorithm's parts, only `OutputTerm`s, which run models, receive it.
+All tensors hold parameters only, [M] or one row per device. The learner averages batch statistics, which are not
+parameters; of an algorithm's parts, only `OutputTerm`s, which run models, receive them.
 """
 
 from typing import ClassVar
@@ -42,7 +42,7 @@ __all__ = [
 class Algorithm(Component, RareVerbs):
     """Base of all algorithms; each method defaults to federated averaging.
 
-    The methods here, in the order of a round, are what nearly all algorithms need. The others are in `_rare.py`:
+    The methods here, in the order of a round, are what nearly all algorithms need. Other methods are in `_rare.py`:
     terms of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.

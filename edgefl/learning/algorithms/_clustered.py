@@ -13,13 +13,13 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 class Clustered(Algorithm):
     """Base of algorithms with several models at the server, which are the rows of `models` [C, M] in its state.
 
-    Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it; a
-    model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
-    would choose. The global model, from which opening models are made, is the mean of all that was sent, as in
-    FedAvg; it serves no device. If a session opens with a model other than the one that the last session ended with
-    (a warm start), all models are shifted by the difference.
+    Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it;
+    each model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they
+    would choose. The global model, from which opening models are made, is the mean of all uploads, as in FedAvg; no
+    device uses it. If a session opens with a model other than the one that the last session ended with (a warm
+    start), all models are shifted by the difference.
 
-    What a model keeps besides its parameters (batch statistics) is averaged over all devices, whatever they chose.
+    Batch statistics, which are not parameters, are averaged over all devices, whichever model each device chose.
     """
 
     chooses_model: ClassVar = True

@@ -65,12 +65,12 @@ class Trained(_AtARate):
     start: the model that all devices received [M], or the model that each device received [k, M].
     iterations: how many local steps each device took, [k], at least 1.
     travel: [k] how far each device has moved, a_k in FedNova: start - local = lr x a weighted sum of the steps'
-        gradients, and a_k is the sum of the weights. Without momentum it is the number of steps e_k, with
-        momentum rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if
-        steps are not sums of gradients, as with Adam: see `needs_sgd`.
-    lr: local learning rate, or [k] a rate per device. notes: of `Received`. rng: random numbers of these devices,
-    different ones in `upload` and in `keep`. gradients: [k, M] of the loss on all samples of each device at its local
-    model; in `upload` only, with `whole_gradients`.
+        gradients, and a_k is the sum of the weights. Without momentum a_k is the number of steps e_k, with momentum
+        rho it is sum_s (1 - rho^(e_k - s + 1)) / (1 - rho) over the steps s = 1 .. e_k. nan if steps are not sums of
+        gradients, as with Adam: see `needs_sgd`.
+    lr: local learning rate, or [k] one rate per device. notes: notes of `Received`. rng: random numbers of these
+    devices, which differ between `upload` and `keep`. gradients: [k, M] of the loss on all samples of each device at
+    its local model; in `upload` only, with `whole_gradients`.
     """
 
     local: Tensor
@@ -104,13 +104,13 @@ class Updates(_AtARate):
     rows: what the devices sent, [K, M]: their local models, unless the algorithm's `upload` returns something else.
     start, iterations, travel: values of each device, as in `Trained`; if devices received other models than the
         server intended (`received`), start is the intended model, and the rows are shifted by the difference.
-    lr: local learning rate, or [K] a rate per device if their updates were trained in different rounds. shares: [K]
-    number of samples of each device over the number of samples of all K devices, sum 1. coverage: number of samples
-    of these devices over the number of samples of all devices of the session, in (0, 1]. notes: those of `Received`
-    and `Sent`. rng: random numbers of the server. local: [K, M] local models, for a further vector computed from them
-    (`vectors_up`), which travels unchanged; None if `rows` has the local models. received: [M] or [K, M] what the
-    devices really received; None if they received `start`. staleness: if rounds overlap, the largest number of models
-    made since the training of one of these updates began.
+    lr: local learning rate, or [K] one rate per device if the updates were trained in different rounds. shares: [K]
+    each device's share of all samples of the K devices, sum 1. coverage: share of the samples of all the session's
+    devices that these devices hold, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the
+    server. local: [K, M] local models, for a further vector computed from the local models (`vectors_up`), which
+    travels unchanged, or None if `rows` has the local models. received: [M] or [K, M] the models that devices in fact
+    received; None if these are `start`. staleness: if rounds overlap, how many models were made since the training of
+    the oldest of these updates began.
     """
 
     rows: Tensor
@@ -147,7 +147,7 @@ class Members(Protocol):
     """The devices of a session as an algorithm sees them: through the vectors that they keep."""
 
     def mean(self, name: str) -> Tensor:
-        """Return the mean [M] of a kept vector, weighted by data size; a device that never kept it counts as 0."""
+        """Return the mean [M] of a kept vector, weighted by data size; a device that never kept one counts as 0."""
 
     def shift(self, name: str, by: Tensor) -> None:
         """Add `by` [M] to the vector of this name on each device."""
@@ -172,7 +172,7 @@ class Receivers(Protocol):
         """The random numbers of the round's devices; available in `receive` only, because tests draw nothing."""
 
     def own(self, name: str, missing: Tensor) -> Tensor:
-        """Return the vectors [K, M] that devices keep by this name; `missing` [M] for a device without one."""
+        """Return the vectors [K, M] that devices keep under this name; `missing` [M] for a device without one."""
 
     def remembered(self, name: str, missing: float) -> Tensor:
         """Return the notes [K] of this name from each device's last round; `missing` for a device without one."""

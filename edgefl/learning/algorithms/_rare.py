@@ -19,7 +19,7 @@ class RareVerbs:
     trains_personal: ClassVar[bool] = False
     # whether a second model is trained on the data of the other concept: this needs a drift known in advance
     knows_drift: ClassVar[bool] = False
-    # whether each device receives several models and runs them forward to choose one
+    # whether each device receives several models, and chooses one by forward passes
     chooses_model: ClassVar[bool] = False
     # whether each device computes the gradient of its loss on all its samples, at the model that it receives (for
     # `correct`: RECEIVED_GRADIENT among its vectors) and at its local model after training (for `upload`)
@@ -29,8 +29,8 @@ class RareVerbs:
     one_round: ClassVar[bool] = False
     # whether updates must count as they were sent if rounds overlap: a server that weights updates is refused
     as_sent: ClassVar[bool] = False
-    # whether devices send differences from what they sent before: the next difference has what coding lost of the
-    # last one, without a separate memory
+    # whether devices send differences from what they sent before: the next difference includes what coding the last
+    # one lost, without a separate memory
     sends_differences: ClassVar[bool] = False
     # names of notes, one number per device, that each device remembers until it takes part again
     remembers: ClassVar[tuple[str, ...]] = ()
@@ -50,7 +50,7 @@ class RareVerbs:
 
         Args:
             state: the server's state.
-            members: all devices of the session so far, the newcomers among them.
+            members: all devices of the session so far, newcomers included.
             newcomers: the devices that join.
 
         Returns:
@@ -59,7 +59,7 @@ class RareVerbs:
         return state
 
     def learning_rate(self, lr: float, state: ServerState) -> float:
-        """Return the devices' learning rate in a round; `lr` is the rate by the settings."""
+        """Return the devices' learning rate in a round; `lr` is the rate that the settings give."""
         return lr
 
     def expected_down(self, state: ServerState) -> int:
@@ -81,7 +81,7 @@ class RareVerbs:
     def needs_sgd(self) -> bool:
         """Return whether a device's change must be lr times a weighted sum of gradients, as with SGD.
 
-        If so, any other `learning.local.optimiser` is refused. An algorithm that reads `travel` needs SGD.
+        If it must be, any other `learning.local.optimiser` is refused. An algorithm that reads `travel` needs SGD.
         """
         return False
 
@@ -117,8 +117,8 @@ class RareVerbs:
     def upload(self, trained: Trained, state: ServerState, own: Vectors) -> Sent:
         """Return the uploads of k devices after local training.
 
-        The default needs no memory; an algorithm that overrides this method needs a second [K, M] for what is sent
-        besides the local models.
+        The default needs no memory; an algorithm that overrides this method needs a second tensor [K, M], for the
+        uploads besides the local models.
 
         Args:
             trained: the devices and their local models, not to be changed.
@@ -147,7 +147,7 @@ class RareVerbs:
             own: the devices' vectors.
 
         Returns:
-            [k, M].
+            The personal models, [k, M].
         """
         return personal
 

@@ -17,11 +17,11 @@ class AdaptiveFedAvg(FedAvg):
     learning.local.lr x min(1, R^).
 
     We had no access to the paper: formulas and betas come from two public implementations, which differ only in an
-    additional decay of the rate. The additional decay is left out, since `learning.local.lr_schedule` has one for all
-    algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^ starts
-    at the opening model. If nothing has moved, the ratio 0/0 is 1. The state restarts with each session.
+    additional decay of the rate. The additional decay is left out, since `learning.local.lr_schedule` offers a decay
+    for all algorithms. Both implementations start from M^ = 0, so that the first V is the size of the model; here M^
+    starts at the opening model. If nothing has moved, the ratio 0/0 counts as 1. Each session resets the state.
 
-    beta3 = 1 keeps the rate: FedAvg.
+    With beta3 = 1 the rate stays constant: the algorithm is then FedAvg.
     """
 
     uses: ClassVar[str] = "mean"

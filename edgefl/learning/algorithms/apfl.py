@@ -15,18 +15,18 @@ class Apfl(FedAvg):
     Deng, Kamani and Mahdavi, Adaptive Personalized Federated Learning, 2020: besides w_k, which is trained as in
     FedAvg, v_k is trained on the same mini-batches, by the gradient of the loss at alpha v_k + (1 - alpha) w_k with
     respect to v_k, which is alpha times the gradient at this mixture. v_k follows its device, and begins as the first
-    model that it receives. Devices exchange the same data as in FedAvg, so the global model is FedAvg's;
-    `accuracy_personal` shows the difference.
+    model that it receives. Devices exchange the same data as in FedAvg, so the global model is FedAvg's; the column
+    `accuracy_personal` shows what personal models gain.
 
     Left out: learning alpha on each device, which is an option in the paper; FLASH also uses a fixed alpha.
 
-    alpha = 0 is FedAvg.
+    With alpha = 0 the algorithm is FedAvg.
     """
 
     trains_personal: ClassVar = True
 
     alpha: float = Field(
-        0.25, ge=0, le=1, description="share of a device's own model in the mixture; FLASH: 0.25 or 0.5"
+        0.25, ge=0, le=1, description="share of a device's own model in the mixture; 0.25 or 0.5 in FLASH"
     )
 
     def personal_point(self, personal: Tensor, local: Tensor) -> Tensor:

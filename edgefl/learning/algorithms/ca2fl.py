@@ -16,8 +16,8 @@ class Ca2fl(Algorithm):
     devices whose updates have arrived, and Delta_k their changes, w+ = w + server_lr (h + mean_S (Delta_k - h_k)),
     h_k+ = Delta_k for k in S.
 
-    A device that seldom reports therefore counts in every model. Means are weighted by data size. The paper's server
-    keeps h_k; here the device keeps it and sends Delta_k - h_k: the same numbers and bits. An update that is lost in
+    Thus even a device that seldom reports counts in every model. Means are weighted by data size. The paper's server
+    keeps h_k; here the device keeps h_k and sends Delta_k - h_k: the same numbers and bits. An update that is lost in
     the uplink is missing from h_k at both ends, so the next difference carries it. h_k is 0 for a device that is new
     in the session, and for all when a session begins: earlier changes belong to a model other than the one that the
     session begins with.

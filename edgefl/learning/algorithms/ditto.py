@@ -12,9 +12,9 @@ from edgefl.learning.tensors import Tensor
 class Ditto(FedAvg):
     """Train a personal model v_k on each device, pulled to the received model w, and test the device with v_k.
 
-    Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k; it takes as many steps as the local
-    model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives. Devices
-    exchange the same data as in FedAvg, so the global model is FedAvg's; `accuracy_personal` shows the difference.
+    Li et al., Ditto, ICML 2021: lambda/2 |v_k - w|^2 is added to the loss of v_k, which takes as many steps as
+    the local model, on the same mini-batches. v_k follows its device, and begins as the first model that it receives.
+    Transfers and the global model are as in FedAvg; `accuracy_personal` shows what personal models gain.
 
     With lambda = 0 each device trains alone, as in `local_only`. The larger lambda, the nearer v_k stays to w; steps
     are stable up to lr_factor x learning.local.lr x lambda = 2 without momentum. lr_factor multiplies the gradients

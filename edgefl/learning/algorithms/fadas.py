@@ -14,9 +14,9 @@ class Fadas(FedAdam):
     w+ = w + eta m+ / (sqrt(u+) + tau). eta is server_lr; if the largest staleness among the updates exceeds
     `patience`, eta is at most 1 / this staleness. Wang, Wang, Lu and Chen, FADAS, ICML 2024 (arXiv 2407.18365).
     In FADAS, updates count equally at any staleness, which is `rounds.server: {name: fedbuff, staleness: constant}`
-    here. The paper's v starts at 0; here v = u = tau^2, as for all adaptive servers. Sessions restart the state.
+    here. The paper's v starts at 0; here v = u = tau^2, as for all adaptive servers. Each session resets the state.
 
-    With synchronous rounds there is no staleness, and only the maximum u distinguishes it from `fedadam`.
+    With synchronous rounds there is no staleness, and only the maximum u distinguishes `fadas` from `fedadam`.
     """
 
     uses: ClassVar[str] = "updates"

@@ -12,11 +12,11 @@ class FedAdagrad(AdaptiveServer):
     """Step by Adagrad along the mean change Delta: v+ = v + Delta^2.
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
-    Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
+    Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. Each session resets m and v.
     With server_lr = 2 tau and beta1 = 0 the algorithm approaches FedAvg as tau grows.
     """
 
-    server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: the server's step size; tune it with tau")
+    server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: the server's step size; tune with tau")
     beta1: ClassVar[float] = 0.0  # share of the mean change that is kept; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:

@@ -23,9 +23,9 @@ class FedDc(Scaffold):
     decodes after a codec or clipping.
 
     h_k and c_k follow their device, whatever the session or cell. A session begins with h = 0, and the devices' h_k
-    are shifted to mean 0, as in FedDyn: an h left from other devices would throw the model off. c begins as the mean
-    of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels with the model until an
-    update of the device has arrived: `learning.cost.payload: exchanged` counts it.
+    are shifted to mean 0, as in FedDyn: an h left over from other devices would throw the model off. c begins as the
+    mean of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels with the model until
+    an update of the device has arrived: `learning.cost.payload: exchanged` counts it.
 
     At alpha = 0 nothing would bound the h_k, so the h_k are left out, and the algorithm is SCAFFOLD.
     """
@@ -33,7 +33,7 @@ class FedDc(Scaffold):
     device_vectors: ClassVar = ("control", "drift")
     vectors_at_start: ClassVar = 1
 
-    alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; FLASH: 0.01 to 0.5")
+    alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull; 0.01 to 0.5 in FLASH")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         mean = members.mean("drift")

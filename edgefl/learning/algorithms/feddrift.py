@@ -13,17 +13,17 @@ class FedDrift(Clustered):
     """Train the model with the lowest loss, or a new model if even the lowest loss has risen by more than delta.
 
     FedDrift-Eager, Jothimurugesan et al., Federated Learning under Distributed Concept Drift, AISTATS 2023. A device
-    remembers its lowest loss over all models from its last participation. If the lowest loss is now higher by more
+    remembers its lowest loss over all models from its last participation. If its lowest loss is now higher by more
     than delta, the device has met a new concept. All such devices in `window` rounds, beginning with this one, train
     the same new model, which starts as the first session's opening model. In the paper all devices take part in each
     round, and drift is detected once per time step of many rounds, so that one drift makes one model. Once there are
-    `models` models, such devices train the best one. Models are never merged (FedDrift merges them, FedDrift-Eager
-    does not).
+    `models` models, a device that meets a new concept trains the model with its lowest loss. Models are never merged
+    (FedDrift merges them, FedDrift-Eager does not).
 
-    A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one; it
-    is assumed to know the first opening model. The model it trains and its lowest loss are columns of devices.csv.
-    Models continue from session to session. A device takes its remembered loss to the next cell and may mistake
-    that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
+    A device receives all models started so far, which `learning.cost.payload: exchanged` counts, and sends one model;
+    each device is assumed to know the first opening model. devices.csv has the model that each device trains, and the
+    lowest loss. Models continue from session to session. A device takes its remembered loss to the next cell and may
+    mistake that cell's models for a new concept: a loss does not tell whether the data or the models have changed.
 
     The default delta of 1.0 is ours: losses have no natural scale, so set it for each task. Left out: a second test
     in the authors' code, which looks for a fall of the highest accuracy.

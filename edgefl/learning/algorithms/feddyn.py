@@ -17,13 +17,13 @@ class FedDyn(FedAvg):
     size; if devices have equally much data, this is the paper's method. With a codec or clipping, w_k is what the
     server decodes, so that both ends sum the same changes.
 
-    h_k follows its device, whatever the session or cell, as long as the device holds the same data. The paper
-    has one set of devices, for which h is the mean of the h_k; a session begins with h = 0, and the h_k of the
-    devices present are shifted to mean 0: an h left from other devices would throw the model off by
-    h / alpha. A device that joins later, or comes back from another cell, begins with h_k = 0 for the same
-    reason, and h becomes the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is
-    sent with the model until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A
-    device that joins needs no shift.
+    h_k follows its device, whatever the session or cell, as long as the device holds the same data. In the paper the
+    set of devices is fixed, and h is the mean of their h_k. Here a session begins with h = 0, and the h_k of the
+    devices present are shifted to mean 0: an h that other devices left behind would throw the model off by h / alpha.
+    A device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes
+    the mean of the h_k again; a device that leaves still counts with its last h_k. The shift is sent with the model
+    until an update of the device has arrived: `learning.cost.payload: exchanged` counts it. A device that joins later
+    needs no such shift.
 
     The model moves by -h / alpha, and h sums all mean changes of the session: if local training moves only a small
     way to the optimum of its loss (alpha x lr x local steps far below 1; momentum 0.9 lengthens a step up to
@@ -34,7 +34,7 @@ class FedDyn(FedAvg):
     round of sessions 2 and 3 is 0.79 and 0.80 with FedAvg, 0.32 and 0.00 with FedDyn, at 5 steps of rate 0.01; at 20
     steps of rate 0.05 it is 0.84 and 0.74 with FedAvg, 0.78 and 0.11 with alpha 0.01, 0.77 and 0.73 with alpha 0.1.
 
-    alpha = 0, where the paper divides by zero, is FedAvg.
+    With alpha = 0, where the paper divides by zero, this is FedAvg.
     """
 
     uses: ClassVar[str] = "mean"

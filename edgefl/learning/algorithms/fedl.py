@@ -25,16 +25,16 @@ class Fedl(Algorithm):
     Dinh, Tran et al., FEDL, IEEE/ACM Trans. Networking 29(1), 2021. G estimates the gradient of the global loss at w:
     it is the mean, by data size, of the gradients that the participants of the last round sent with their local
     models, each at its own local model. Except for the local steps, gradients are over all samples of a device; they
-    are computed without dropout, and with fixed batch statistics. Two vectors travel each way:
-    `learning.cost.payload` counts them, and `learning.cost.booked: all` counts the passes.
+    are computed without dropout, and with fixed batch statistics. Two vectors travel each way.
+    `learning.cost.payload` counts both vectors, and `learning.cost.booked: all` counts the passes for gradients.
 
     There is no G in the first round of a session, so this round has plain SGD steps, as in the authors' file, where a
     round has `local_epochs` passes over mini-batches (20 in the published runs), and eta is 0.2 for batches of 20 and
     40, 0.2 to 4 with all samples in a batch. With mini-batches the correction is not 0 at the optimum.
 
     If each device minimised exactly, w would move by -eta G / a_k for a quadratic loss of curvature a_k, so that the
-    fixed point is the optimum of the global loss, however different the devices are. eta = 1 and a single device is
-    FedAvg: G is then grad F_k(w).
+    fixed point is the optimum of the global loss, however different the devices are. With eta = 1 and a single device
+    this is FedAvg, since G is then grad F_k(w).
     """
 
     whole_gradients: ClassVar = True

@@ -14,8 +14,8 @@ class FedNova(Algorithm):
     without local momentum, and more with momentum. Optimisers other than SGD have no such a_k, and are refused. Left
     out: the paper's server momentum, and the paper's a_k for proximal local losses.
 
-    With equal a_k the algorithm is FedAvg: `learning.local.steps` gives all devices the same steps,
-    `learning.local.epochs` gives more to a device with more data.
+    With equal a_k the algorithm is FedAvg: `learning.local.steps` gives all devices the same number of steps,
+    `learning.local.epochs` gives devices with more data more steps.
     """
 
     one_round: ClassVar = True

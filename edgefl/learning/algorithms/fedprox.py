@@ -8,7 +8,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class FedProx(FedAvg):
-    """Add mu/2 |w - w_start|^2 to the local loss. Li et al., MLSys 2020. mu = 0 is FedAvg."""
+    """Add mu/2 |w - w_start|^2 to the local loss. Li et al., MLSys 2020. With mu = 0 this is FedAvg."""
 
     mu: float = Field(1.0, ge=0, le=1e9, description="weight of the proximal term")
 

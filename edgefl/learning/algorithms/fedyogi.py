@@ -10,7 +10,7 @@ class FedYogi(AdaptiveServer):
     """Step by Yogi along the mean change Delta: v+ = v - (1 - beta2) Delta^2 sign(v - Delta^2).
 
     m+ = beta1 m + (1 - beta1) Delta, w+ = w + server_lr m+ / (sqrt(v+) + tau), from m = 0 and v = tau^2.
-    Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. m and v restart with each session.
+    Reddi et al., Adaptive Federated Optimization, ICLR 2021, algorithm 2. Each session resets m and v.
     With server_lr = 2 tau and beta1 = 0 the algorithm approaches FedAvg as tau grows.
     """
 

@@ -19,24 +19,24 @@ class Flash(FedAdam):
     Line 21 lacks its minus sign in print; the proofs (equation 92) have it. The proofs also assume sqrt(v) - d to be
     positive, which nothing in the algorithm ensures: d grows with the square of the changes, sqrt(v) only in
     proportion to them, so d exceeds sqrt(v) if changes are large. The denominator is therefore at least tau, its
-    value if nothing has ever moved. If v and Delta are 0, beta3 is 0/0 and d does not change.
+    value if nothing has ever moved. Where v and Delta are 0, beta3 would be 0/0; d does not change there.
 
     The paper does not give initial values; here m = d = 0 and v = tau^2, as in its baselines (Reddi et al., ICLR
-    2021). m, d and v restart with each session. The paper's Delta is the plain mean over devices (line 16;
-    `weighting: equal`).
+    2021). Each session resets m, d and v. The paper's Delta is the plain mean over devices (line 16; `weighting:
+    equal`).
 
     Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on these fell by
     less than gamma / e, and after `learning.local.epochs` at the latest. `learning.local.early_stopping`, which works
-    with all algorithms, replaces this rule. The paper sums the loss over samples; the mean does not depend on their
-    number.
+    with all algorithms, replaces this rule. The paper sums the loss over samples; the mean, used here, does not
+    depend on the number of samples.
 
-    disparity = 0 leaves d out, which is the server of FedAdam.
+    With disparity = 0, d is left out, and the server is FedAdam's.
     """
 
     uses: ClassVar[str] = "updates"
 
     disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
-    gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; FLASH: 0.03 to 0.05")
+    gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; 0.03 to 0.05 in FLASH")
     validation: ClassVar[float] = (
         0.3  # share of a device's samples held out for early stopping: F's 7:3 split
     )

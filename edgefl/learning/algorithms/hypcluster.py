@@ -13,14 +13,14 @@ class HypCluster(Clustered):
     """Keep C global models; each device trains the model that fits its training data best.
 
     Mansour et al., Three Approaches for Personalization with Applications to Federated Learning, 2020. A device
-    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The model it trains and
-    its loss are the columns cluster and lowest_loss of devices.csv.
+    receives all C models, which `learning.cost.payload: exchanged` counts, and sends one. The columns cluster and
+    lowest_loss of devices.csv state the model that a device trains, and its loss.
 
     Model 0 starts as the opening model; the other models start as the opening model plus normal noise of deviation
     `spread`, because equal models would stay equal. The noise does not depend on the run's seed. The models continue
     from session to session.
 
-    C = 1 is FedAvg.
+    With C = 1 the algorithm is FedAvg.
     """
 
     models: int = Field(2, ge=1, le=100, description="C: number of models")

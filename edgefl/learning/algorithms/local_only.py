@@ -7,12 +7,12 @@ from edgefl.learning.tensors import Tensor
 
 
 class LocalOnly(Algorithm):
-    """Train each device's own model, statistics included, in the rounds of the device; no model is sent.
+    """Train each device's own model, with its statistics, in the device's rounds, and send no model.
 
-    The lower bound that an exchange must beat. A transfer has 0 bits (except what a session policy asks for), and
-    takes no time. A device begins with the opening model of its first session, and its model follows it into every
-    session and cell. A device is tested with its own model, or with the opening model if it never took part. The
-    global model does not change. As for all algorithms, a device that is cut off in a round forgets the round.
+    This is the lower bound that any exchange of models must beat. A transfer has 0 bits (but for what a session
+    policy requests) and takes no time. A device begins with the opening model of its first session, and its model
+    follows it into every session and cell. A device is tested with its own model, or with the opening model if it
+    never took part. The global model does not change. As always, a device that is cut off forgets the round.
 
     With a single device the algorithm is FedAvg.
     """

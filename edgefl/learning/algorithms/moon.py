@@ -14,7 +14,7 @@ SHORTEST = 1e-8  # floor of a representation's length; one of length zero has co
 
 
 class Moon(FedAvg):
-    """Add mu times a contrast to the loss: towards the received model's representation, away from the last model's.
+    """Pull representations towards the received model's and away from the last local model's, by mu times a contrast.
 
     Li, He and Song, MOON, CVPR 2021: with z, z_glob, z_prev the representations of a sample under the local,
     the received and the device's previous local model, the term is
@@ -23,7 +23,7 @@ class Moon(FedAvg):
     previous model run in evaluation mode. The previous model follows its device through sessions and cells; a device
     without a previous model takes the received model, for which the term has no gradient.
 
-    mu = 0 is FedAvg.
+    With mu = 0 the algorithm is FedAvg.
     """
 
     keeps_local_model: ClassVar = True

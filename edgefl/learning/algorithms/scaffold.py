@@ -20,17 +20,17 @@ class Scaffold(Algorithm):
 
     c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
     begins with c = mean of the c_k of the devices present; c is this mean again when a device joins,
-    with c_k = 0 for a new device: an old mean would bias all steps until the session's end. (The paper's devices are
-    always the same ones.) A device that leaves still counts with its last c_k, like one that is not selected; if it
+    with c_k = 0 for a new device: an old mean would bias all steps until the session's end. (In the paper, the set of
+    devices never changes.) A device that leaves still counts with its last c_k, like one that is not selected; if it
     comes back with what it learned in another cell, it joins again. c and the change of c_k travel with the model:
     the payload doubles if `learning.cost.payload` counts it.
 
     c_k is a mean gradient only if a change is lr times a sum of gradients: `learning.local.optimiser` must be SGD.
-    With `learning.local.clip_norm` these are the clipped gradients; with `weight_decay` they include the decay.
+    With `learning.local.clip_norm` the gradients are the clipped ones; with `weight_decay` they include the decay.
 
     A round at learning rate 0 gives no gradients: c and the c_k stay as they are.
 
-    server_lr = 1 and a single device is FedAvg: c_1 = c.
+    With server_lr = 1 and a single device this is FedAvg, since c_1 = c.
     """
 
     device_vectors: ClassVar[tuple[str, ...]] = ("control",)
@@ -38,7 +38,7 @@ class Scaffold(Algorithm):
     vectors_up: ClassVar = 2
     one_round: ClassVar = True
 
-    server_lr: float = Field(1.0, gt=0, le=1e9, description="eta_g: step of the server along the mean change")
+    server_lr: float = Field(1.0, gt=0, le=1e9, description="eta_g: the server's step size along the change")
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"control": members.mean("control")}

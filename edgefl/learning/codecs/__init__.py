@@ -67,9 +67,9 @@ class Coded:
 class Unbiased:
     """An error bound of unbiased codecs: E C(v) = v and E |C(v) - v|^2 <= omega |v|^2 for every change v.
 
-    Fed back unchanged, the error grows from round to round if omega is above 1. Divided by 1 + omega, the codec is a
-    contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2. Mishchenko et
-    al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
+    Fed back unchanged, the error grows from round to round if omega is above 1. A codec whose output is divided by 1
+    + omega is a contraction with delta 1 / (1 + omega): E |C(v) / (1 + omega) - v|^2 <= omega / (1 + omega) |v|^2.
+    Mishchenko et al., DIANA, 2019; Richtarik et al., EF21, NeurIPS 2021.
     """
 
     omega: float
@@ -84,7 +84,7 @@ class Unbiased:
 class Contraction:
     """An error bound of contractive codecs: E |C(v) - v|^2 <= (1 - delta) |v|^2 for every change v.
 
-    The error of such a codec may be fed back unchanged.
+    The error of a contractive codec may be fed back unchanged.
     """
 
     delta: float
@@ -98,7 +98,7 @@ class Contraction:
 def damping_of(change: Tensor, variance: Tensor) -> Tensor:
     """Return the damping with the smallest error for each change v [k, 1], 1 / (1 + variance / |v|^2).
 
-    The error is at most omega / (1 + omega) of |v|^2, as for the worst change, and usually much less.
+    The error is at most omega / (1 + omega) of |v|^2, which the worst change reaches; usually it is far smaller.
 
     Args:
         change: the changes v, [k, M]. variance: E |C(v) - v|^2, [k, 1].
@@ -110,11 +110,11 @@ def damping_of(change: Tensor, variance: Tensor) -> Tensor:
 class Codec(Component):
     """Base of all codecs.
 
-    On the uplink the change is the model that a device would send, minus the one it received. A device's memory
-    follows it through sessions and handovers, and changes only with an update that is aggregated. On the downlink the
-    change is the model minus the one that the device's last aggregated update was trained from, so that whatever is
-    not sent at once is sent later. On the downlink, codecs have no memory, and decoded changes are damped by the
-    codec's distortion; a device without such an update receives the whole model.
+    On the uplink the change is the model that a device would send, minus the model that the device received. A
+    device's memory follows the device through sessions and handovers, and changes only with an update that is
+    aggregated. On the downlink the change is the model minus the model from which the device's last aggregated update
+    was trained, so that whatever is not sent at once is sent later. On the downlink, codecs have no memory, and
+    decoded changes are damped by the codec's distortion; without an aggregated update, a device gets the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.
     """
@@ -151,7 +151,7 @@ class Codec(Component):
         """Return the factor by which decoded changes [k, M] are damped when errors are fed back, [k, 1] or a number.
 
         The default is the distortion's factor, which both ends know. A codec whose message has a number that scales
-        all others, such as a norm, may multiply it by the best factor for each change: see `damping_of`.
+        all others, such as a norm, may multiply the norm by the best factor for each change: see `damping_of`.
         """
         return self.distortion(sizes).damping
 
@@ -166,11 +166,11 @@ class FeedbackCodec(Codec):
 
     A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
     messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With
-    feedback both ends damp the output of compress() if it is unbiased; the message has the same bits. `distortion`
-    states the bound of compress().
+    error feedback, both ends damp the output of an unbiased compress(), at no cost in bits. `distortion` states the
+    bound of compress().
     """
 
-    error_feedback: bool = Field(True, description="add to the next change what earlier messages left out")
+    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         return {RESIDUAL: sizes.count} if self.error_feedback else {}
@@ -230,11 +230,11 @@ def fed_back(uplink: Codec | None, downlink: Codec | None, *, differences: bool)
     """Return the scenario's codecs with decoding errors that are fed back.
 
     Args:
-        differences: whether devices send differences, as in `Algorithm.sends_differences`.
+        differences: whether devices send differences from earlier vectors, as in `Algorithm.sends_differences`.
     """
-    found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave it out")]
+    found = [] if downlink is None else [_FedBack("downlink_codec", downlink, "leave the codec out")]
     if uplink is not None and differences:
-        found.append(_FedBack("uplink_codec", uplink, "leave it out"))
+        found.append(_FedBack("uplink_codec", uplink, "leave the codec out"))
     elif isinstance(uplink, FeedbackCodec) and uplink.error_feedback:
         found.append(_FedBack("uplink_codec", uplink, "set error_feedback: false"))
     return found

@@ -16,14 +16,14 @@ class FedPaq(FeedbackCodec):
     Hence omega = (M - 2) / (2 (2^bits - 1)^2), reached by one number, its negative, and zeros.
 
     For other changes the variance is far below this bound: for a million numbers in 8 bits omega is 7.7, but the
-    variance for normally distributed numbers is 0.0003 |v|^2. When errors are fed back, the two extremes are
-    therefore multiplied by the damping of each change.
+    variance for normally distributed numbers is 0.0003 |v|^2. Error feedback therefore multiplies the two extremes by
+    a damping factor computed for each change.
     """
 
     error_feedback: bool = Field(
-        False, description="add to the next change what earlier messages left out; FedPAQ does not"
+        False, description="add what earlier messages left out to the next change; the FedPAQ paper does not"
     )
-    bits: int = Field(8, ge=1, le=20, description="bits of each number")
+    bits: int = Field(8, ge=1, le=20, description="number of bits per number sent")
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:
         least, step, scaled = self._scaled(wanted)

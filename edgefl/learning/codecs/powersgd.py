@@ -14,17 +14,17 @@ FACTOR = "factor"
 class PowerSgd(Codec):
     """Send each tensor of a change as the product of two thin matrices, found by one step of the power method.
 
-    A tensor is taken as a matrix A of its first dimension by all others: P = orthonormal(A Q), Q = A' P, decoded as P
-    Q'. Q starts at random and is kept as the start of the next round. Tensors of one dimension, and tensors no larger
-    than their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average P before
-    they compute Q; here each device encodes its change independently.
+    A tensor becomes a matrix A, its first dimension the rows, all others the columns: P = orthonormal(A Q), Q = A' P,
+    decoded as P Q'. Q is random at first; later rounds start from the last Q. Tensors of one dimension, and tensors
+    no larger than their factors, are sent uncompressed. Vogels et al., PowerSGD, NeurIPS 2019, whose workers average
+    P before they compute Q; here each device encodes its change independently.
 
     With a random orthonormal Q of m rows and r columns, the mean error is at most 1 - r / m of |A|^2: the squared
     norm of the sent matrix is |P' A|^2 >= |P' A Q|^2 = |A Q|^2, on average r / m |A|^2.
     """
 
-    rank: int = Field(2, ge=1, le=10_000, description="columns of the factors")
-    error_feedback: bool = Field(True, description="add to the next change what earlier messages left out")
+    rank: int = Field(2, ge=1, le=10_000, description="number of columns of each factor")
+    error_feedback: bool = Field(True, description="add what earlier messages left out to the next change")
 
     def memory(self, sizes: Sizes) -> Mapping[str, int]:
         factors = sum(self.rank * width for _, _, width in self._matrices(sizes))

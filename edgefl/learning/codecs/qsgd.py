@@ -10,7 +10,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class Qsgd(FeedbackCodec):
-    """Send the norm of a change, and the sign and one of s levels of each number, rounded at random without bias.
+    """Send a change's norm, and each number's sign and one of s levels, rounded at random without bias.
 
     A number v_i becomes |v| sign(v_i) l / s, where l is one of the two integers around s |v_i| / |v|: the upper one
     with probability p, the distance from the lower one. Alistarh et al., QSGD, NeurIPS 2017, with codes of fixed
@@ -21,15 +21,15 @@ class Qsgd(FeedbackCodec):
     = s |v_i| / |v| = 1/2, and 1/4 beyond. With the Euclidean norm the squares of x sum to s^2, and equal numbers are
     the worst: omega = sqrt(M) / s - 1, or M / (4 s^2) if s is above sqrt(M) / 2 (the paper's looser bound: min(M /
     s^2, sqrt(M) / s)). With the largest magnitude one x is s, and the M - 1 others are at worst all 1 / (u + 1), with
-    u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. When errors are fed back, the norms are multiplied by the
-    damping of each change.
+    u = sqrt(1 + (M - 1) / s^2): omega = (u - 1) / 2. Error feedback multiplies the norms by a damping factor computed
+    for each change.
     """
 
     error_feedback: bool = Field(
-        False, description="add to the next change what earlier messages left out; QSGD does not"
+        False, description="add what earlier messages left out to the next change; the QSGD paper does not"
     )
     levels: int = Field(
-        7, ge=1, le=2**20, description="s: levels above 0; 1 takes 2 bits a number, 7 takes 4, 127 takes 8"
+        7, ge=1, le=2**20, description="s: levels above 0; a number takes 2 bits for 1, 4 for 7, 8 for 127"
     )
     bucket: int | None = Field(
         512,
@@ -38,7 +38,7 @@ class Qsgd(FeedbackCodec):
         description="how many numbers share a norm; null: one norm for the whole change",
     )
     norm: Literal["two", "max"] = Field(
-        "two", description="two: the Euclidean norm (the paper's theory); max: the largest magnitude"
+        "two", description="two: the Euclidean norm, as in the paper's theory; max: the largest magnitude"
     )
 
     def compress(self, wanted: Tensor, rng: Chance, sizes: Sizes) -> tuple[Tensor, Tensor]:

@@ -22,7 +22,7 @@ class RandK(FeedbackCodec):
     Stich et al., Sparsified SGD with Memory, NeurIPS 2018; Konecny et al., 2016. The numbers are sent uncompressed;
     both ends draw the numbers' places from a seed of 64 bits. With error feedback the codec is a contraction with a
     mean error of 1 - share of the change's square. Without error feedback, the numbers are divided by the share,
-    which is unbiased with omega = 1 / share - 1. share = 1 is the same as no codec, bit for bit.
+    which is unbiased with omega = 1 / share - 1. With share 1, results are those without a codec, bit for bit.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")

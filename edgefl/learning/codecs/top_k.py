@@ -9,9 +9,9 @@ from edgefl.learning.tensors import Tensor
 class TopK(FeedbackCodec):
     """Send the share of a change's numbers with the largest magnitudes, uncompressed and with their indices.
 
-    The numbers are chosen from all tensors together (grace chooses within each tensor); among equal numbers, the
-    first ones. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
-    the smallest squares, at most (1 - share) of all squares. share = 1 is the same as no codec, bit for bit.
+    The numbers are chosen from all tensors together (the library grace chooses within each tensor); of equal numbers,
+    the first. Stich et al., Sparsified SGD with Memory, NeurIPS 2018. Without error feedback the error is the sum of
+    the smallest squares, at most (1 - share) of all squares. With share 1, results are exactly those without a codec.
     """
 
     share: float = Field(0.1, gt=0, le=1, description="share of the numbers to send; at least one is sent")
@@ -26,7 +26,7 @@ class TopK(FeedbackCodec):
 
 
 def kept(share: float, sizes: Sizes) -> int:
-    """Return the number of values in a share of a change, at least one."""
+    """Return how many of a change's values the given share amounts to, at least one."""
     return max(1, round(share * sizes.count))
 
 

@@ -15,12 +15,12 @@ class Batches:
     rows: sample indices [K, steps, B]; 0 for padding.
     weights: weights [K, steps, B] that sum to one per batch; 0 for padding.
     sizes: number of samples in each batch [K, steps], which precede the padding; 0 after a device's last step.
-    steps: local iterations of each device [K]; 0 for a device without data. Early stopping may reduce their number.
+    steps: local iterations of each device [K]; 0 for a device without data. Early stopping may end them earlier.
     seeds: seed of each device's further random numbers in the round (dropout) [K].
     per_epoch: iterations of one pass over a device's samples [K].
-    samples: for each device, indices of the samples that its batches are drawn from.
+    samples: for each device, indices of the samples from which its batches are drawn.
     validation: for each device, samples held out for early stopping; empty without early stopping.
-    views: view of each sample [K, steps, B]; None without augmentation.
+    views: view of each sample [K, steps, B], or None without augmentation.
     """
 
     rows: np.ndarray
@@ -116,7 +116,7 @@ def keep_apart(
 
     Args:
         samples: indices of the device's samples [n].
-        share: share to hold out, in [0, 1); of two or more samples at least one is held out, and never all of them.
+        share: share to hold out, in [0, 1); of two or more samples, at least one, but never all, are held out.
         generator: random numbers; equal generators give equal splits.
     """
     count = min(max(1, round(share * len(samples))), len(samples) - 1) if share and len(samples) else 0

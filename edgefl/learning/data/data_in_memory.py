@@ -30,7 +30,7 @@ class SplitInMemory:
         labels, groups: kind and group of each sample, [n]; groups is None if the data set has no groups.
         task: the task that the targets belong to.
         kinds: kind of each sample, [n]; by default the sample's label.
-        augmentation: how local training augments samples; None: not at all.
+        augmentation: how local training augments samples; None: samples are not augmented.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class SplitInMemory:
     def lap(self, number: int) -> "SplitInMemory":
         """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
 
-        The samples' kinds are those of lap 0.
+        A sample's kind is the same in all laps: its kind in lap 0.
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
@@ -101,7 +101,7 @@ class SplitInMemory:
     def ready(self, labels: Sequence[int]) -> Tensor | None:
         """Return the normalised inputs [n, *shape] of all samples with one of these labels, in their order.
 
-        Inputs of small data sets are cached, since every round's evaluation reads them; large data sets give None.
+        Inputs of small data sets are cached, since every round's evaluation reads them; for large ones, return None.
         """
         chosen, key = self.with_labels(labels), tuple(labels)
         numbers = len(chosen) * self.x[0].numel()
@@ -119,7 +119,7 @@ class SplitInMemory:
             kinds = self.y[: self.count] if self.kinds is None else self.kinds
             rows = torch.isin(kinds, wanted).nonzero().squeeze(1)
             if not len(rows):
-                raise EdgeflError(f"the test data hold no sample of the labels {list(key)}")
+                raise EdgeflError(f"no test sample has one of the labels {list(key)}")
             self._labels[key] = rows
         return self._labels[key]
 
@@ -142,7 +142,7 @@ class SampleReader:
         """Return the samples `rows` [...] unscaled, float32 [..., *shape]; calls of equal shape reuse one tensor.
 
         Args:
-            views: augmented view of each sample [...]; None without augmentation.
+            views: augmented view of each sample [...], or None without augmentation.
         """
         if self._asked != rows.shape:
             self._make_room(rows.shape)
@@ -164,7 +164,7 @@ class SampleReader:
         return self._gathered_floats.copy_(self._split.x[first:end])
 
     def normalised(self, rows: Tensor, views: Tensor | None = None) -> Tensor:
-        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; views as in `raw`."""
+        """Return (x - mean) / std of the samples `rows` [...], float32 [..., *shape]; `views` is as in `raw`."""
         return self.raw(rows, views).sub_(self._split.mean).mul_(self._split.scale)
 
     def labels(self, rows: Tensor) -> Tensor:

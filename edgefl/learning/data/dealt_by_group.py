@@ -22,8 +22,8 @@ class DealtByGroup(DeviceData):
     devices.
 
     Args:
-        pool: the samples; None if there is no training and only sizes are needed.
-        kept: share of its samples that each device keeps [devices]; None: each device keeps all its samples.
+        pool: the samples, or None if there is no training and only sizes are needed.
+        kept: [devices] share of its samples that each device keeps; None: each device keeps all its samples.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class DealtByGroup(DeviceData):
         return _SizesOf(self._held, devices)
 
     def _of_device(self, device: int, rows: np.ndarray) -> np.ndarray:
-        """Return the indices of the samples that a device keeps of its group."""
+        """Return the indices of the samples that a device keeps from its group."""
         return self._some(rows, int(self._held[device]), device, self.key)
 
 
@@ -89,7 +89,7 @@ class _SizesOf(Mapping[int, int]):
     """A mapping from some devices, in order of id, to their numbers of samples, without an object per device.
 
     Args:
-        held: number of samples of all devices [devices].
+        held: how many samples each device holds, [devices].
     """
 
     def __init__(self, held: np.ndarray, devices: Collection[int]) -> None:
@@ -125,7 +125,7 @@ def device_data_of(
     populations: Sequence[range] = (),
     pool: "SamplePool | None" = None,
 ) -> DeviceData:
-    """Deal the training samples to devices: all samples at once, or a group per device if generated on demand."""
+    """Deal all training samples to devices at once, or one group per device if samples are generated on demand."""
     if by_group is not None:
         return DealtByGroup(partition, by_group, classes, devices, streams, pool, inputs.kept)
     return DeviceData(partition, labels, devices, streams, inputs, populations)

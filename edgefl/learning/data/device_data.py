@@ -62,7 +62,7 @@ class DeviceData:
             self._key = key
 
     def _some(self, samples: np.ndarray, number: int, device: int, key: int) -> np.ndarray:
-        """Return `number` of a device's dealt samples, drawn at random, which the device keeps."""
+        """Draw `number` of a device's dealt samples at random: the samples that the device keeps."""
         if number == len(samples):
             return samples
         order = self._streams("samples kept", key, device).permutation(len(samples))

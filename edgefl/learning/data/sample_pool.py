@@ -1,4 +1,4 @@
-"""Generate the samples of groups in training on demand, and keep these samples on the torch device."""
+"""Generate the samples of the groups that train, on demand, and keep these samples on the torch device."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -12,12 +12,12 @@ from edgefl.rng import Streams
 def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) -> tuple[Data, Split | None]:
     """Split validation samples off the training data; return the rest, and these samples (None without a share).
 
-    A rounded share is taken of each group of the data set (a writer, a role), or of each label if there are no
-    groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have
+    The share, rounded, is taken from each group of the data set (a writer, a role), or from each label if there are
+    no groups, in the order of the data. The samples depend on the data only: all runs of a study, with any seed, have
     the same validation samples.
 
     Args:
-        kinds: values to use instead of the training samples' labels, [n]; None: the labels are used.
+        kinds: [n] values that replace the training samples' labels here; None: the labels are used.
 
     Raises:
         EdgeflError: the share is so small, or so large, that no training or no validation sample is left.
@@ -34,7 +34,7 @@ def split_off(data: Data, share: float | None, kinds: np.ndarray | None = None) 
         taken[places[order[: round(share * len(places))]]] = True
     if taken.all() or not taken.any():
         raise EdgeflError(
-            f"a share of {share:g} of each {'label' if train.groups is None else 'group'} is "
+            f"a share of {share:g} of each {'label' if train.groups is None else 'group'} takes "
             f"{'all' if taken.all() else 'none'} of the {len(taken)} training samples: choose another share",
             ("learning", "evaluation", "validation"),
         )

@@ -65,9 +65,9 @@ class Data:
     by_group: the training samples on demand, if there are too many for the memory; `train` then holds only the
         samples of group 0, as an example. None if `train` holds all training samples.
     mean, std: mean and deviation of the training samples in raw units, float32; scalar [], or one value per channel
-        in a shape that broadcasts over a sample. 0 and 1 for tokens, which stay exact as float32.
+        in a shape that broadcasts over a sample. They are 0 and 1 for tokens, which thus stay exact as float32.
     num_classes: the number of classes C; for other tasks the number of outputs, which is 1 for a regression.
-    label_names: C names in the order of the labels; for other tasks the names of the outputs.
+    label_names: names of the C labels, in order; for other tasks the names of the outputs.
     group_names: names of the groups; empty if `Split.groups` is None. A group need not occur in both splits.
     """
 
@@ -110,7 +110,7 @@ class Dataset(Component):
         return 0
 
     def check(self) -> None:
-        """Check by a few `stat` calls that the data set's files are on this machine, without downloads.
+        """Check with a few `stat` calls that the data set's files are on this machine, without downloads.
 
         Data that come with edgefl or are generated need no check.
 

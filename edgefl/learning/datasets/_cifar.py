@@ -60,18 +60,18 @@ class _Unpickler(pickle.Unpickler):
         try:
             return ALLOWED[module, name]
         except KeyError:
-            raise ValueError(f"it tries to load {module}.{name}") from None
+            raise ValueError(f"the pickle tries to load {module}.{name}") from None
 
 
 def unpickle(content: bytes) -> dict[bytes, Any]:
     """Read the dictionary in a pickle of Python 2; keys and strings become bytes.
 
     Raises:
-        Exception: the content is not a pickle of a dictionary by Python 2, or would run code.
+        Exception: the content is not a dictionary pickled by Python 2, or would run code.
     """
     unpickled = _Unpickler(io.BytesIO(content), encoding="bytes").load()
     if not isinstance(unpickled, dict):
-        raise ValueError(f"it holds a {type(unpickled).__name__}, not a dictionary")
+        raise ValueError(f"the pickle holds a {type(unpickled).__name__}, not a dictionary")
     return unpickled
 
 

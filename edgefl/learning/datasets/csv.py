@@ -18,21 +18,21 @@ Rows = list[list[str]]
 class Csv(Dataset):
     """A CSV file with a header line, a column of targets, columns of numbers, and optionally a column of groups.
 
-    Groups (for example a person or a place) are for `partition: natural`. Without a file of test samples, a random
-    but constant share is split off for testing. Numbers are scaled column by column (`scale`).
+    `partition: natural` needs groups (for example persons or places). Without a file of test samples, a random share
+    of the samples, the same in all runs, is split off for testing. Numbers are scaled column by column (`scale`).
     """
 
-    path: Path = Field(description="the file; relative to the scenario's file")
+    path: Path = Field(description="path of the CSV file, relative to the scenario's file")
     label: str | None = Field(None, description="column of the targets; if left out, the last column")
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
     group: str | None = Field(None, description="column of the groups; null: no groups")
     test_path: Path | None = Field(
-        None, description="file of the test samples, with the same columns; if left out, a share is split off"
+        None, description="CSV file of the test samples, with the same columns; null: a share is split off"
     )
     test_share: float = Field(
-        0.2, gt=0, lt=1, description="share split off for testing if there is no test_path"
+        0.2, gt=0, lt=1, description="share of the samples split off for testing if there is no test_path"
     )
     scale: Scale = SCALE
 
@@ -70,7 +70,7 @@ class Csv(Dataset):
 
     def _column(self, head: list[str], name: str) -> int:
         if name not in head:
-            raise EdgeflError(f"{self.path} has no column {name!r}; it has {', '.join(head)}")
+            raise EdgeflError(f"{self.path} has no column {name!r}; its columns are {', '.join(head)}")
         return head.index(name)
 
 

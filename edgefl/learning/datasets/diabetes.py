@@ -16,10 +16,10 @@ class Diabetes(Dataset):
 
     The inputs are age, sex, body mass index, mean blood pressure and six serum measurements; the target measures how
     far the disease has progressed one year later. Each input is scaled by its mean and deviation over the training
-    samples. The test samples are a random but constant draw. Least squares on all training samples explains 52 % of
-    the variance of the test targets, which is the limit of a linear model (`model: logistic`, here with one output).
+    samples. The test samples are a random draw, the same in all runs. Least squares on all training samples explains
+    52 % of the variance of the test targets, the limit of a linear model (`model: logistic`, here with one output).
 
-    The data set is small, for trying a regression: 20 devices hold 17 or 18 patients each.
+    The data set is small, for trying out a regression: 20 devices hold 17 or 18 patients each.
 
     Source: Efron, Hastie, Johnstone and Tibshirani, Least Angle Regression, Annals of Statistics 32, 2004, as
     `load_diabetes(scaled=False)` of scikit-learn has it (BSD 3-Clause, copyright the scikit-learn developers).

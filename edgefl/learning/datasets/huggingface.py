@@ -27,7 +27,7 @@ class HuggingFace(Dataset):
     path: str = Field(
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
-    config: str | None = Field(None, description="configuration of the data set; if left out, the only one")
+    config: str | None = Field(None, description="the data set's configuration; null: its only one")
     inputs: str = Field("image", description="column of the inputs")
     label: str = Field("label", description="column of the labels")
     group: str | None = Field(
@@ -39,7 +39,7 @@ class HuggingFace(Dataset):
         "memory; inputs are then scaled by the first 10,000 samples; needs group and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
-    test: str | None = Field("test", description="name of the test split; null: split a share off")
+    test: str | None = Field("test", description="name of the test split; null: a share is split off")
     test_share: float = Field(
         0.2,
         gt=0,
@@ -114,7 +114,7 @@ class HuggingFace(Dataset):
         for column in filter(None, (self.inputs, self.label, self.group)):
             if column not in splits[0].column_names:
                 known = ", ".join(splits[0].column_names)
-                raise EdgeflError(f"{self.path} has no column {column!r}; it has {known}")
+                raise EdgeflError(f"{self.path} has no column {column!r}; its columns are {known}")
         return splits
 
     def _mode(self, split: Any) -> str | None:

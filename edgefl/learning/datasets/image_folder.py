@@ -18,13 +18,13 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
 class ImageFolder(Dataset):
     """Images in folders named after their classes: path/train/CAT/1.png and path/test/CAT/2.png, or path/CAT/1.png.
 
-    Without train and test, a share is split off for testing. All images are resized to one size, uint8 (0 to 255).
+    Without train and test folders, a share is for testing. All images are resized to one size, uint8 (0 to 255).
     """
 
-    path: Path = Field(description="the folder; relative to the scenario's file")
+    path: Path = Field(description="path of the folder, relative to the scenario's file")
     size: Size = SIZE
     test_share: float = Field(
-        0.2, gt=0, lt=1, description="share split off for testing if there are no folders train and test"
+        0.2, gt=0, lt=1, description="share of images split off for testing without folders train and test"
     )
 
     def check(self) -> None:
@@ -40,7 +40,7 @@ class ImageFolder(Dataset):
         names = sorted({folder.name for root in roots for folder in _folders(root)})
         if len(names) < 2:
             raise EdgeflError(
-                f"{roots[0]} needs a folder of images for each of at least two classes; it has {names}"
+                f"{roots[0]} needs a folder of images for each of at least two classes, but has only {names}"
             )
         splits = [self._read(root, names) for root in roots]
         train, test = splits if separate else split_off(splits[0], self.test_share, "image_folder")
@@ -72,7 +72,7 @@ class ImageFolder(Dataset):
                 images.append(pixels.transpose(2, 0, 1))
                 labels.append(label)
         if not images:
-            raise EdgeflError(f"{root}: no images in {', '.join(names)}; known endings: {', '.join(ENDINGS)}")
+            raise EdgeflError(f"{root}: no images in {', '.join(names)}; known types: {', '.join(ENDINGS)}")
         return Split(np.stack(images), np.array(labels, np.int64))
 
 

@@ -1,4 +1,4 @@
-"""MNIST-5k: five hundred of each handwritten digit."""
+"""MNIST-5k: five hundred images of each handwritten digit."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -40,11 +40,11 @@ def read_rows(content: bytes) -> Split:
     """Parse lines of 784 pixels and the label, separated by commas.
 
     Raises:
-        ValueError: the content is anything other than such lines of 785 numbers.
+        ValueError: a line does not consist of 784 pixels and a label.
     """
     lines = content.split()
     if {line.count(b",") for line in lines} != {784}:
-        raise ValueError("not 784 pixels and a label in each line")
+        raise ValueError("some lines do not have 784 pixels and a label")
     rows = np.array(b",".join(lines).split(b","), np.int64).reshape(-1, 785)
     if rows[:, :-1].min() < 0 or rows[:, :-1].max() > 255:
         raise ValueError("pixels outside 0 to 255")

@@ -23,11 +23,11 @@ class Npz(Dataset):
     x: numbers [n, ...], uint8 for images; y: integer labels or words [n], floats for `task: regression`, and 0 or 1
     [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
     natural`. Columns of a table [n, features], and channels of images [n, channels, height, width], are scaled
-    separately (`scale`); token numbers need `scale: none`. Write the file by `np.savez(path, x_train=..., ...)`.
+    separately (`scale`); token numbers need `scale: none`. Write the file with `np.savez(path, x_train=..., ...)`.
     Objects are refused, since they could run code.
     """
 
-    path: Path = Field(description="the file; relative to the scenario's file")
+    path: Path = Field(description="path of the NumPy file, relative to the scenario's file")
     test_share: float = Field(
         0.2, gt=0, lt=1, description="share of the samples split off for testing if the file has only x and y"
     )
@@ -77,20 +77,20 @@ class Npz(Dataset):
         lacking = [f"{axis}{part}" for part in parts for axis in "xy" if f"{axis}{part}" not in headers]
         if lacking:
             raise EdgeflError(
-                f"{self.path} lacks {', '.join(lacking)}; it has {', '.join(headers) or 'nothing'}"
+                f"{self.path} lacks {', '.join(lacking)}; its arrays are {', '.join(headers) or 'none'}"
             )
         for part in parts:
             (x_shape, x_type), (y_shape, y_type) = headers[f"x{part}"], headers[f"y{part}"]
             kinds = {1: "biufUS", 2: "biuf"}.get(len(y_shape), "")
             if y_type.kind not in kinds:
                 raise EdgeflError(
-                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: it needs one label per sample, an integer or"
-                    " a word; for a regression one float; or [n, L] 0 or 1 for several labels"
+                    f"{self.path}: y{part} is {y_type} {list(y_shape)}: y needs one label per sample, an integer or"
+                    " a word; for a regression one float; for several labels [n, L], 0 or 1"
                 )
             if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
                 raise EdgeflError(
                     f"{self.path}: x{part} is {x_type} {list(x_shape)}, y{part} has {y_shape[0]} labels: x needs"
-                    " [samples, ...] numbers, a row for each label"
+                    " [samples, ...] numbers, one row per label"
                 )
             if len(headers.get(f"groups{part}", ((1,), None))[0]) != 1:
                 raise EdgeflError(f"{self.path}: groups{part} is not a list of one group per sample")
@@ -102,7 +102,7 @@ class Npz(Dataset):
             return None, ()
         words = [str(value) for part in parts for value in arrays.get(f"groups{part}", np.empty(0)).tolist()]
         if len(words) != sum(len(arrays[f"y{part}"]) for part in parts):
-            raise EdgeflError(f"{self.path}: groups do not name one group per sample")
+            raise EdgeflError(f"{self.path}: groups must name one group per sample")
         return grouped(words)
 
 

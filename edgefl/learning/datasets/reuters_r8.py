@@ -34,13 +34,13 @@ class ReutersR8(TextDataset):
     )
     NAMES = ("acq", "crude", "earn", "grain", "interest", "money-fx", "ship", "trade")
 
-    length: ClassVar[int] = 256  # number of words kept of each text
+    length: ClassVar[int] = 256  # number of words kept from each text
 
     def texts(self, content: bytes) -> tuple[list[str], np.ndarray]:
         """Parse the content of an Orange table: three header lines, then lines of class, tab and text."""
         lines = content.decode("utf-8", errors="replace").splitlines()
         if lines[: len(HEADER)] != HEADER:
-            raise ValueError(f"its header is {lines[: len(HEADER)]}")
+            raise ValueError(f"its header is {lines[: len(HEADER)]}, expected {HEADER}")
         texts, labels = [], []
         for number, line in enumerate(lines[len(HEADER) :], start=len(HEADER) + 1):
             if not line:

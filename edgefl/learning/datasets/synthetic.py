@@ -20,15 +20,15 @@ class Synthetic(Dataset):
     """60 features, 10 classes; each group k has its own input distribution and true model.
 
     u_k ~ N(0, alpha), B_k ~ N(0, beta), v_kj ~ N(B_k, 1), x ~ N(v_k, diag(j^-1.2)), W_k and b_k ~ N(u_k, 1),
-    y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Groups are
-    meant as devices (`partition: natural`). Samples are [60] float32, not normalised.
+    y = argmax(W_k x + b_k). A group has 50 + floor(exp(N(4, 2))) samples, a tenth of them for testing. Each group is
+    meant to be one device (`partition: natural`). Samples are [60] float32, not normalised.
 
     beta sets how much the groups' inputs differ. alpha is meant to set how much the groups' models differ, but u_k
-    shifts the logits of all classes equally, so no label depends on alpha; it exists because papers name it.
+    shifts the logits of all classes equally, so no label depends on alpha, which exists because papers name it.
 
     Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.1, as in its public
-    code: the second number of N is a standard deviation except for x, and 50 samples are added. FLASH uses 30 groups,
-    alpha = beta = 0.5. The samples depend on the parameters above only, not on the run's seed.
+    code: except for x, the second number of N is a standard deviation there, and each group has 50 more samples.
+    FLASH uses 30 groups, alpha = beta = 0.5. The samples depend on these keys only, not on the run's seed.
     """
 
     groups: int = Field(30, ge=1, le=10_000_000, description="number of groups, one per device")
@@ -36,7 +36,7 @@ class Synthetic(Dataset):
         0.5, ge=0, le=1e3, description="spread of the models' means; has no effect on the labels"
     )
     beta: float = Field(0.5, ge=0, le=1e3, description="how much the groups' inputs differ")
-    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="seed of the data")
+    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="seed from which the data are generated")
     test_groups: int | None = Field(
         None,
         ge=1,
@@ -76,7 +76,7 @@ class Synthetic(Dataset):
 
 
 class _Groups:
-    """Training samples of a synthetic data set, drawn on demand by group; `load` draws the same samples at once."""
+    """Training samples of a synthetic data set, drawn on demand by group; `load` draws all of them at once."""
 
     content = ""
 

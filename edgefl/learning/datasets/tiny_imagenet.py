@@ -25,10 +25,10 @@ class TinyImagenet(FileDataset):
     """100,000 training and 10,000 test images, 3x64x64 uint8 (0 to 255), 200 balanced classes.
 
     Samples are [3, 64, 64], RGB (grey images are repeated in all channels); mean and standard deviation are per
-    channel. The labels follow the sorted WordNet numbers, as in torchvision. The test images are the validation
-    images, because the images called test have no labels. Source: Le and Yang, Stanford CS231N, 2015, in folders or
-    directly from the .zip; decoding all JPEGs takes about half a minute at each start. Needs Pillow, which comes with
-    matplotlib. Left out: bounding boxes, augmentation.
+    channel. The labels follow the sorted WordNet numbers, as in torchvision. Models are tested on the published
+    validation images, because the published test images have no labels. Source: Le and Yang, Stanford CS231N, 2015,
+    in folders or directly from the .zip; decoding all JPEGs takes about half a minute at each start. Needs Pillow,
+    which comes with matplotlib. Left out: bounding boxes, augmentation.
     """
 
     FILES = FileSet(
@@ -73,7 +73,7 @@ def _data(names: list[str], read: Callable[[str], bytes]) -> Data:
         raise ValueError(f"the folder train/{min(strange)} is not listed in {CLASSES}")
     rows = [line.split("\t") for line in read(ANNOTATIONS).decode().splitlines()]
     if any(len(row) < 2 or row[1] not in label for row in rows):
-        raise ValueError(f"{ANNOTATIONS}: does not hold image names with listed classes")
+        raise ValueError(f"{ANNOTATIONS}: a line lacks an image's name with a listed class")
     train, test = (
         Split(_decode(files, read), np.array([label[wnid] for wnid in kinds], np.int64))
         for files, kinds in (

@@ -21,7 +21,7 @@ ROUNDING = 1e-9  # makes 0.2 + 0.2 + 0.2 of ten devices six devices
 
 @dataclass(frozen=True)
 class Moment:
-    """The number of a round of a cell's global model, from 1 over all sessions, and its start in simulated time."""
+    """A round of a cell's global model: its number, from 1 over all sessions, and its start in simulated time."""
 
     round: int
     time_s: float
@@ -32,8 +32,8 @@ class Drift(Component):
 
     - sudden: from `at` on, `share` of the devices have the new concept.
     - incremental: at `at`, and again after each interval `every`, a further share `step` of all devices gets the new
-      concept, until `share` have it.
-    - recurrent: from `at` on, `share` have the new concept for `every`, then the old one for `every`, and so on.
+      concept, until `share` of the devices have it.
+    - recurrent: from `at` on, `share` of the devices have the new and the old concept in turn, each for `every`.
 
     Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
     and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test
@@ -53,20 +53,20 @@ class Drift(Component):
         " simulated seconds (rounds that begin then or later)",
     )
     at: float = Field(
-        50.0, gt=0, le=1e9, description="when the new concept begins: a round, or simulated seconds"
+        50.0, gt=0, le=1e9, description="when the new concept begins: a round's number, or simulated seconds"
     )
     every: float = Field(
-        100.0, gt=0, le=1e9, description="interval of steps (incremental) or of changes (recurrent)"
+        100.0, gt=0, le=1e9, description="interval between steps (incremental) or changes (recurrent)"
     )
     step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
-    share: float = Field(1.0, ge=0, le=1, description="share of devices that drift at all")
-    cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all")
+    share: float = Field(1.0, ge=0, le=1, description="share of devices that ever drift")
+    cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all cells")
 
     @abstractmethod
     def change(self, split: Split, classes: int) -> Split:
         """Return samples with the new concept, in the same order, shape and type.
 
-        Pass on arrays that do not change (`x=split.x`), so that they are in memory only once.
+        Reuse arrays that do not change (`x=split.x`) instead of copying them, so that they are in memory only once.
 
         Raises:
             EdgeflError: this drift cannot change such data.

@@ -49,7 +49,7 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(
-            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give them their number"
+            f"the model has lazy layers ({lazy[0]}) of unknown size until data arrive: give each its number"
             " of inputs, an argument of build()",
             ("learning", "model"),
         )
@@ -63,20 +63,20 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     """Refuse a module, given in evaluation mode, if its outputs do not fit the task's targets.
 
     Raises:
-        EdgeflError: the outputs do not fit; the error names the remedy.
+        EdgeflError: the outputs do not fit the targets; the error names the remedy.
     """
     found = list(tried(module, torch.zeros(1, *input_shape)).shape)
     if task.per_position and found[:-1] != [1, *input_shape]:
         raise EdgeflError(
             f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
             f" the model must give [batch, {input_shape[0]}, {classes}], as {{name: lstm, outputs: every}} does, or"
-            " take one target per sample (of shakespeare, targets: last)",
+            " take one target per sample (for shakespeare, set targets: last)",
             ("learning", "model"),
         )
     if not task.per_position and len(found) != 2:
         raise EdgeflError(
             f"the model gives {found} for one sample, but there is one target per sample: the model must give "
-            f"[batch, {classes}] (with a token at each position give the last one's, or take task every_token)",
+            f"[batch, {classes}] (if it gives one output per position, give only the last, or take task every_token)",
             ("learning", "model"),
         )
 
@@ -122,5 +122,8 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         compiled=settings.kernels == "numba",
     )
     if local.batch < training.smallest_batch:
-        raise EdgeflError("batch norm cannot train on batches of one sample", ("learning", "local", "batch"))
+        raise EdgeflError(
+            f"batch norm cannot train on batches of one sample: choose {training.smallest_batch} or more",
+            ("learning", "local", "batch"),
+        )
     return training

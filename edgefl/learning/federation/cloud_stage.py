@@ -12,7 +12,7 @@ from edgefl.learning.updates.cloud_models import CloudModels
 
 
 class CloudTrainStage(TrainStage):
-    """The training stage of a cell's global model that is exchanged with the cloud."""
+    """The training stage of a cell that exchanges its global model with the cloud."""
 
     def __init__(self, cloud: CloudModels, *parts: Any) -> None:
         super().__init__(*parts)

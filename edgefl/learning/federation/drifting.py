@@ -12,7 +12,6 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
 from edgefl.learning.drifts import Drift, Moment
 from edgefl.learning.partitions import PartitionInputs
-from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.rng import Streams
 
@@ -22,7 +21,7 @@ DRIFTED = "drifted"  # column of rounds.csv
 def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
     """Append the same n samples after the drift to a split of n samples: sample n + i is sample i after the drift.
 
-    If the inputs do not change, they are stored once.
+    If the drift does not change the inputs, they are stored only once.
     """
     if drift is None:
         return split
@@ -37,7 +36,7 @@ class Drifting:
     """The concept, old or new, of each device in a cell, as a function of round and simulated time.
 
     Args:
-        drift: the drift; None if data do not change.
+        drift: the drift, or None if data do not change.
         queue: the devices that drift, in the order in which they drift.
         devices: number of devices.
     """
@@ -93,7 +92,7 @@ class Drifting:
         moment: Moment,
         concept: bool | None = None,
     ) -> list[np.ndarray]:
-        """Return the indices of the samples that these devices hold at a moment.
+        """Return the indices of the samples that these devices hold at the given moment.
 
         Args:
             held: indices of each device's samples before any drift.
@@ -136,9 +135,9 @@ def _weighed(
     test: SplitInMemory,
     labels: Sequence[int],
 ) -> tuple[float, float]:
-    """Average accuracy and loss over models, by `shares`: each model's weight and its devices' drifted share."""
+    """Average accuracy and loss over models; `shares` has each model's weight and its devices' drifted share."""
     tests = [
-        (part * weight, evaluate(tester, model, test.lap(lap), labels))
+        (part * weight, tester.evaluate(model, test.lap(lap), labels))
         for model, (part, changed) in zip(models, shares, strict=True)
         for lap, weight in enumerate((1.0 - changed, changed))
         if weight

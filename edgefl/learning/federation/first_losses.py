@@ -28,8 +28,8 @@ def compare(
 ) -> tuple[LocalRound, list[dict[int, float]]]:
     """Compute the losses of models [M + Q] on each device's first mini-batch, by device, without training.
 
-    If all costs are counted, devices receive the models, run them forward and send a number for each; otherwise the
-    transfer of one model in each direction and one step are booked.
+    If all costs are counted, devices receive the models, run a forward pass of each, and send one number per model;
+    otherwise the transfer of one model in each direction and one step are booked.
     """
     ids, payload, drawn_by = sorted(ids), trainer.payload, trainer.work
     batches = drawn_by.draw(ids, trainer.samples(ids, facts.moment), facts)

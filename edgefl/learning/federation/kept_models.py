@@ -30,7 +30,7 @@ def about(learner: TorchLearner) -> dict[str, Any]:
 def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str, Mapping[str, Tensor]]]:
     """Yield a cell's models by kind: the global model, the models that serve devices, and personal models.
 
-    global: the module's `state_dict`. served: if there are several such models, [C, *shape] by name, with `devices`
+    global: the module's `state_dict`. served: if several models serve devices, [C, *shape] by name, with `devices`
     [k] and `model_of_device` [k]. personal: [k, *shape] by name, with `devices` [k]. `devices` are the ids of devices
     whose last session was this cell's.
     """
@@ -49,7 +49,7 @@ def collections(learner: TorchLearner, *, personal: bool) -> Iterator[tuple[str,
 
 
 def _served(learner: TorchLearner, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return the models [C, M + Q] that serve devices, and each device's index [k]; empty if one serves all."""
+    """Return the models [C, M + Q] that serve devices, and each device's index [k]; empty if one model serves all."""
     model, stage = learner.federation.model.model, learner.train_stage
     distinct, which = model.new_empty((0, len(model))), []
     for begin, end in blocks(len(ids), model):

@@ -28,7 +28,7 @@ from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import Release
+from edgefl.learning.updates.privacy_account import release_of
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
@@ -41,8 +41,8 @@ class TorchLearner:
     Args:
         homes_m: [devices, 2] positions of the devices at time 0, for partitions and drifts by place.
         sites_m: [cells, 2] positions of the base stations, for partitions and drifts by place.
-        cell: number of the cell, which drifts that are limited to some cells need.
-        populations: device ids of each standing population; if empty, all devices are one population.
+        cell: number of the cell, for drifts that are limited to some cells.
+        populations: device ids of each population that keeps its data; if empty, all devices are one population.
         kept: [devices] share of its dealt training samples that each device keeps; by default 1.
 
     Attributes:
@@ -146,7 +146,11 @@ class TorchLearner:
         device_data.deal(start.number)
         labels = device_data.labels(start.ids)
         if not labels:
-            raise EdgeflError(f"no device of session {start.number} has any data", ("learning", "partition"))
+            raise EdgeflError(
+                f"no device of session {start.number} has any data: choose a partition that gives some to each"
+                " device, or fewer devices",
+                ("learning", "partition"),
+            )
         last, known = federation.now, federation.now.labels
         self.trainer.training_data.devices.serve(self.trainer.cell, start.ids)
         federation.gradient = federation.probe = None
@@ -243,7 +247,7 @@ class TorchLearner:
                 settings.downlink_codec,
             ),
             trainer.streams.below("chance", trainer.cell, name),
-            Release(settings.privacy, trainer.layout, devices),
+            release_of(settings, trainer.layout, devices),
         )
 
     def _open_probe(self) -> None:

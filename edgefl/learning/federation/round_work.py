@@ -32,7 +32,7 @@ class RoundWork:
     smallest: int
 
     def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
-        """Draw the mini-batches of a round's devices from their samples, for each device by its own stream."""
+        """Draw the mini-batches of a round's devices from their samples, with each device's own random stream."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
         share = local.kept_apart if local.early_stopping is not None else self.algorithm.keeps_apart()
@@ -51,7 +51,7 @@ class RoundWork:
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
-        """Return the number of local steps in a round of each device, given the devices' numbers of samples."""
+        """Return each device's number of local steps in a round, given the devices' numbers of samples."""
         asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
         if partial and asked > 1:
@@ -76,7 +76,7 @@ class RoundWork:
         Args:
             held: how many samples each device holds.
             bits: how many bits a downlink transfer and an uplink transfer have.
-            compared: how many other models run forward on each sample.
+            compared: how many other models make a forward pass on each sample.
         """
         many = np.array(held, dtype=np.int64)
         steps = self._at_most(np.full(len(ids), self.local.most), many)
@@ -96,9 +96,9 @@ class RoundWork:
         """Return each device's number of samples for which computing time and energy are booked.
 
         Processed samples are those in the mini-batches of completed steps: for a device with D samples, D per local
-        epoch, and D per step if D < B. Tested samples run forward only (early stopping, choice of a model, models
-        that a term of the loss compares with): `all` counts them as a third, rounded up, since a backward pass counts
-        as two forward ones. Losses that devices report cost nothing: they are those of the first step.
+        epoch, and D per step if D < B. Tested samples need only a forward pass (for early stopping, choice of a
+        model, or a loss term's reference models): `all` counts them as a third, rounded up, since a backward pass
+        counts as two forward passes. Losses that devices report cost nothing, as they come from the first step.
         """
         if self.how_booked == "nominal":
             return tuple((steps * self.local.batch).tolist())

@@ -58,7 +58,7 @@ class _SessionStage:
 
     @property
     def overlapping(self) -> Staleness | None:
-        """The weights of stale updates in this stage; None if the stage's rounds do not overlap."""
+        """The weights of stale updates in this stage, or None if the stage's rounds do not overlap."""
         return None
 
     def _begin(
@@ -83,9 +83,9 @@ class _SessionStage:
     def _take_in(self, models: Sequence[TrainedModel], ids: Sequence[int], at: At) -> None:
         """Admit a round's new participants to the session and to the models that it trains.
 
-        A device that has been in another cell's session since it was last in this cell's session is new too. From now
-        on the session is also tested on the labels of the new participants. A round that is trained again after a
-        restart has already admitted its participants; an interrupted admission is repeated, with the same result.
+        A device that has been in another cell's session since it was last in this cell's session is also new. From
+        this round on, the session is also tested on the new participants' labels. A round that is trained again after
+        a restart has already admitted its participants; an interrupted admission is repeated, with the same result.
         """
         now, trainer = self.federation.now, self.trainer
         if now.round.at[:2] == at[:2] and now.round.at.round >= at.round:
@@ -204,7 +204,7 @@ class TrainStage(_SessionStage):
         return [self.federation.model]
 
     def _measured(self, updates: Sequence[Update]) -> dict[str, float | None]:
-        """Return the columns theory_* for these updates' round: None if it is not measured, {} without theory."""
+        """Return the columns theory_* for these updates' round: None if not measured, {} without theory."""
         at, moment = self.federation.now.round.at, self.federation.now.round.moment
         every = self.trainer.settings.theory
         if every is None:
@@ -254,7 +254,7 @@ class TrainStage(_SessionStage):
 
 
 def _told(local: LocalRound) -> LocalRound:
-    """Remove the training scalars of devices with updates that are not finite from the devices' work."""
+    """Drop the training scalars of devices with updates that are not finite."""
     if not local.not_finite:
         return local
     lost = [id_ in local.not_finite for id_ in local.ids]
@@ -294,8 +294,8 @@ class ProbeStage(_SessionStage):
 class CheckStage(_SessionStage):
     """The stage of one round in which devices report the losses of the constructed model and the previous one.
 
-    Nothing is trained: devices run two models forward on a mini-batch; with `booked: processed` this counts as an
-    iteration.
+    Nothing is trained: devices run forward passes of two models on a mini-batch; with `booked: processed` this counts
+    as an iteration.
     """
 
     @property
@@ -317,7 +317,7 @@ class CheckStage(_SessionStage):
 
 
 def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -> OpeningModel:
-    """Construct the opening model of a session after the pilot sessions, by the gradient that probes measured."""
+    """Construct a session's opening model after the pilot sessions, from the gradient that the probe measured."""
     if federation.probe is not None and federation.now.probed:
         assert federation.pilot is not None
         change, _ = trainer.layout.split(federation.probe.model - federation.pilot)

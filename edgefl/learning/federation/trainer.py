@@ -56,8 +56,8 @@ class Trainer:
         payload_bits: how many bits a transfer has in either direction, if the payload counts one model.
         cell: number of the cell.
         drifting: the samples of each device, as a drift changes them.
-        device_tests: test data of each device; None if all devices are tested on all test data of the labels.
-        device_validation: validation samples of each device; None if there are none, or if all devices share them.
+        device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
+        device_validation: validation samples of each device, or None if there are no such samples or all are shared.
     """
 
     settings: LearningSettings
@@ -96,10 +96,10 @@ class Trainer:
     def learning_rate(
         self, round_: int, longest: int | None, progress: float | None = None, *, of_run: int = 1
     ) -> float:
-        """Return the devices' learning rate in a round by the schedule.
+        """Return the devices' learning rate that the schedule gives for a round.
 
         Args:
-            longest: maximum number of rounds in the session; None if the session has no maximum.
+            longest: maximum number of rounds in the session, or None if the session has no maximum.
             progress: share of the session that has passed; by default, the share of `longest` rounds that has passed.
             of_run: rounds of the global model so far, in all sessions, including this one.
         """
@@ -128,7 +128,7 @@ class Trainer:
             drops: whether updates that are not finite are dropped.
             concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
                 each device trains on the concept that it has at the moment.
-            foretell: function called before training with the round, without its scalars, and the round's number; not
+            foretell: function called before training with the round, which lacks scalars, and the round's number; not
                 called if training may change more than scalars, such as which updates are finite.
 
         Raises:
@@ -168,7 +168,7 @@ class Trainer:
 
     @contextmanager
     def naming_divergence(self, model: TrainedModel, at: At) -> Iterator[None]:
-        """Name the place in the run in the error if a model is not finite in a `with` block.
+        """Turn the error about a model that is not finite into one that names the place in the run.
 
         Raises:
             Divergence: a model is not finite.
@@ -257,7 +257,7 @@ class Trainer:
     def with_personal(
         self, evaluation: Evaluation, model: TrainedModel, ids: Sequence[int], moment: Moment
     ) -> Evaluation:
-        """Add the mean accuracy of these devices' personal models; None without such a model or test data."""
+        """Add the mean accuracy of these devices' personal models; None without a personal model or test data."""
         names = averages(PERSONAL_ACCURACY)
         holders = model.side.holders(ids) if self.due(moment.round) else []
         scores = Scores.of(

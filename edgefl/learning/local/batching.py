@@ -32,9 +32,9 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
           its batch and with the tensors that autograd keeps).
     Otherwise devices are stacked.
 
-    Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): time of a step one by one over
-    that of a stacked step, for rounds of 10 and of 100 devices; above 1, stacking is faster. The mlp2 rows are for
-    autograd, which mlp2 uses for losses other than cross-entropy and in bfloat16.
+    Measured (PyTorch CPU build, one thread of a shared two-core machine, so +-20 %): a step's time one by one,
+    divided by its time stacked, for rounds of 10 and of 100 devices; above 1, stacking is faster. The mlp2 rows are
+    for autograd, which mlp2 uses for losses other than cross-entropy and in bfloat16.
 
     ====================================  =====  ============  ====  ====
     model                                 batch  fit a chunk     10   100
@@ -53,8 +53,8 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
     svhn_cnn, journal                        32             1   1.0     -
     ====================================  =====  ============  ====  ====
 
-    In rounds of 4 devices the ratios are 0.6 to 1.0. On two threads the ratios are the same within their noise,
-    except for the 1.6 of cnn2, which is 0.8 there. Stacked LSTMs and GPUs were not measured.
+    In rounds of 4 devices the ratios are 0.6 to 1.0. With two threads the ratios are the same within their noise,
+    except that the 1.6 of cnn2 falls to 0.8. Stacked LSTMs and GPUs were not measured.
 
     Args:
         module: the model.

@@ -35,7 +35,7 @@ class Worker:
 
 
 class ChunkTraining:
-    """Run the local steps of a chunk of devices, sorted by falling number of steps; write results into `models`."""
+    """Run the local steps of a chunk of devices, sorted by decreasing number of steps; write into `models`."""
 
     def __init__(self, worker: Worker, task: LocalTask, rule: UpdateRule, models: LocalModels) -> None:
         self._worker = worker
@@ -57,7 +57,9 @@ class ChunkTraining:
         self._state = _state_of(worker, self._rule, "local", len(positions), result)
         self._rows.copy_(task.received(positions))
         if task.optimiser is not None:
-            *vectors, self._before = _of_state(task.optimiser(positions), self._state)
+            sizes = [*(vector.shape[1] for vector in self._state), 1]
+            *vectors, steps = task.optimiser(positions).split(sizes, dim=1)
+            self._before = steps.clone()
             for vector, kept in zip(self._state, vectors, strict=True):
                 vector.copy_(kept)
         if worker.kernel.dropout:
@@ -156,7 +158,7 @@ class _PersonalModels:
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:
-        """Do a step of the first devices' personal models by prepared gradients, before their local models' step."""
+        """Step the first devices' personal models with the prepared gradients, before these devices' local models."""
         algorithm, active = self._task.algorithm, len(local)
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
@@ -168,13 +170,13 @@ class _PersonalModels:
         self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
     def put(self, positions: Sequence[int]) -> None:
-        """Write the personal models into the round's result, with the statistics gathered at their points."""
+        """Write the personal models into the round's result, with the statistics of the gradients' passes."""
         layout = self._worker.kernel.layout
         layout.split(self._rows)[1].copy_(layout.split(self._points)[1])
         _put(self._result, positions, self._rows)
 
     def close(self, going: Sequence[int]) -> None:
-        """Keep only the personal models of devices that continue, given by their rows."""
+        """Keep only the personal models of the devices that continue, which are in the rows `going`."""
         self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
         self._points = in_front(self._points, going)
 
@@ -233,7 +235,7 @@ def _gradient_steps(
     rows: Tensor,
     masks: Sequence[torch.Generator],
 ) -> GradientSteps:
-    """Return a function that computes the gradients of devices' losses at models `rows` [k, M + Q] in some steps."""
+    """Return a function that computes devices' gradients in `steps`, at the models `rows` [k, M + Q]."""
     batches = task.batches
     # a step's batches are contiguous in memory: [steps, k, B]
     places = _together(positions)
@@ -263,16 +265,10 @@ def _gradient_steps(
 
 
 def _state_of(worker: Worker, rule: UpdateRule, name: str, count: int, like: Tensor) -> list[Tensor]:
-    """Return the optimiser's state of zeros for `count` models, as a list of vectors [count, M]."""
+    """Return the optimiser's initial state of `count` models: zeros, as a list of vectors [count, M]."""
     size = worker.kernel.layout.parameters.size
     names = [f"{name} state {i}" for i in range(rule.optimiser.vectors)]
     return [worker.room(each, count, size, like).zero_() for each in names]
-
-
-def _of_state(kept: Tensor, like: Sequence[Tensor]) -> list[Tensor]:
-    """Split kept optimiser states [k, V M + 1] into V vectors [k, M] and a copy of the step numbers [k, 1]."""
-    *vectors, steps = kept.split([*(vector.shape[1] for vector in like), 1], dim=1)
-    return [*vectors, steps.clone()]
 
 
 def _put(result: Tensor, positions: Sequence[int], rows: Tensor) -> None:

@@ -45,7 +45,7 @@ def tried(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
 
 
 class _WithoutNormals(TorchFunctionMode):
-    """A mode that skips drawing normal numbers: without memory, that would import PyTorch's compiler."""
+    """A mode that skips draws of normal numbers, which would import PyTorch's compiler for tensors without memory."""
 
     def __torch_function__(self, func: Any, kinds: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -55,7 +55,7 @@ class _WithoutNormals(TorchFunctionMode):
 
 
 def _without_compiler(counter: FlopCounterMode) -> None:
-    """Let a FLOP counter count directly: PyTorch would import its compiler (1.3 s) to hide the counter from it."""
+    """Keep PyTorch from importing its compiler (1.3 s) only in order to hide a FLOP counter from the compiler."""
     mode: Any = getattr(counter, "mode", None)
     if mode is None:  # other versions of PyTorch count the same, but more slowly
         return
@@ -66,7 +66,7 @@ def _without_compiler(counter: FlopCounterMode) -> None:
 
 
 def flops_per_sample(module: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Count the FLOPs of one sample's forward and backward pass (one multiply-add is two).
+    """Count the FLOPs of one sample's forward and backward pass (one multiply-add counts as two).
 
     PyTorch's FLOP counter counts matrix products, convolutions and attention. Left out, as usual: element-wise work
     (biases, activations, normalisation, the softmax) and looking up embeddings.

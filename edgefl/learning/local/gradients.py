@@ -1,4 +1,4 @@
-"""Compute gradients of many devices in one of three ways: written out, stacked under vmap, or one by one."""
+"""Compute gradients of many devices in one of three ways: by hand-written code, stacked under vmap, or one by one."""
 
 import copy
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
 TESTED_AT_ONCE = 2048  # number of samples; bounds memory
-# On a CPU written-out products leave out padding: in multiples of 16 samples, for inputs of at least 256 numbers, in
+# On a CPU hand-written products leave out padding: in multiples of 16 samples, for inputs of at least 256 numbers, in
 # batches of at most 128 samples. Otherwise BLAS chooses its kernel by the width, and rounds differently.
 NARROWED_BY, NARROWED_FROM, NARROWED_UP_TO = 16, 256, 128
 # (step, active) -> gradients [active, M] of the first devices of a chunk
@@ -38,7 +38,7 @@ class Batch:
     weight: weights [k, B] that sum to one per device; 0 for padding.
     sizes: how many samples each device's batch has, not counting the padding that follows them.
     generators: generator of each device's dropout masks.
-    views: view of each sample [k, B]; None without augmentation.
+    views: view of each sample [k, B], or None without augmentation.
     """
 
     reader: SampleReader
@@ -165,7 +165,7 @@ class Kernel(ABC):
 
 
 class ByHand(Kernel):
-    """A kernel that uses the model's written-out gradients, for all devices of a chunk in one call."""
+    """A kernel that calls the model's hand-written gradients, for all devices of a chunk at once."""
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         if self.model.writes_out() != "stepper":

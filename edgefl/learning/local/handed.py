@@ -27,7 +27,7 @@ class Handed(dict[str, Tensor]):
         self._algorithm, self._among = registry.name_of("algorithms", algorithm), among
 
     def check(self, name: str) -> None:
-        """Raise an EdgeflError if a name is unknown, as looking it up would."""
+        """Raise an EdgeflError if a name is unknown, as a look-up would."""
         if name not in self:
             self.__missing__(name)
 
@@ -35,7 +35,7 @@ class Handed(dict[str, Tensor]):
         where, _, remedy = self._among.partition(": ")
         known = f"only {', '.join(self)}" if self else "nothing"
         raise EdgeflError(
-            f"{self._algorithm} asks for {name!r} among the {where}, which have {known}; {remedy} (a class "
+            f"{self._algorithm} reads {name!r} from the {where}, which have {known}; {remedy} (a class "
             "that extends another algorithm replaces what it overrides: include that algorithm's values too)",
             ("learning", "algorithm"),
         )

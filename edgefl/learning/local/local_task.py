@@ -18,11 +18,11 @@ Stop = Callable[[Tensor, Tensor, Tensor], Tensor]
 class LocalTask:
     """The input of the local training of a round's K devices; `positions` are 0 to K-1.
 
-    start: the model that all devices received [M + Q], or the model of each [K, M + Q].
+    start: the model that all devices received [M + Q], or one model per device [K, M + Q].
     own: function of positions that returns the devices' own vectors by name, [k, M] each.
     previous: function of positions that returns the devices' last local models, [k, M + Q].
     personal: function of positions that returns the personal models to train besides the local models, [k, M + Q].
-    optimiser: function of positions that returns optimiser state and steps so far, [k, V M + 1]; None: both restart.
+    optimiser: function of positions that returns optimiser state and steps so far, [k, V M + 1]; None: zeros.
     terms: further terms of the local loss.
     stop: early stopping that replaces the algorithm's.
     """
@@ -40,7 +40,7 @@ class LocalTask:
     stop: Stop | None = None
 
     def received(self, positions: Sequence[int]) -> Tensor:
-        """Return the model that devices at these positions received, [M + Q] for all, or [k, M + Q]."""
+        """Return the model that devices at these positions received, [M + Q] for all, or [k, M + Q] one each."""
         return self.start if self.start.dim() == 1 else self.start[list(positions)]
 
     def has_terms(self) -> bool:
@@ -59,10 +59,10 @@ class LocalModels:
     """The models of K devices after local training.
 
     rows: local models [K, M + Q].
-    personal: personal models [K, M + Q]; None if the algorithm trains none.
+    personal: personal models [K, M + Q], or None if the algorithm trains none.
     steps: local steps of each device [K].
-    tested: how many samples each device only ran forward, for early stopping [K].
-    optimiser: state of the optimiser and steps so far [K, V M + 1]; None if the state is not kept.
+    tested: [K] for how many samples each device ran the forward pass only, for early stopping.
+    optimiser: state of the optimiser and steps so far [K, V M + 1], or None if devices do not keep this state.
     """
 
     rows: Tensor

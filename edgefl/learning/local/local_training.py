@@ -39,7 +39,7 @@ class LocalTraining:
     data and settings only, and each chunk is computed by one thread.
 
     Args:
-        model: the model; its written-out gradients, if any, are used in float32.
+        model: the model; its hand-written gradients, if any, are used in float32.
         module: the model's module, on the torch device.
         train: the training data, on the torch device.
         rule: the rule that turns gradients into steps.
@@ -118,7 +118,7 @@ class LocalTraining:
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
                 f"{self._memory_bytes / 1e9:g} GB for devices trained together do not fit in the GPU's "
-                "memory: set less",
+                "memory: lower memory_gb",
                 ("learning", "local", "memory_gb"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:
@@ -142,10 +142,10 @@ class LocalTraining:
         return losses
 
     def gradients(self, models: Tensor, samples: Sequence[np.ndarray]) -> Tensor:
-        """Compute the gradients [K, M] of each device's mean loss on its samples, in evaluation mode.
+        """Compute the gradients [K, M] of devices' mean losses, in evaluation mode; 0 for a device without samples.
 
         Args:
-            models: one for all devices [M + Q], or one each [K, M + Q]. A device without samples has gradient 0.
+            models: one model for all devices [M + Q], or one per device [K, M + Q].
         """
         found = models.new_zeros(len(samples), self.layout.parameters.size)
         module = self._module.eval()
@@ -157,9 +157,9 @@ class LocalTraining:
 
     @property
     def state_size(self) -> int:
-        """The length of a device's kept optimiser state with the number of its steps; 0 if no state is kept."""
-        vectors = self._rule.optimiser.vectors
-        return vectors * self.layout.parameters.size + 1 if self._rule.keeps_state else 0
+        """The length of the optimiser state that a device keeps, with its number of steps; 0 if none is kept."""
+        vectors, kept = self._rule.optimiser.vectors, self._rule.optimiser.state == "kept"
+        return vectors * self.layout.parameters.size + 1 if kept and vectors else 0
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
         """Return the sum of the gradients' weights in each device's change [K], as `UpdateRule.travel` does."""
@@ -194,7 +194,7 @@ class LocalTraining:
 
     @cached_property
     def _numbers_per_sample(self) -> int:
-        """The numbers in memory per sample: the sample's input, and the numbers that autograd keeps."""
+        """How many numbers a sample occupies in memory: its input, and the numbers that autograd keeps."""
         inputs = int(np.prod(self._train.x.shape[1:]))
         if self._model.writes_out() and of_cross_entropy(self._task):
             return inputs

@@ -27,7 +27,7 @@ class _Code:
         self.vector = ir.VectorType(NUMBER, lanes)
 
     def at(self, address: Any, *offsets: Any) -> Any:
-        """Emit the pointer to a float32 at an address in bytes plus offsets in numbers."""
+        """Emit the pointer to a float32 at a byte address plus offsets, which are counted in float32 numbers."""
         pointer = self.builder.inttoptr(address, NUMBER.as_pointer())
         for offset in offsets:
             pointer = self.builder.gep(pointer, [offset if hasattr(offset, "type") else PLACE(offset)])

@@ -1,7 +1,7 @@
 """Local SGD of fully connected networks, compiled by numba; a device's model stays in the cache for its round.
 
 Matrices lie in panels, as in `numba_tiles`: inputs and activations [samples, numbers], weights of hidden layers
-[inputs, outputs] and those of the last one [outputs, inputs], so that all products run along lanes. Columns that
+[inputs, outputs] and those of the last layer [outputs, inputs], so that all products run along lanes. Columns that
 fill the last panel are zeros, and stay zeros. Rows are padded for tiles of five, and to an odd number, because panels
 with a stride of a power of two would share few lines of the cache.
 """
@@ -86,50 +86,34 @@ def _errors(z, width, bias, y, weight):
 
 
 @compiled
-def _pack(row, dims, table, work):
-    """Copy a model [M] into the panels of `work`, which are 0 outside the model's weights."""
+def _carry(row, dims, table, work, back):
+    """Copy a model [M] into the panels of `work`, which are 0 outside the model's weights, or back from them."""
     place, last = 0, len(dims) - 2
     for layer in range(last + 1):
         inputs, outputs, at = dims[layer], dims[layer + 1], table[layer]
         weights = row[place : place + inputs * outputs].reshape(outputs, inputs)
         distance = LANES * rows_of(outputs if layer == last else inputs)
         for o in range(outputs):
-            if layer == last:
-                for i in range(inputs):
-                    work[at[0] + i // LANES * distance + o * LANES + i % LANES] = weights[o, i]
-            else:
-                begin = at[0] + o // LANES * distance + o % LANES
-                for i in range(inputs):
-                    work[begin + i * LANES] = weights[o, i]
+            for i in range(inputs):
+                if layer == last:
+                    cell = at[0] + i // LANES * distance + o * LANES + i % LANES
+                else:
+                    cell = at[0] + o // LANES * distance + o % LANES + i * LANES
+                if back:
+                    weights[o, i] = work[cell]
+                else:
+                    work[cell] = weights[o, i]
         place += inputs * outputs
-        work[at[1] : at[1] + outputs] = row[place : place + outputs]
-        place += outputs
-
-
-@compiled
-def _unpack(work, dims, table, row):
-    """Copy the weights and biases in the panels of `work` into a model [M]."""
-    place, last = 0, len(dims) - 2
-    for layer in range(last + 1):
-        inputs, outputs, at = dims[layer], dims[layer + 1], table[layer]
-        weights = row[place : place + inputs * outputs].reshape(outputs, inputs)
-        distance = LANES * rows_of(outputs if layer == last else inputs)
-        for o in range(outputs):
-            if layer == last:
-                for i in range(inputs):
-                    weights[o, i] = work[at[0] + i // LANES * distance + o * LANES + i % LANES]
-            else:
-                begin = at[0] + o // LANES * distance + o % LANES
-                for i in range(inputs):
-                    weights[o, i] = work[begin + i * LANES]
-        place += inputs * outputs
-        row[place : place + outputs] = work[at[1] : at[1] + outputs]
+        if back:
+            row[place : place + outputs] = work[at[1] : at[1] + outputs]
+        else:
+            work[at[1] : at[1] + outputs] = row[place : place + outputs]
         place += outputs
 
 
 @compiled
 def _forward(size, distance, dims, table, model, work):
-    """Compute the activations of all layers for a batch; those of the last layer lack the bias."""
+    """Compute the activations of all layers for a batch; the last layer's activations lack the bias."""
     base, last = work.ctypes.data, len(dims) - 2
     for layer in range(last):
         weights, bias, a, _, c = table[layer]
@@ -243,7 +227,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
     line = work[end:]
     for place, k in enumerate(positions):
         if place == 0 or len(start) > 1:
-            _pack(start[k if len(start) > 1 else 0], dims, table, received)
+            _carry(start[k if len(start) > 1 else 0], dims, table, received, False)
         work[velocity:model] = float32(0.0)
         work[model:end] = received
         for step in range(steps[k]):
@@ -256,7 +240,7 @@ def train(positions, rows, start, x, y, samples, weights, sizes, steps, mean, sc
                 if layer:
                     _behind(layer, size, distance, dims, table, model, work)
                 _descend(layer, size, distance, dims, table, model, velocity, work, momentum, decay, lr)
-        _unpack(work[model:end], dims, table, rows[k])
+        _carry(rows[k], dims, table, work[model:end], True)
 
 
 def workspace(dims, batch):

@@ -20,9 +20,9 @@ def repeat_on_gpus() -> None:
 
 
 def has_bf16() -> bool | None:
-    """Return whether this CPU has instructions for products in bfloat16; None if the system does not say.
+    """Return whether this CPU has instructions for products in bfloat16, or None if the system does not say.
 
-    PyTorch reports such instructions for every AVX-512 processor, because it can emulate them.
+    PyTorch is not asked: it reports these instructions for every AVX-512 processor, because PyTorch can emulate them.
     """
     try:
         text = CPUINFO.read_text(encoding="utf-8", errors="replace")

@@ -31,11 +31,6 @@ class UpdateRule:
         norms = grads.square().sum(1).sqrt_().add_(SHORTEST)
         return grads.mul_((self.clip_norm / norms).clamp_(max=1.0).unsqueeze(1))
 
-    @property
-    def keeps_state(self) -> bool:
-        """Whether a device's optimiser state is kept for the device's next round."""
-        return self.optimiser.state == "kept" and self.optimiser.vectors > 0
-
     def step(
         self, number: int | Tensor, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]
     ) -> None:

@@ -14,16 +14,16 @@ class LrSchedule(Component):
     """Base of all schedules; each defines a shape that starts at 1 and falls.
 
     A round's rate is lr (floor + (1 - floor) shape^power), with `learning.local.lr`, `lr_floor` and `lr_power`. The
-    schedule restarts with each session, since devices and labels change. With `rounds` it continues through all
-    sessions for this number of rounds of the cell's global model, and then stays at its final value. Probe rounds
-    have their own rate (`learning.local.probe_lr`).
+    schedule restarts with each session, since devices and labels change. If `rounds` is set, the schedule instead
+    continues through all sessions for this number of rounds of the cell's global model, and then stays at its final
+    value. Probe rounds have their own rate (`learning.local.probe_lr`).
     """
 
     rounds: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="length in rounds of the global model over all sessions; if left out, one session",
+        description="length in rounds of the global model over all sessions; null: each session's length",
     )
     warm_up: ClassVar[int] = 0  # rounds with t / (warm_up + 1) of the rate in round t; papers use no warm-up
 

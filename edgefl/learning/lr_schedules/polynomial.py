@@ -4,7 +4,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 
 
 class Polynomial(LrSchedule):
-    """Lower the learning rate as (1 - progress)^power by `lr_power`: 1 is a straight line, 0 a constant rate.
+    """Lower the learning rate as (1 - progress)^lr_power: 1 gives a straight line, 0 a constant rate.
 
     Source: the journal paper, section VI, which uses this decay in each session; the paper gives no power.
     """

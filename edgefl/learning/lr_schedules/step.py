@@ -10,7 +10,7 @@ from edgefl.learning.lr_schedules import LrSchedule
 class StepDecay(LrSchedule):
     """Multiply the learning rate by `factor` every `every` rounds: factor^((t - 1) // every) in round t."""
 
-    every: int = Field(30, ge=1, le=10**9, description="rounds between two steps")
+    every: int = Field(30, ge=1, le=10**9, description="number of rounds between two steps")
     factor: ClassVar[float] = 0.1  # factor of the rate at each step, as in PyTorch's StepLR
 
     def shape(self, round_: int, progress: float) -> float:

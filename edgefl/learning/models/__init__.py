@@ -1,4 +1,4 @@
-"""Models: PyTorch modules, and gradients written out for many devices at once."""
+"""Models: PyTorch modules, and hand-written gradients for many devices at once."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Outputs(NamedTuple):
 class OutputTerm(ABC):
     """A term of the local loss that compares a model's outputs with the outputs of constant reference models.
 
-    references: the other models, each [M + Q] if all devices share it, or [k, M + Q] with one row per device; they
+    references: the reference models, each [M + Q] if all devices share it, or [k, M + Q] with one row per device; all
         run in evaluation mode.
     """
 
@@ -90,7 +90,7 @@ class ChunkOfDevices:
     weight: weights [steps, k, B] that sum to one per device; 0 marks padding.
     scaling: (mean, s); inputs are raw and stand for (x - mean) s.
     references: reference models of each further term of the loss, [M] or [k, M].
-    push: function that returns the further terms' gradients with respect to the outputs; None without such terms.
+    push: function that returns the further terms' gradients with respect to the outputs, or None without such terms.
     """
 
     layout: TensorLayout
@@ -104,7 +104,7 @@ class ChunkOfDevices:
 
 @dataclass(frozen=True)
 class Size:
-    """The size of a model without statistics: M parameters, and FLOPs of a sample's forward and backward pass."""
+    """The size of a model: number M of parameters, without statistics, and FLOPs per sample, forward and backward."""
 
     parameters: int
     flops_per_sample: int
@@ -120,7 +120,7 @@ class Model(Component):
     # the papers' input shape and classes, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]
-    # whether the model's written-out `gradients` support further terms of the loss
+    # whether the model's hand-written `gradients` support further terms of the loss
     knows_terms: ClassVar[bool] = False
     # whether the model's `stepper` accepts inputs without padding behind the last sample of the devices read
     leaves_out_padding: ClassVar[bool] = False
@@ -135,9 +135,9 @@ class Model(Component):
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:
-        """Return the model's size by a formula, or None if the model must be built and run to count it.
+        """Return the model's size by a formula, or None if its size can only be counted by building and running it.
 
-        With a formula a scenario is validated without loading PyTorch, which takes longer than everything else.
+        A formula lets scenarios be validated without PyTorch, which takes longer to load than everything else.
         """
         return None
 
@@ -182,15 +182,15 @@ class Model(Component):
         return result
 
     def stepper(self, chunk: ChunkOfDevices) -> Stepper:
-        """Return a function that computes a chunk's written-out gradients step by step, with all terms of the loss.
+        """Return a hand-written function that computes a chunk's gradients step by step, with all terms of the loss.
 
         The method is for models so small that the overhead around the products matters; other models override
         `gradients`, or neither method.
 
         Returns:
-            (step, active, read) -> gradients [active, M] of the first `active` devices, a number that never rises;
-            the next call overwrites them. `read` returns raw inputs as floats, for as many devices at a time as the
-            model chooses. If the model leaves out padding, these inputs may be narrower than B.
+            (step, active, read) -> gradients [active, M] of the first `active` devices; `active` never rises, and the
+            next call overwrites the gradients. `read` returns raw inputs as floats, for as many devices at a time as
+            the model chooses. If the model leaves out padding, these inputs may be narrower than B.
         """
         raise NotImplementedError
 
@@ -201,7 +201,7 @@ class Model(Component):
         read: ReadSome,
         scaling: tuple[float, float],
     ) -> Tensor:
-        """Compute the logits [B, C] of test samples as the module in evaluation mode does, by faster code.
+        """Compute the logits [B, C] of test samples as the module in evaluation mode does, with faster code.
 
         Args:
             tensors: the module's parameters by name.
@@ -216,17 +216,17 @@ class Model(Component):
 
     @classmethod
     def writes_logits(cls) -> bool:
-        """Return whether this model computes logits of test samples by its own code."""
+        """Return whether this model computes logits of test samples with its own code."""
         return cls.logits is not Model.logits
 
     @classmethod
     def writes_out(cls) -> Literal["stepper", "gradients"] | None:
-        """Return the name of the method that writes this model's gradients out, or None if autograd computes them."""
+        """Return the name of the method with this model's hand-written gradients, or None if it uses autograd."""
         if cls.stepper is not Model.stepper:
             return "stepper"
         return "gradients" if cls.gradients is not Model.gradients else None
 
     @classmethod
     def writes_out_terms(cls) -> bool:
-        """Return whether this model's written-out gradients support further terms of the loss."""
+        """Return whether this model's hand-written gradients support further terms of the loss."""
         return cls.writes_out() == "stepper" or cls.knows_terms

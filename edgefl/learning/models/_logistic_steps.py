@@ -1,4 +1,4 @@
-"""Written-out gradients of logistic regression."""
+"""Hand-written gradients of logistic regression."""
 
 from itertools import chain
 
@@ -17,7 +17,7 @@ TESTED_BYTES = 1_600_000  # bytes of inputs read at a time in tests, in which on
 class LogisticSteps:
     """The explicit gradients of a chunk: delta = weight (softmax - onehot) at the logits, then the chain rule.
 
-    Devices are computed in blocks, so that inputs stay in the cache from the first product to the second.
+    Devices are processed in blocks, so that inputs stay in the cache from the first product to the second.
 
     Logits are stored as [k, classes, B]: with weights as [classes, inputs] both products run in BLAS's fast
     orientation, and the softmax over a strided axis vectorises over the batch. Inputs stay raw: their scaling
@@ -70,7 +70,7 @@ class LogisticSteps:
         return self.gradient
 
     def _copy(self) -> None:
-        """Copy the local models ahead of the reference models, and the inputs' scaling into the products' offset."""
+        """Copy the local models in front of the reference models, and add the inputs' scaling to the offset."""
         classes = self.bias.shape[1]
         if self.models:
             self.all_weights[:, :classes], self.all_bias[:, :classes] = self.weights, self.bias

@@ -12,7 +12,7 @@ def image_shape(input_shape: tuple[int, ...], least: int) -> tuple[int, int, int
 
     Args:
         input_shape: shape of one sample.
-        least: smallest height and width that the model can take, pixels.
+        least: smallest height and width, in pixels, that the model can take.
 
     Raises:
         EdgeflError: the samples are not images, or the images are too small.

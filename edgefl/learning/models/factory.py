@@ -19,9 +19,9 @@ CHANNELS = frozenset({"in_chans", "in_channels"})  # the argument's name in timm
 class Factory(Model):
     """A module that the named function returns, from timm, torchvision or your own file.
 
-    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. The function is
-    called with `num_classes` too. With `in_chans` or `in_channels` among its arguments, grey images [height, width]
-    get a channel. The function is foreign code, so such a scenario needs --allow-code.
+    `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. `num_classes` is
+    passed to the function too. With `in_chans` or `in_channels` among its arguments, grey images [height, width] get
+    a channel. The function is foreign code, so such a scenario needs --allow-code.
     """
 
     typical_input: ClassVar = (3, 32, 32)

@@ -13,7 +13,7 @@ class Lenet(Model):
 
     LeCun et al., 1998, with ReLU and max pooling: the "simple CNN" of NIID-Bench (Li et al., ICDE 2022) and of
     MOON's encoder. 44,426 parameters for 28x28 images and 10 classes, 62,006 for colour images of 32x32.
-    Representation: the layer of 84.
+    Representation: the hidden layer of 84.
     """
 
     typical_input: ClassVar = (28, 28)

@@ -18,7 +18,7 @@ class Mlp(Model):
     """Hidden layers with ReLU on the flattened input.
 
     The default is "MNIST 2NN" of McMahan et al., AISTATS 2017: two layers of 200, 199,210 parameters for 28x28 inputs
-    and 10 classes. Representation: the last hidden layer. `mlp2` is the same with one hidden layer, and faster.
+    and 10 classes. Representation: the last hidden layer. `mlp2` has only one hidden layer, and is faster.
     """
 
     typical_input: ClassVar = (28, 28)

@@ -61,7 +61,7 @@ class Mlp2(Model):
         weight: Tensor,
         terms: Sequence[OutputTerm] = (),
     ) -> Tensor:
-        # Written out, because with such small products vmap and autograd took most of a step: with 60-128-10 and
+        # Written by hand, because with such small products vmap and autograd took most of a step: with 60-128-10 and
         # batches of 10, ten devices take 0.5 ms instead of 2.9, one takes 0.34 instead of 1.7. With MOON's term a
         # round of thirty takes 1.8 times as long as without it; by autograd it was 5.7 times.
         import torch

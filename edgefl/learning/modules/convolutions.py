@@ -18,7 +18,7 @@ def wants_channels_last(gain: Gain, torch_device: torch.device, work: Literal["t
     Measured speed-up of a round in CPU time, with AVX-512 and with AVX2: `svhn_cnn` 1.15 to 1.7, `cnn2` 1.1 to 1.2,
     `lenet` 1.1 to 1.4; in tests of 64 images, for the same models in this order, 1.4 to 2.9, 1.5 to 2 and 1.3 to 1.5.
     Residual networks gain nothing in training (0.9 to 1.0 times); in tests ResNet-18 is 1.05 to 1.25 times as fast.
-    Foreign models keep their order, because a model that calls `view` would fail.
+    Models from outside edgefl keep their order, because a model that calls `view` would fail.
 
     Args:
         gain: the kind of work in which the model gains from this order.
@@ -35,7 +35,7 @@ def read_channels_last(module: nn.Module) -> None:
 
 
 def images_at_once(module: nn.Module, shape: torch.Size, most: int) -> int:
-    """Return the number of samples of this shape tested at a time: `most`, or fewer for convolutions on a CPU."""
+    """Return how many samples of this shape are tested at a time: `most`, or fewer for convolutions on a CPU."""
     weights = [layer.weight for layer in module.modules() if isinstance(layer, nn.Conv2d)]
     if not weights or weights[0].device.type != "cpu" or len(shape) < 2:
         return most

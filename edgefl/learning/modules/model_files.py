@@ -47,10 +47,10 @@ class Inputs:
 
     @classmethod
     def of(cls, path: Path, about: Mapping[str, Any]) -> Self:
-        """Parse and validate `inputs` in the header of a model file, which may be foreign.
+        """Parse and validate `inputs` in the header of a model file, which any program may have written.
 
         Raises:
-            EdgeflError: `inputs` is missing or invalid, or the model has more outputs than the file can hold.
+            EdgeflError: `inputs` is missing or invalid, or states more outputs than a model file can hold.
         """
         try:
             told = about["inputs"]
@@ -151,7 +151,7 @@ def read(path: Path) -> dict[str, Tensor]:
 def _reading(path: Path) -> Iterator[None]:
     """Check that a path is a plain file, and turn errors of reading it as safetensors into EdgeflErrors."""
     if not path.is_file():
-        raise EdgeflError(f"{path}: is not a file; give a safetensors file")
+        raise EdgeflError(f"{path}: is not a file; name a safetensors file")
     try:
         yield
     except (OSError, SafetensorError) as error:
@@ -205,7 +205,7 @@ def _fitting(module: nn.Module, given: Mapping[str, Tensor], path: Path, *, part
     fitting = [name for name in own if name in given and _like(own[name]) == _like(given[name])]
     if not fitting:
         raise EdgeflError(
-            f"{path}: none of its tensors fits the model, whose first ones are {_some(own, own)}; the file's are"
+            f"{path}: none of its tensors fits the model, whose first tensors are {_some(own, own)}; the file has"
             f" {_some(given, given)}: choose the model that the file belongs to"
         )
     lacking = [name for name in own if name not in given]

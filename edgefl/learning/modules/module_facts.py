@@ -32,10 +32,10 @@ def smallest_batch(module: nn.Module) -> int:
 def refuse_wrong_bf16_gradients(module: nn.Module, x: Tensor) -> None:
     """Check that a module's weight gradients in bfloat16 are right on a CPU.
 
-    oneDNN, as of PyTorch 2.13, reads outside its memory for some convolutions.
+    For strided convolutions over a single pixel, oneDNN, as of PyTorch 2.13, reads outside its memory.
 
     Raises:
-        EdgeflError: the module has such a convolution.
+        EdgeflError: the module has a convolution with wrong gradients.
     """
     wrong: list[nn.Module] = []
 

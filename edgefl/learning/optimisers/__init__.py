@@ -31,10 +31,10 @@ class Step:
 class Optimiser(Component):
     """Base of all local optimisers.
 
-    A device's state starts as zeros in every round, as FedAvg's momentum does. With `state: kept` the state continues
-    from the device's last update that arrived, as does the number of steps, and follows the device from cell to cell
-    as long as its data stay the same; the state is never sent. Learning rate, momentum and weight decay are settings
-    of all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Each row of a tensor belongs to one device.
+    A device's state starts as zeros in every round, as FedAvg's momentum does. With `state: kept`, the state and the
+    number of steps continue from the device's last update that arrived, and follow the device from cell to cell as
+    long as its data stay the same; the state is never sent. Learning rate, momentum and weight decay are settings of
+    all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Each row of a tensor belongs to one device.
     """
 
     # number of vectors [M] in a device's optimiser state
@@ -42,7 +42,7 @@ class Optimiser(Component):
 
     state: Literal["fresh", "kept"] = Field(
         "fresh",
-        description="state at the start of a device's round. fresh: zeros; kept: that of the device's last round",
+        description="state at the start of a device's round. fresh: zeros; kept: as after the device's last round",
     )
 
     @abstractmethod

@@ -8,7 +8,7 @@ from edgefl.learning.tensors import Tensor, in_double
 
 
 class Adam(Optimiser):
-    """Step by the mean of gradients over the root of the mean of their squares, both bias-corrected.
+    """Step by the gradients' mean, divided by the root of the mean of their squares, both bias-corrected.
 
     Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and
     v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), with m^ and v^ divided by 1 - beta^step. Weight

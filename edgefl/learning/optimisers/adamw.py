@@ -8,8 +8,8 @@ from edgefl.learning.tensors import Tensor
 class AdamW(Adam):
     """Adam with separate weight decay: w -= lr weight_decay w in addition to Adam's step.
 
-    Loshchilov and Hutter, ICLR 2019, with the decay multiplied by lr as in PyTorch. `learning.local.weight_decay` 0,
-    the default, is Adam.
+    Loshchilov and Hutter, ICLR 2019, with the decay multiplied by lr as in PyTorch. With
+    `learning.local.weight_decay` 0, the default, this is Adam.
     """
 
     def _decay(self, local: Tensor, grads: Tensor, step: Step) -> None:

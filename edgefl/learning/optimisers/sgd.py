@@ -10,9 +10,9 @@ from edgefl.learning.tensors import Tensor
 
 
 class Sgd(Optimiser):
-    """Step with momentum: u = momentum u + g, w -= lr u, as PyTorch's SGD without dampening.
+    """Step with momentum: u = momentum u + g, w -= lr u, like PyTorch's SGD without dampening.
 
-    Weight decay is added to the gradient, g + weight_decay w. `learning.local.momentum` 0 is plain SGD.
+    Weight decay is added to the gradient, g + weight_decay w. With `learning.local.momentum` 0 this is plain SGD.
     """
 
     vectors: ClassVar = 1

@@ -14,12 +14,12 @@ __all__ = ["NO_INPUTS", "Partition", "PartitionInputs", "Staying", "by_device"]
 
 @dataclass(frozen=True)
 class PartitionInputs:
-    """Facts about samples and devices that some partitions need besides labels; None if unknown.
+    """Facts about samples and devices that some partitions need besides labels, or None if unknown.
 
     groups: origin of each training sample (`Split.groups`), [n] int64.
-    positions_m: positions of the devices at time 0, m, [N, 2].
-    sites_m: positions of the base stations, m, [cells, 2].
-    kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all of them.
+    positions_m: positions of the devices at time 0, in m, [N, 2].
+    sites_m: positions of the base stations, in m, [cells, 2].
+    kept: share of its dealt samples that each device keeps, [N]; None: each device keeps all its samples.
     """
 
     groups: np.ndarray | None = None
@@ -41,7 +41,7 @@ NO_INPUTS = PartitionInputs()
 class Partition(Component):
     """Base of all partitions.
 
-    Sessions count from 1. A partition only deals training samples; a session is tested on all test data of its
+    Sessions are counted from 1. A partition only deals training samples; a session is tested on all test data of its
     labels.
     """
 
@@ -80,7 +80,7 @@ class Partition(Component):
     def key(self, session: int) -> int:
         """Return the key of a session's draw; for equal keys `assign` returns equal arrays.
 
-        If the key changes, devices hold other data, and forget what they remember of the earlier data.
+        If the key changes, devices hold other data, and forget all that they kept from the earlier data.
         """
 
     def groups_of(self, sizes: np.ndarray, devices: int, streams: Streams) -> np.ndarray | None:
@@ -98,7 +98,7 @@ class Partition(Component):
 
     @property
     def turns(self) -> int:
-        """The number of first sessions after which every set of labels has appeared."""
+        """The number of sessions, counted from the first, after which every set of labels has appeared."""
         return 2
 
     @property
@@ -131,7 +131,7 @@ class Staying(Partition):
         counts = np.bincount(owner[owner >= 0], minlength=devices)
         if empty := np.flatnonzero(counts == 0).tolist():
             raise EdgeflError(
-                f"{len(empty)} of {devices} devices would hold no samples, device {empty[0]} first: take fewer"
+                f"{len(empty)} of {devices} devices would hold no samples, such as device {empty[0]}: take fewer"
                 " devices or a larger data set"
             )
         given = np.flatnonzero(owner >= 0)

@@ -23,7 +23,7 @@ class ByWeight(RecurringLabels):
     """
 
     labels_per_device: int | None = Field(
-        None, ge=1, le=1_000_000, description="number of labels of each device; null: all of the session"
+        None, ge=1, le=1_000_000, description="labels per device; null: all labels of the session"
     )
 
     @abstractmethod

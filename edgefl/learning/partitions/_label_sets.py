@@ -23,8 +23,8 @@ class RecurringLabels(Partition):
     (the conference paper's Table 12).
 
     With an `overlap`, sessions 1, 3, 5, ... have the labels A and sessions 2, 4, 6, ... the labels B. The two sets
-    are equally large, share overlap x C labels and together are all C labels. In both cases each session deals its
-    samples again: its population is new (D_k^(s) in the journal paper), and its devices remember nothing. With
+    are equally large, share overlap x C labels and together are all C labels. With either key, each session deals its
+    samples again: its population is new (D_k^(s) in the journal paper), and its devices have kept nothing. With
     `devices.populations: 2` different devices have the labels A and B; both populations keep their data and take
     turns.
 
@@ -33,14 +33,14 @@ class RecurringLabels(Partition):
 
     Two equally large sets that together hold C labels can only share an even number of labels if C is even, and an
     odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
-    a case: 3.2 labels. This is read as two shared labels (overlap 0.5) and sets of three, for three reasons: the only
-    other feasible number is zero (with four the labels would never change, but the paper's Previous falls to 52 %),
-    the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
+    a case: 3.2 labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the
+    only other feasible number is zero (with four, the sets would never change, but the paper's Previous falls to
+    52 %), the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
-    in order, a set has G = floor(C / (2 - overlap)), and the two share floor(overlap x G); with C = 10 and 0.2 these
-    are labels 0 to 4 and 4 to 8, and label 9 is never used. If rounding leaves no shared label, the sets are the two
-    halves of all labels.
+    in order, a set has G = floor(C / (2 - overlap)), and the two sets share floor(overlap x G); with C = 10 and 0.2
+    these are labels 0 to 4 and 4 to 8, and label 9 is never used. If rounding leaves no shared label, the sets are
+    the two halves of all labels.
 
     Source: the journal paper, section VI, Label Distribution.
     """
@@ -59,20 +59,20 @@ class RecurringLabels(Partition):
     )
     label_order: Literal["random", "ascending"] = Field(
         "random",
-        description="order in which labels are assigned to the two sets: random from the seed, or ascending",
+        description="order in which the two sets get labels: random, drawn from the seed, or ascending",
     )
     label_sets: tuple[tuple[Annotated[int, Field(ge=0, le=1_000_000)], ...], ...] | None = Field(
         None,
         min_length=1,
         max_length=10_000,
-        description="instead of `overlap`: labels, by number, of session 1, 2, ...; after the last set, "
+        description="instead of `overlap`: the label numbers of session 1, 2, ...; after the last set, "
         "sessions start again with the first",
     )
 
     @model_validator(mode="after")
     def _sets_or_overlap(self) -> Self:
         if self.label_sets is not None and self.overlap is not None:
-            raise ValueError("give either overlap or label_sets")
+            raise ValueError("set either overlap or label_sets, not both")
         for session, labels in enumerate(self.label_sets or (), start=1):
             if not labels or len(set(labels)) < len(labels):
                 raise ValueError(
@@ -110,7 +110,7 @@ class RecurringLabels(Partition):
         return np.sort(np.array(sets[(session - 1) % len(sets)], np.int64))
 
     def _by_all(self, num_classes: int) -> tuple[slice, slice]:
-        """Return both sets' labels as slices, one from each end of all labels, overlapping in the shared ones."""
+        """Return both sets' labels as slices, one from each end of all labels, overlapping in the shared labels."""
         size = (num_classes + self._shared(num_classes)) // 2
         return slice(size), slice(num_classes - size, None)
 
@@ -151,12 +151,12 @@ class RecurringLabels(Partition):
 
 
 def shared_labels(overlap: float, num_classes: int, feasible: range, what: str) -> int:
-    """Return the number of labels that two sets share, by the requested overlap.
+    """Return the number of labels that two sets share, given the requested overlap.
 
     Args:
         overlap: requested overlap, as a share of all labels.
         feasible: feasible numbers of shared labels.
-        what: name of what is divided, for the message.
+        what: name of the thing that is divided, for the message.
 
     Raises:
         EdgeflError: the overlap is not feasible.
@@ -193,10 +193,10 @@ def require_samples(samples: int, devices: int, per_device: int = 1) -> None:
     """Check that a session has `per_device` samples for each device.
 
     Raises:
-        EdgeflError: the session has fewer samples.
+        EdgeflError: the session has too few samples.
     """
     if samples < devices * per_device:
         raise EdgeflError(
-            f"{samples} samples in the session are too few for {devices} devices with {per_device} each:"
+            f"{samples} samples in the session are too few for {devices} devices with {per_device} samples each:"
             " choose fewer devices or a larger data set"
         )

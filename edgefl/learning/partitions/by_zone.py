@@ -12,7 +12,7 @@ from edgefl.rng import Streams
 
 
 class ByZone(Staying):
-    """Assign labels to zones; a device has the labels of its home zone, by its position at time 0.
+    """Assign labels to zones; a device has the labels of its home zone, in which it is at time 0.
 
     Zones are `sectors` of equal angle around the origin (the first base station; zone 0 extends from east towards
     north), `rings` around the origin with equally many devices, or the `cells` of the layout (the nearest base
@@ -23,7 +23,7 @@ class ByZone(Staying):
     """
 
     zones: Literal["sectors", "rings", "cells"] = Field("sectors", description="kind of zones")
-    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; ignored for cells")
+    count: int = Field(4, ge=1, le=10_000, description="number of sectors or rings; unused for cells")
     labels_per_zone: int | None = Field(
         None,
         ge=1,
@@ -36,7 +36,10 @@ class ByZone(Staying):
     ) -> np.ndarray:
         zone_of, zones = self._homes(inputs)
         if len(zone_of) != devices:
-            raise EdgeflError(f"only {len(zone_of)} of {devices} devices have known positions")
+            raise EdgeflError(
+                f"zones need every device's first position, and only {len(zone_of)} of {devices} are known: choose"
+                " another partition"
+            )
         known = self._labels(int(labels.max()) + 1, zones, streams)
         rng = streams("partition", 0)
         owner = np.full(len(labels), -1)
@@ -54,8 +57,8 @@ class ByZone(Staying):
         absent = np.flatnonzero(np.isnan(x))
         if len(absent):
             raise EdgeflError(
-                f"device {absent[0]} ({len(absent)} of {len(x)} in all) is not in the area at time 0 and has no zone:"
-                " choose a mobility model with all devices present then, or another partition"
+                f"{len(absent)} of {len(x)} devices, such as device {absent[0]}, are outside the area at time 0 and"
+                " have no zone: choose a mobility model with all devices in the area then, or another partition"
             )
         if self.zones == "cells":
             homes = inputs.home_sites()
@@ -71,7 +74,7 @@ class ByZone(Staying):
     def _labels(self, classes: int, zones: int, streams: Streams) -> np.ndarray:
         """Draw the labels of each zone as a mask [zones, C] bool."""
         if self.labels_per_zone is None and zones > classes:
-            raise EdgeflError(f"{zones} zones cannot divide {classes} labels: give labels_per_zone")
+            raise EdgeflError(f"{classes} labels cannot be divided among {zones} zones: set labels_per_zone")
         if self.labels_per_zone is not None and self.labels_per_zone > classes:
             raise EdgeflError(f"labels_per_zone {self.labels_per_zone} exceeds the {classes} labels")
         begin = np.arange(zones + 1) * classes // zones

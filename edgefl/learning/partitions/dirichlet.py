@@ -19,15 +19,15 @@ class Dirichlet(RecurringLabels):
     samples at that moment.
 
     Source: the journal paper, section VI ("they are distributed among the active devices"); Yurochkin et al., ICML
-    2019; `DirichletPartitioner(self_balancing=False)` of flwr-datasets. The latter differs in two points: it rounds
-    cumulative counts down, which gives the last device up to half an extra sample of every label, and it repeats the
-    draw until the smallest device is large enough, which favours even draws and often fails for small alpha (alpha
-    0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3 devices empty on average). Hsu et al., 2019, draw
-    each device's label mix, with devices of equal size: `dirichlet_mix`.
+    2019; `DirichletPartitioner(self_balancing=False)` of flwr-datasets. flwr-datasets differs in two points: it
+    rounds cumulative counts down, which gives the last device up to half an extra sample of every label, and it
+    repeats the draw until the smallest device is large enough, which favours even draws and often fails for small
+    alpha (alpha 0.1, 100 devices, 5 labels of 6,000 samples: a draw leaves 3 devices empty on average). Hsu et al.,
+    2019, draw each device's label mix, with devices of equal size: `dirichlet_mix`.
     """
 
-    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")
-    min_samples: int = Field(1, ge=1, le=1_000_000_000, description="smallest number of samples of a device")
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
+    min_samples: int = Field(1, ge=1, le=1_000_000_000, description="minimum number of samples per device")
 
     def deal(
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
@@ -50,7 +50,7 @@ class Dirichlet(RecurringLabels):
     def _top_up(self, owner: np.ndarray, devices: int, rng: np.random.Generator) -> None:
         """Move samples between owners, in place, until each device has `min_samples`.
 
-        The loop ends, because the largest device has more than the minimum as long as another device has less.
+        The loop ends, because as long as a device has less than the minimum, the largest device has more.
         """
         counts = np.bincount(owner, minlength=devices)
         for device in np.flatnonzero(counts < self.min_samples):

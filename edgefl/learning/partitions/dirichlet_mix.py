@@ -11,7 +11,7 @@ class DirichletMix(RecurringLabels):
 
     All devices have the same number of samples; `dirichlet` spreads each label instead, and sizes differ. Devices
     draw in random order without replacement; if a label is used up, the rest is drawn from the device's other labels
-    by their shares in its mix. If most samples are dealt, the last devices get what remains, whatever their mix. If
+    by their shares in its mix. If most samples are needed, the last devices get what remains, whatever their mix. If
     labels are not equally frequent, their alphas are proportional to their frequencies, with mean alpha.
 
     Source: Hsu, Qi and Brown, Measuring the Effects of Non-Identical Data Distribution for Federated Visual
@@ -20,12 +20,12 @@ class DirichletMix(RecurringLabels):
     whose alpha is per label.
     """
 
-    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; smaller is more uneven")
+    alpha: float = Field(0.3, gt=0, le=1e9, description="concentration; the smaller, the more uneven")
     samples: int | None = Field(
         None,
         ge=1,
         le=10**9,
-        description="samples of each device; if left out, all samples are divided equally",
+        description="number of samples of each device; if left out, all samples are divided equally",
     )
 
     def deal(
@@ -48,7 +48,7 @@ class DirichletMix(RecurringLabels):
 
 
 def _drawn(mix: np.ndarray, count: int, left: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw a device's number of samples of each label [C], `count` in total, by shares `mix` and at most `left`."""
+    """Draw how many samples of each label [C] a device gets: `count` in all, in shares `mix`, at most `left` each."""
     taken = np.zeros_like(left)
     while (missing := count - int(taken.sum())) > 0:
         rest = left - taken

@@ -13,11 +13,11 @@ class LabelCount(ByWeight):
     labels of ten per device, too, but keeps pairs of shards through all sessions; `log_normal` and `power_law`
     combine the number of labels with uneven sizes.
 
-    Source: Li, Diao, Chen and He, Federated Learning on Non-IID Data Silos, ICDE 2022, section IV-A, #C = k. Their
-    partition draws labels independently, so that some labels have more devices than others.
+    Source: Li, Diao, Chen and He, Federated Learning on Non-IID Data Silos, ICDE 2022, section IV-A, #C = k. The
+    paper draws labels independently, so that some labels have more devices than others.
     """
 
-    labels_per_device: int = Field(2, ge=1, le=1_000_000, description="number of labels of each device")
+    labels_per_device: int = Field(2, ge=1, le=1_000_000, description="how many labels each device has")
 
     def weights(self, devices: int, rng: np.random.Generator) -> np.ndarray:
         return np.ones(devices)

@@ -15,12 +15,12 @@ class LogNormal(ByWeight):
     Source: the code of FedProx (Li et al., MLSys 2020), which divides the samples of each digit of MNIST among the
     devices that have the digit by log-normal shares of sigma 2, two digits per device (`labels_per_device: 2`):
     https://github.com/litian96/FedProx/blob/master/data/mnist/generate_niid.py. That code draws a share for each
-    digit of a device; here, one weight per device applies to all its labels. FedLab's `lognormal_unbalance_split` is
-    this law without labels.
+    digit of a device; here, one weight per device applies to all its labels. FedLab's `lognormal_unbalance_split`
+    draws sizes by the same law, but ignores labels.
     """
 
     sigma: float = Field(
-        2.0, gt=0, le=10, description="standard deviation of the logarithm; larger is more uneven"
+        2.0, gt=0, le=10, description="standard deviation of the logarithm; the larger, the more uneven"
     )
 
     def weights(self, devices: int, rng: np.random.Generator) -> np.ndarray:

@@ -13,9 +13,9 @@ from edgefl.rng import Streams
 class Natural(Staying):
     """Give each device all training samples of one group of the data set.
 
-    With fewer devices than groups, random groups or the largest ones are used; the samples of other groups are not.
-    The data set must state the origin of its samples: Shakespeare (roles), FEMNIST (writers), synthetic (devices).
-    Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
+    With fewer devices than groups, random groups or the largest groups are used; the samples of all other groups
+    remain unused. The data set must state the origin of its samples: Shakespeare (roles), FEMNIST (writers),
+    synthetic (devices). Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
     """
 
     choice: Literal["random", "largest"] = Field(
@@ -43,7 +43,7 @@ class Natural(Staying):
         if len(groups) < devices:
             raise EdgeflError(
                 f"{len(groups)} groups of at least {self.min_samples} training samples are too few for {devices}"
-                f" devices: choose at most {len(groups)}"
+                f" devices: choose at most {len(groups)} devices"
             )
         if self.choice == "largest":
             return groups[np.argsort(-sizes[groups], kind="stable")][:devices]

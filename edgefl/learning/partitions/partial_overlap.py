@@ -9,11 +9,11 @@ from edgefl.learning.partitions.half import Half
 class PartialOverlap(Half):
     """Divide the labels as `half` does, but into overlapping sets: with overlap 0.2, each has 60 % of all labels.
 
-    Samples of a common label are divided in half between the two halves of the devices. overlap = 0 is `half`.
+    Samples of a common label are split equally between the two halves of the devices. With overlap 0 this is `half`.
     Source: the journal paper, appendix E; the early version, section 6.
     """
 
-    overlap: float = Field(0.2, ge=0, lt=1, description="share of all labels that both sets have")
+    overlap: float = Field(0.2, ge=0, lt=1, description="share of all labels that are in both sets")
 
     def _common(self, classes: int) -> int:
         what = f"{classes} labels into two sets"

@@ -18,7 +18,7 @@ class PowerLaw(ByWeight):
     """
 
     exponent: float = Field(
-        2.0, ge=1.1, le=100, description="exponent of the density; smaller is more uneven"
+        2.0, ge=1.1, le=100, description="exponent of the density; the smaller, the more uneven"
     )
 
     def weights(self, devices: int, rng: np.random.Generator) -> np.ndarray:

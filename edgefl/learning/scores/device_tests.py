@@ -40,7 +40,7 @@ class Scores:
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
     def worst_tenth(self) -> float:
-        """Return the mean accuracy of the worst tenth of the devices (their number rounded up)."""
+        """Return the mean accuracy of the worst tenth of the devices; the number of devices is rounded up."""
         accuracy = np.sort(self.accuracy[self.known])
         return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else float("nan")
 
@@ -54,7 +54,7 @@ class Scores:
         }
 
     def by_samples(self) -> float:
-        """Return the accuracy over devices, weighted by their numbers of test samples."""
+        """Return the mean accuracy over devices, weighted by their numbers of test samples."""
         known = self.known
         if not known.any():
             return float("nan")
@@ -70,7 +70,7 @@ class DeviceTests:
 
     Args:
         labels: the test samples' labels before any drift, [n].
-        groups: the test samples' groups, [n]; None if the data set has no groups.
+        groups: the test samples' groups, [n], or None if the data set has no groups.
         train_labels, train_groups: the training samples' labels and groups.
         count: number of test samples of each device; None: in proportion to the device's training samples.
     """

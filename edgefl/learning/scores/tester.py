@@ -14,7 +14,7 @@ from edgefl.learning.modules.convolutions import images_at_once, read_channels_l
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.thread_pool import ThreadPool
 
-# Maximum number of samples in a block, and in a block with written-out logits. Both bound memory; results depend on
+# Maximum number of samples in a block, and in a block with hand-written logits. Both bound memory; results depend on
 # them only through rounding.
 BATCH, BATCH_WRITTEN = 1024, 2560
 KEPT = 2  # number of cached results: one on test data, and one on validation data
@@ -25,7 +25,7 @@ class ModelTester:
     """Run models on samples, several blocks at a time; blocks, and thus results, do not depend on threads.
 
     Args:
-        model: the object that builds the module, and may compute logits by its own code.
+        model: the object that builds the module, and may compute logits with its own code.
         module: the model's module, on the torch device, in evaluation mode.
         pool: threads that test blocks at the same time; a single thread on a GPU.
     """
@@ -56,7 +56,7 @@ class ModelTester:
             model: the model's vector, [M + Q].
             rows: [n] indices of samples.
             find: function of outputs and targets that several threads call at the same time.
-            ready: [n, *shape] the samples' normalised inputs; None if they are not cached.
+            ready: [n, *shape] the samples' normalised inputs, or None if these inputs are not cached.
         """
         size = BATCH_WRITTEN
         if not self._model.writes_logits():
@@ -91,10 +91,21 @@ class ModelTester:
         ready = None if self._model.writes_logits() else data.ready(labels)
         return self.run(model, data, data.with_labels(labels), find, ready)
 
+    def evaluate(self, model: Tensor, test: SplitInMemory, labels: Sequence[int]) -> tuple[float, float]:
+        """Return a model's [M + Q] score, by its task, and its mean loss on the samples with one of these labels."""
+        task = test.task
+
+        def sums(outputs: Tensor, y: Tensor) -> tuple[float, float, int]:
+            return task.total(outputs, y), float(task.loss(outputs, y, "sum")), len(y)
+
+        blocks = self.of_labels(model, test, labels, sums)
+        score, loss, count = (sum(column) for column in zip(*blocks, strict=True))
+        return score / count, loss / count
+
     def once(self, model: Tensor, about: Hashable, find: Callable[[], Found]) -> Found:
         """Return the result of `find` for a model, cached as long as the model does not change.
 
-        A session often opens with the model with which the previous one ended.
+        A session often opens with the model with which the previous session ended.
 
         Args:
             model: the model's vector [M + Q], which is never changed in place.
@@ -121,7 +132,7 @@ class ModelTester:
         return self._model.logits(self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0))
 
     def _make_modules(self, count: int) -> None:
-        """Copy the module for each thread, since a call with other parameters changes it during the call."""
+        """Copy the module for each thread, since a call with other parameters changes the module during the call."""
         (first, *_) = self._modules
         while len(self._modules) < count:
             self._modules.append(_with_same_tensors(first))

@@ -37,7 +37,7 @@ class Task(Component):
         """Check that the data set's targets fit this task.
 
         Raises:
-            EdgeflError: the targets do not fit; the error names their type and the remedy.
+            EdgeflError: the targets do not fit the task; the error names the targets' type and the remedy.
         """
 
     @abstractmethod
@@ -73,5 +73,5 @@ class Task(Component):
         return {}
 
     def scaling(self) -> tuple[float, float]:
-        """Return (mean, std) by which a target is mean + std x output."""
+        """Return (mean, std), which turn a model's output into a target: mean + std x output."""
         return 0.0, 1.0

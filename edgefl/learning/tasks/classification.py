@@ -34,7 +34,7 @@ class Classification(Task):
                 )
                 raise EdgeflError(
                     f"the {name} targets are {y.dtype} {list(y.shape)}: classes need one label per sample, an"
-                    f" integer from 0 ({instead})"
+                    f" integer of at least 0 ({instead})"
                 )
             if len(y) and not 0 <= int(y.min()) <= int(y.max()) < data.num_classes:
                 raise EdgeflError(
@@ -63,7 +63,7 @@ class Classification(Task):
 
     @classmethod
     def is_cross_entropy(cls) -> bool:
-        """Return whether the loss is the cross-entropy, for which small models have written-out gradients."""
+        """Return whether the loss is the cross-entropy, for which small models have hand-written gradients."""
         return cls.losses is Classification.losses
 
     def scores(self, outputs: Tensor, y: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from edgefl.learning.tensors import Tensor, in_double
 
 
 class EveryToken(Task):
-    """Learn the next token at each position of a text by cross-entropy; accuracy and perplexity average positions.
+    """Learn the next token at each position of a text by cross-entropy; the scores are means over all positions.
 
     A sample is a piece of text [length], its targets are the next token at each position, [n, length] integers; a
     model has outputs at each position, [batch, length, C], like `lstm` with `outputs: every`. Texts have equal

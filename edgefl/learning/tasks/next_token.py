@@ -10,7 +10,7 @@ from edgefl.learning.tasks.classification import Classification
 
 
 class NextToken(Classification):
-    """Learn the token after a text by cross-entropy; report accuracy, and perplexity as exp of the mean loss.
+    """Learn the token after a text by cross-entropy; report accuracy, and perplexity, e to the mean loss.
 
     A sample is a piece of text, its target the next token; a model has an output per token. Perplexity is the number
     of equally likely tokens with the same uncertainty: for an untrained model about the number of tokens.

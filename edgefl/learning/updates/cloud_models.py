@@ -10,11 +10,11 @@ from torch import Tensor
 class CloudModels:
     """The last model that each cell has sent to the cloud, and the number of samples behind the model.
 
-    These samples are held by the devices with an update in the model since the cell's previous model. If all devices
-    take part in every round, these samples are the cell's whole data. A model without samples is not kept.
+    These samples belong to the devices with an update in the model since the cell sent its previous model. If all
+    devices take part in every round, these samples are the cell's whole data. A model without samples is not kept.
 
     Args:
-        torch_device: device of the models.
+        torch_device: torch device that stores the models.
     """
 
     def __init__(self, torch_device: torch.device) -> None:
@@ -35,7 +35,7 @@ class CloudModels:
         return samples
 
     def mean(self, cells: Sequence[int]) -> Tensor:
-        """Return the mean [M + Q] of these cells' last models, weighted by samples."""
+        """Return the mean [M + Q] of these cells' last models, weighted by numbers of samples."""
         first, *others = cells
         if not others:
             return self._models[first]

@@ -24,7 +24,7 @@ from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.tensors import in_double
 from edgefl.learning.updates.device_states import DeviceStates
-from edgefl.learning.updates.privacy_account import Release
+from edgefl.learning.updates.release import Release
 from edgefl.learning.updates.rows import blocks, like_rows, notes_at
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import Amounts, LocalResult, TrainedRound
@@ -42,7 +42,7 @@ class DeviceSide:
     Args:
         devices: storage of the vectors that devices keep.
         transfers: object that encodes what devices receive and send.
-        release: object that clips and noises updates before devices send them.
+        release: object that changes updates before devices send them.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class DeviceSide:
         """Report a round's amounts of work before it trains, unless early stopping or uploads may change the amounts.
 
         Args:
-            tested: number of samples run forward only, as in `LocalResult`.
+            tested: number of samples of which only the forward pass is run, as in `LocalResult`.
         """
         count = len(batches.steps)
         if tell is not None and not len(batches.validation) and not self._changes_upload:

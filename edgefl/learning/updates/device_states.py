@@ -44,7 +44,7 @@ class DeviceStates:
         self._data: Callable[[], int] = lambda: 0
 
     def of(self, data: Callable[[], int]) -> "DeviceStates":
-        """Return a view of these rows that is limited to rows for the data with the key that `data` returns."""
+        """Return a view limited to rows that were kept for the current data; `data` returns the key of these data."""
         view = copy.copy(self)
         view._data = data
         return view

@@ -17,7 +17,7 @@ from edgefl.learning.updates.device_states import DeviceStates
 class SessionMembers:
     """The devices of a session (id -> number of samples), weighted by their numbers of samples.
 
-    A vector that is not in `device_vectors` is an error: such a vector is never stored, so it would always be 0.
+    Reading a vector not in `device_vectors` is an error: such a vector is never stored, and would always be 0.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class SessionMembers:
 
 
 class RoundReceivers:
-    """The devices of a round; `tested` counts the samples that each device ran forward for `losses`.
+    """The devices of a round; `tested` counts each device's samples in forward passes of `losses`.
 
     A name that is neither in `device_vectors` nor in `remembers` is an error, as in `SessionMembers`.
     """

@@ -15,7 +15,7 @@ class Payload:
     exchanged: bool = True
 
     def bits(self, parameters: int, statistics: int, vectors: int) -> int:
-        """Return the bits of a transfer of vectors of M parameters, with Q statistics; 0 if there are no vectors."""
+        """Return the bits of a transfer of vectors with M parameters each, and Q statistics; 0 without vectors."""
         if not vectors:
             return 0
         return self.bits_per_parameter * ((vectors if self.exchanged else 1) * parameters + statistics)

@@ -22,7 +22,7 @@ class TierModels:
         return cls(model.repeat(tiers, 1), torch.zeros(tiers, dtype=torch.int64))
 
     def with_one(self, tier: int, model: Tensor) -> "TierModels":
-        """Return the tiers after one tier has made its next model [M + Q]."""
+        """Return the tiers' models after this tier has made its next model [M + Q]."""
         models, made = self.models.clone(), self.made.clone()
         models[tier] = model
         made[tier] += 1

@@ -21,7 +21,7 @@ from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Fore
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import Release
+from edgefl.learning.updates.release import Release
 from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
@@ -33,7 +33,7 @@ PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
-    """An error raised when a model is no longer finite: the model of `device`, or for None the aggregated model."""
+    """A model is no longer finite: the local model of `device`, or the aggregated model if `device` is None."""
 
     def __init__(self, device: int | None) -> None:
         super().__init__(device)
@@ -44,11 +44,11 @@ class TrainedModel:
     """A model that is trained from round to round: the global model, or the auxiliary model of probe rounds.
 
     Args:
-        devices: storage of the devices' vectors; a probe has separate storage, so that it leaves no trace.
+        devices: storage of the devices' vectors; a probe has separate storage, so that the probe leaves no trace.
         model: the model to start from [M + Q].
         transfers: object that encodes transfers; None: models are sent unencoded, each number in 32 bits.
-        streams: random streams of this model; None if there must be no randomness.
-        release: object that clips and noises updates; None: updates are released unchanged.
+        streams: random streams of this model; None if nothing may be random.
+        release: object that changes updates on their way to the server; None: updates are released unchanged.
 
     Attributes:
         side: the devices' part of the algorithm.
@@ -57,7 +57,7 @@ class TrainedModel:
         starting: devices that were present at the session's start, and from which no update has arrived yet.
         waiting: device -> the device's trained update that has not been aggregated, in order of training.
         version: how many aggregations there have been, which identifies the model that an update started from.
-        tiers: the latest model of each tier; None without tiers, or before a tier makes a model in this session.
+        tiers: the latest model of each tier, or None without tiers, or before a tier makes a model in this session.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TrainedModel:
         self.devices = devices
         self._streams = streams
         self._transfers = transfers or Transfers(algorithm, training.layout, Payload(), devices)
-        self._release = release or Release(None, training.layout, devices)
+        self._release = release or Release()
         self.side = DeviceSide(training, algorithm, devices, self._transfers, self._release)
         self.model = model
         self.state = {}
@@ -102,7 +102,7 @@ class TrainedModel:
         self.tiers = None
 
     def join(self, newcomers: Sequence[int], samples: Mapping[int, int]) -> None:
-        """Admit newcomers to the session; `samples` maps all its devices, newcomers included, to numbers of samples.
+        """Admit newcomers to the session; `samples` has the number of samples of all devices, newcomers included.
 
         A repeated call changes nothing.
         """
@@ -116,7 +116,7 @@ class TrainedModel:
         return self._transfers.expected_bits(parameters, self.state, chance)
 
     def compared(self, terms: Sequence[OutputTerm]) -> int:
-        """Return the number of reference models run forward on each sample for further terms of the local loss."""
+        """Return how many reference models each sample passes through, for further terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
         own = self._algorithm.term(self.model, previous)
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
@@ -144,8 +144,7 @@ class TrainedModel:
         Raises:
             Diverged: a local model is not finite, and the server does not drop it.
         """
-        layout, algorithm = self._training.layout, self._algorithm
-        parameters, _ = layout.split(self.model)
+        algorithm, (parameters, _) = self._algorithm, self._training.layout.split(self.model)
         chance = RoundChance(self._streams, at, self.model.device)
         receivers = self._receivers(ids, batches.samples, chance.of_devices("receive", ids))
         lr = algorithm.learning_rate(lr, self.state)
@@ -174,7 +173,7 @@ class TrainedModel:
         return replace(result, not_finite=tuple(ids[k] for k in lost))
 
     def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
-        """Charge uploads that have begun to the privacy account; return the account's columns afterwards."""
+        """Charge uploads that have begun to the release's account; return the account's columns afterwards."""
         return self._release.uploaded(ids, samples)
 
     def aggregate(
@@ -189,7 +188,7 @@ class TrainedModel:
 
         Updates of one round that started from the current model with weight 1 are used unchanged; other updates are
         joined, rebased on the current model and weighted for the server. If coding changed the models that devices
-        received, the server uses each device's change only. Devices keep the models that they actually trained.
+        received, the server uses only each device's change. Devices keep the models that they actually trained.
 
         Args:
             arrived: ids of devices with an update that arrived.

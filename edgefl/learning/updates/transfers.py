@@ -82,7 +82,7 @@ class Transfers:
     def up(
         self, sent: Sent, start: Tensor, ids: Sequence[int], chance: RoundChance
     ) -> tuple[Sent, Mapping[str, Tensor]]:
-        """Return the uploads as the server decodes them, and the codec's new memory; devices had received `start`.
+        """Return the uploads as the server decodes them, and the codec's new memory; devices received `start`.
 
         Devices store this memory, [k, n] by name, if the update is aggregated: see `keep`.
         """
@@ -105,7 +105,7 @@ class Transfers:
         return Sent(rows, sent.notes, bits), coded.memory
 
     def keep(self, ids: Sequence[int], memory: Mapping[str, Tensor], start: Tensor) -> None:
-        """Store codec memory from `up` and the received models for devices with aggregated updates."""
+        """Store the codec's memory from `up` and the received models, for devices with aggregated updates."""
         for name, rows in memory.items():
             self._devices.keep(_kept(name), ids, rows)
         if self._downlink is not None:
@@ -124,7 +124,7 @@ class Transfers:
         """Return the bits that a device would receive and send in its first round.
 
         Args:
-            like: any model with these parameters, [M].
+            like: any model of this shape, [M]; its values do not matter.
             state: the server's state.
         """
         down = self._bits(np.array([self._algorithm.expected_down(state)]), None)
@@ -132,7 +132,7 @@ class Transfers:
         return int(down[0]), int(up[0])
 
     def _expected_up(self, like: Tensor, chance: RoundChance) -> Tensor | None:
-        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost the same)."""
+        """Return the bits [1] of a normally distributed change; None without a codec (changes then cost equally)."""
         codec = self._uplink
         if codec is None:
             return None

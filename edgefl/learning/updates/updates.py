@@ -20,7 +20,7 @@ _MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 class TrainedRound:
     """The results of a round's local training on K devices, in order of id, which later training does not change.
 
-    batches: the round's mini-batches; None if the round comes from a snapshot.
+    batches: the round's mini-batches, or None if the round comes from a snapshot.
     lr: learning rate; one per device [K] if the round was joined from several rounds.
     version: version of the model that the round started from, as in `TrainedModel`.
     start: the models that devices received, [M + Q] or [K, M + Q].
@@ -151,10 +151,10 @@ class LocalResult:
 
     round: the trained round.
     samples: number of samples in the mini-batches of each device's steps, without padding, [K].
-    tested: number of samples run forward only, for `stop` and `receive` and by reference models of terms, [K].
+    tested: number of samples with only a forward pass, for `stop`, `receive` and terms' reference models, [K].
     down_bits, up_bits: how many bits each device received and sent, [K].
-    scalars: notes of the algorithm with one number per device, and columns of the privacy account, [K] each.
-    after: column of the privacy account -> the stage after which the column holds.
+    scalars: notes of the algorithm with one number per device, and columns that the release adds, [K] each.
+    after: column that the release adds -> the stage after which the column holds.
     not_finite: devices with an update that is not finite.
     """
 
@@ -185,7 +185,7 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
 def joined(updates: Sequence[Update]) -> TrainedRound:
     """Join updates of several rounds into one round, in which each device has the model that it received.
 
-    The joined round's version is the earliest version that one of its updates started from.
+    The joined round's version is the earliest version from which any of its updates started.
     """
     pieces = parts(updates)
     tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]

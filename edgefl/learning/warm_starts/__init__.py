@@ -44,7 +44,7 @@ class OpeningModel:
 
 
 class WarmStart(Component):
-    """Base of all warm starts. The pilot sessions 1 to P start with the last model, whatever the warm start."""
+    """Base of all warm starts. Pilot sessions 1 to P start with the last session's model, whatever the warm start."""
 
     # whether the warm start needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
@@ -69,11 +69,11 @@ class WarmStart(Component):
 
     @property
     def probe_participants(self) -> float:
-        """The share of present devices, in (0, 1], that are sampled once per session for its probe rounds."""
+        """The share of present devices, in (0, 1], that each session samples once for its probe rounds."""
         return 1.0
 
     def pilot(self, finals: Sequence[Final], initial: Tensor) -> Tensor:
-        """Make the pilot model w_pilot [M + Q] from the P pilot sessions; called once, and only with probes.
+        """Make the pilot model w_pilot [M + Q] from the P pilot sessions; called once, and only if probes run.
 
         Args:
             finals: final models of sessions 1 to P.
@@ -91,12 +91,12 @@ class WarmStart(Component):
 
         Args:
             current: the global model at the end of the previous session, [M + Q].
-            saved: those of the sessions P+1 .. s-1 that `retain` kept, oldest first; may be empty.
+            saved: the sessions among P+1 .. s-1 that `retain` kept, oldest first; may be empty.
             gradient: G_s [M], if this warm start probes and a probe's update has arrived.
         """
 
     def retain(self, saved: Sequence[Saved]) -> list[Saved]:
-        """Return the saved sessions to keep, once the newest session has been added at the end."""
+        """Return which of the saved sessions to keep; the newest session has been added at the end."""
         return list(saved)
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:

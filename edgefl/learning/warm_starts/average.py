@@ -15,7 +15,7 @@ class Average(WarmStart):
     first_two_as_previous: ClassVar = True
 
     history: int | None = Field(
-        None, ge=1, le=1_000_000, description="H: number of newest sessions kept; null: all"
+        None, ge=1, le=1_000_000, description="H: number of most recent sessions kept; null: all"
     )
 
     @property

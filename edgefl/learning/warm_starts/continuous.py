@@ -17,7 +17,7 @@ class Continuous(WarmStart):
     The local loss is cross-entropy + coefficient x KL(q || p): p and q are the softmax outputs, over the classes of
     the previous session only, of the model in training and of that session's last model (in evaluation mode). After
     the class-semantic relation distillation of Dong et al., Federated Class-Incremental Learning, CVPR 2022, which
-    also mixes the labels of new classes into q. coefficient = 0 is `previous`.
+    also mixes the labels of new classes into q. With coefficient 0 this is `previous`.
 
     With `classes: all`, q and p are over all classes, and a session started by `learning.after_pilot: restart`
     distils a model of zeros, for which all classes are equally likely; the session papers were run this way. In these

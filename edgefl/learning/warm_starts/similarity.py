@@ -26,15 +26,15 @@ class Similarity(WarmStart):
 
     The pilot model is the mean of the last models of sessions 1 to P (J 16; P is `pilot_sessions`). Each later
     session s trains V probe rounds from the pilot model, which gives G_s = w_grad - w_pilot (J 17); from session P +
-    2 on, sessions start with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19). R = 0
-    is `average`, R to infinity the most similar session only. Probe rounds cost time and energy; their algorithm
-    starts from scratch and leaves no trace, so that G_s depends on the devices' data only. The devices of probe
-    rounds are sampled once per session from all present devices, with any selector (line 16); if all of them leave
-    before the last probe round, they are sampled again.
+    2 on, sessions start with sum_z mu_z w_z, mu = softmax(-R |G_s - G_z|) over the saved sessions z (J 18, 19). With
+    R = 0 this is `average`; as R tends to infinity, only the most similar session counts. Probe rounds cost time and
+    energy; their algorithm starts from scratch, and its state is discarded, so that G_s depends on the devices' data
+    only. The devices of probe rounds are sampled once per session from all present devices, with any selector (line
+    16); if all of them leave before the last probe round, they are sampled again.
 
-    Beyond the paper: R = auto is 10 over the median distance between all gradients, saved and new, so that R adapts
-    to their scale. With `check`, one more probe round, once two sessions are saved, measures the loss of the
-    constructed and the previous model on one mini-batch of each device; the session starts with the better one.
+    Beyond the paper: with `auto`, R is 10 divided by the median distance between all gradients, saved and new, so
+    that R adapts to their scale. With `check`, once two sessions are saved, one more probe round measures the losses
+    of the constructed and the previous model on a mini-batch of each device; the better one is used.
     """
 
     first_two_as_previous: ClassVar = True
@@ -52,20 +52,20 @@ class Similarity(WarmStart):
         1.0,
         ge=1e-6,
         le=1,
-        description="share of the devices present at a session's start to sample for its probe rounds",
+        description="share of the devices present at a session's start that take part in its probe rounds",
     )
     pilot_model: Literal["mean", "ema", "good", "random"] = Field(
         "mean",
-        description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of the good ones"
+        description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of good sessions"
         " (I), or the run's untrained first model (N, ablation)",
     )
     ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of older sessions (J 30)")
     good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that counts as good; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
-        "last", description="sessions to keep: the newest, or those with gradients furthest apart"
+        "last", description="saved sessions to keep: the last, or those with the most diverse gradients"
     )
-    check: bool = Field(False, description="keep the previous model if a check finds it better")
+    check: bool = Field(False, description="open with the previous model if a check round finds it better")
     _weights: tuple[slice, ...] = PrivateAttr((slice(None),))  # slices of the weights' tensors in a gradient
 
     def of_model(self, layout: TensorLayout) -> Self:
@@ -161,7 +161,7 @@ class Similarity(WarmStart):
         return kept
 
     def _least_needed(self, kept: Sequence[Saved]) -> int:
-        """Return the session to drop, as index: one without gradient, the oldest, or the older of the closest two."""
+        """Return the index to drop: of a session without gradient, the oldest, or the older of the closest two."""
         for index, z in enumerate(kept):
             if z.gradient is None:
                 return index

@@ -33,7 +33,7 @@ def read(path: Path, wanted: Wanted) -> Samples:
     samples = Samples(wanted)
     files = scenario_files.files_of(path)
     if not files:
-        raise EdgeflError(f"{path}: is a folder without files; name a file, or a folder with some")
+        raise EdgeflError(f"{path}: is a folder without files; name a file, or a folder with files")
     for file, name in zip(files, _names(files), strict=True):
         samples.begin(file, name)
         with foreign_files.reading(file):

@@ -27,7 +27,7 @@ def are_numbers(words: Sequence[str]) -> bool:
 
 
 def add_node(samples: Samples, id_: str, waypoints: Sequence[Waypoint], end_s: float) -> None:
-    """Add the samples of a node, which stands at its last waypoint until end_s."""
+    """Add the samples of a node, which stays at its last waypoint until end_s."""
     last = None
     line_end, _, x_end, y_end = waypoints[-1]
     for line, t, x, y in (*waypoints, (line_end, end_s, x_end, y_end)):

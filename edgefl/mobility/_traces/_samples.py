@@ -22,8 +22,8 @@ LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
 class Wanted:
     """The part of a trace to read, and how to read it.
 
-    keep: how many ids, the first to appear, keep their samples; None for all. degrees: whether x and y are longitude
-    and latitude; None if the file says so. origin: longitude and latitude of [0, 0], if known. kinds: elements of
+    keep: how many ids to keep, in the order of appearance; None for all. degrees: whether x and y are longitude
+    and latitude; None if the file states it. origin: longitude and latitude of [0, 0], if known. kinds: elements of
     SUMO's files that are devices. columns: names or numbers of a table's columns. skip: whether to skip bad rows.
     """
 
@@ -69,7 +69,7 @@ class Samples:
         self._path, self.name = path, name
 
     def in_degrees(self, degrees: bool) -> None:
-        """Set whether this file's coordinates are degrees, as its format says.
+        """Set whether the current file's coordinates are degrees, as the file's format determines.
 
         Raises:
             EdgeflError: earlier files are in metres and this one in degrees, or vice versa.
@@ -159,7 +159,7 @@ class Samples:
         """Return the time in a cell of the table: a number, or the seconds since 1970 of a date and time.
 
         Raises:
-            BadRow: the cell holds neither, or earlier rows hold dates and this one a number, or vice versa.
+            BadRow: the cell holds neither form, or earlier rows hold dates and this row a number, or vice versa.
         """
         try:
             value, dated = float(text), False

@@ -23,7 +23,7 @@ def _is_one(words: list[list[str]]) -> bool:
 
 
 def _size(words: list[str]) -> int:
-    """Return how many numbers each waypoint of a line has, 3 or 4; 0 if neither gives rising times."""
+    """Return how many numbers each waypoint of a line has, 3 or 4; 0 if times increase with neither."""
     for size in (3, 4):
         times = [float(word) for word in words[::size]]
         if len(words) % size == 0 and times == sorted(times):
@@ -32,7 +32,7 @@ def _size(words: list[str]) -> int:
 
 
 def read(path: Path, samples: Samples) -> None:
-    """Add the samples of a BonnMotion file; all nodes are present until the last waypoint of any node."""
+    """Add the samples of a BonnMotion file; all nodes are present until the file's latest waypoint."""
     samples.in_degrees(False)
     nodes: list[list[Waypoint]] = []
     for line, text in numbered(path):

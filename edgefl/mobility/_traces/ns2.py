@@ -50,7 +50,7 @@ def read(path: Path, samples: Samples) -> None:
 
 
 def _command(line: int, text: str, nodes: "dict[str, array[float]]", samples: Samples) -> None:
-    """Keep the command of a line, if it moves a node."""
+    """Record the command in a line, if the command moves a node."""
     if found := _SETDEST.match(text):
         t, x, y, speed = (
             samples.number(line, name, found[name], "write a number") for name in ("t", "x", "y", "speed")

@@ -79,7 +79,7 @@ def _known(name: str, role: str) -> bool:
 
 
 class _Device(NamedTuple):
-    """Column numbers of a device's sample in a row; the numbers of a missing id or type are -1."""
+    """Numbers of the columns that hold a device's sample; -1 if the table has no column of ids or types."""
 
     kind: str
     id: int
@@ -111,7 +111,7 @@ class Columns:
         """Find the columns of a table.
 
         Args:
-            columns: role -> name or number (from 1) of a column; None for the columns that the scenario names.
+            columns: role -> name or number (from 1) of a column; None for the scenario's `columns`.
 
         Raises:
             EdgeflError: a column is missing, or cannot be distinguished from others.

@@ -114,7 +114,7 @@ def test_numbers_as_a_person_says_them() -> None:
         "1,200 devices",
     ]
     assert [duration(seconds) for seconds in (0.05, 1.65, 59.0, 1201.0, 19_800.0)] == [
-        *("0.0500 s", "1.65 s", "59.0 s", "20.0 min", "5.50 h"),
+        *("0.0500 s", "1.65 s", "59.0 s", "20.0 min", "5.50 h")
     ]
     assert [short(words) for words in ("1.00 min", "20.0 s", "1.50 h", "100 J")] == [
         "1 min",

@@ -42,6 +42,10 @@ def test_runs_are_in_order_of_their_seeds_and_numbered_from_0(write_run: Write) 
     assert info["seed"].to_dict() == {0: 0, 1: 1, 2: 2, 3: 3}
 
 
+WAIT = "wait until it finishes or, if it was killed, continue it with `edgefl resume {path}`"
+SEEN = {"pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"}
+
+
 @pytest.mark.parametrize(
     ("about", "message"),
     [
@@ -51,17 +55,10 @@ def test_runs_are_in_order_of_their_seeds_and_numbered_from_0(write_run: Write) 
             "'interrupted', not 'completed': continue it with `edgefl resume {path}`",
         ),
         (
-            {
-                "status": "running",
-                "process": {"pid": 17, "host": "lab", "heartbeat": "2025-01-02T03:04:05Z"},
-            },
-            "'running', not 'completed' (process 17 on lab last seen 2025-01-02T03:04:05Z): wait until it "
-            "finishes or, if it was killed, continue it with `edgefl resume {path}`",
+            {"status": "running", "process": SEEN},
+            f"'running', not 'completed' (process 17 on lab last seen 2025-01-02T03:04:05Z): {WAIT}",
         ),
-        (
-            {"status": "running"},
-            "'running', not 'completed': wait until it finishes or, if it was killed, continue it",
-        ),
+        ({"status": "running"}, f"'running', not 'completed': {WAIT}"),
         ({"status": "odd"}, "'odd', not 'completed'"),
     ],
     ids=lambda value: value["status"] if isinstance(value, dict) else "",
@@ -196,11 +193,7 @@ def test_the_command_prints_the_table_and_the_figure(
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(
-    arguments: list[str],
-    message: str,
-    write_study: Write,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str, write_study: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root = write_study(sessions=4, rounds=2)
     (tmp_path / "empty").mkdir()

@@ -179,9 +179,7 @@ def test_network_figures_by_hand(write_run: Write, tmp_path: Path) -> None:
     assert row.wasted_share == pytest.approx(1 / 16)
 
 
-def test_devices_count_only_while_they_are_available(
-    write_run: Write,
-) -> None:
+def test_devices_count_only_while_they_are_available(write_run: Write) -> None:
     """Of 100 s: 0 all, 1 off 40 to 60, 2 on from 70 on, 3 outside 10 to 50 and off 40 to 80, 4 empty from 90 on."""
     path = write_run("n", [{"session": 1, "round": 1}], [{"session": 1}], simulated_s=100.0)
     rows = [

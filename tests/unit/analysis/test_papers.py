@@ -97,6 +97,7 @@ def test_a_study_is_recorded_beside_the_papers_numbers(
             "session": [5, 5, 7],
             "ours": [83.0, 70.0, math.nan],
             "ours_std": [0.1, math.nan, math.nan],
+            "seeds": [2, 1, math.nan],
             "paper": [82.0, 75.0, 76.0],
             "paper_std": [0.3, 0.2, 0.1],
         }
@@ -107,6 +108,7 @@ def test_a_study_is_recorded_beside_the_papers_numbers(
     numbers = compared(result)
     assert numbers["setting"].tolist() == ["0.3 session 5"] * 2
     assert numbers["agrees"].tolist() == [True, False]
+    assert numbers["seeds"].tolist() == [2, 1]
     assert "1 of 2 numbers are within the band." in known.sentences(result)
 
 
@@ -124,7 +126,7 @@ def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPat
     assert list(numbers.columns) == COLUMNS
     assert numbers[["setting", "theirs", "ours"]].to_numpy().tolist() == [["a", 4.5, 3.0], ["b", 1, 1.1]]
     (tmp_path / "mine.csv").write_text("setting,variant,unit,theirs\na,y,points,4.5\n")
-    with pytest.raises(ValueError, match="no number for a, y"):
+    with pytest.raises(ValueError, match="lacks a number for a, y"):
         paper_scripts.computed("mine")
 
 

@@ -35,15 +35,20 @@ PIXELS_OF_A_LINE = 300
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0, "0"), (0.01234, "0.0123"), (1.5, "1.50"), (17.926, "17.9"), (142.4, "142"), (17037.7, "17,038")],
+    [
+        *(
+            (0, "0"),
+            (0.01234, "0.0123"),
+            (1.5, "1.50"),
+            (17.926, "17.9"),
+            (142.4, "142"),
+            (17037.7, "17,038"),
+        ),
+        *((float("inf"), "∞"), (float("nan"), "—")),
+    ],
 )
 def test_amounts_have_three_significant_digits(value: float, text: str) -> None:
     assert formatting.amount(value) == text
-
-
-def test_infinite_and_unknown_amounts() -> None:
-    assert formatting.amount(float("inf")) == "∞"
-    assert formatting.amount(float("nan")) == "—"
 
 
 def test_lists_of_labels_are_shortened() -> None:

@@ -121,6 +121,9 @@ def test_seeds_are_averaged_and_a_missing_variant_is_no_order(write_run: Writer,
     assert one.seeds == (100, 200)
     assert one.orders().empty
     assert "These runs give 2 of the table's 128 numbers" in page([one])
+    write(write_run, "similarity", 70.0, 71.0, algorithm="moon", seed=200)
+    rows = reproduce(tmp_path / "runs").present
+    assert dict(zip(rows["algorithm"], rows["seeds"], strict=True)) == {"fedprox": 2, "moon": 1}
 
 
 def test_a_studys_table_is_found_by_its_name() -> None:
@@ -150,7 +153,7 @@ def test_a_rounds_costs_are_compared_by_their_names(write_run: Writer) -> None:
 
 def test_runs_of_other_variants_or_studies_are_refused(write_run: Writer, tmp_path: Path) -> None:
     write(write_run, "mine", 80.0, 81.0)
-    with pytest.raises(ValueError, match="no run of any row"):
+    with pytest.raises(ValueError, match="no run for any row"):
         reproduce(tmp_path / "runs")
     write(write_run, "similarity", 80.0, 81.0, study="journal_table_x_mnist")
     with pytest.raises(ValueError, match="give the folder of one study"):

@@ -53,10 +53,7 @@ def test_throughput_of_busy_groups_goes_as_their_weights(scheduler: Scheduler, p
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
 def test_a_group_alone_has_the_band_as_if_there_were_no_groups(scheduler: Scheduler) -> None:
     """To the last bit, and whatever its weight; links fade."""
-    alone = [
-        band_of(scheduler, [0.01, 7.0]),
-        SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0)),
-    ]
+    alone = [band_of(scheduler, [0.01, 7.0]), SharedBand(scheduler, Carrier(1e6, 0.5e-3, cap=1.0))]
     for band in alone:
         for number, id_ in enumerate(("a1", "a2", "a3")):
             fading = LinkFading(number, 0.97)

@@ -12,7 +12,7 @@ from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
 from edgefl.channel.modulation import Steps
 from edgefl.channel.tdd import Pattern
 
-FLOWS, PIECE, PIECES = 50, 400, 6
+FLOWS = 50
 DOWNLINK, UPLINK = (Pattern().weights(direction) for direction in ("downlink", "uplink"))
 
 

@@ -35,13 +35,7 @@ def test_pydantic_reads_the_same() -> None:
             "title": "Needed",
             "type": "number",
         },
-        "count": {
-            "default": 3,
-            "description": "how many",
-            "minimum": 2,
-            "title": "Count",
-            "type": "integer",
-        },
+        "count": {"default": 3, "description": "how many", "minimum": 2, "title": "Count", "type": "integer"},
         "free": {"default": "x", "description": "any text", "title": "Free", "type": "string"},
     }
 

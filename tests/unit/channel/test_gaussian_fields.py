@@ -1,7 +1,7 @@
 """Gaussian fields: the exact law of what is built, its errors, and what tells two fields apart."""
 
 import math
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -116,14 +116,3 @@ def test_streams_and_keys_name_different_fields() -> None:
     values = [read(1, 0), read(1, 1), read(2, 0), read(2**127, 0)]
     assert len({tuple(value) for value in values}) == 4
     np.testing.assert_array_equal(read(1, 0), values[0])
-
-
-def test_many_fields_are_each_what_they_are_alone() -> None:
-    """Ten fields, more than are written to the table at once."""
-    spec: dict[str, Any] = {"correlation_m": 10.0, "area_radius_m": 30.0, "stream": 1}
-    many = GaussianFields(keys=range(1, 11), **spec)
-    positions_m = np.random.default_rng(2).uniform(-20, 20, (50, 2))
-    together = FieldStack([many]).at(positions_m)[0]
-    for field, key in enumerate(many.keys):
-        alone = GaussianFields(keys=[key], **spec)
-        assert together[:, field].tolist() == FieldStack([alone]).at(positions_m)[0, :, 0].tolist()

@@ -114,11 +114,7 @@ def test_shadowing_adds_to_the_path_loss(state: str, correlation_m: float, std_d
     positions, sites = places(2000), np.random.default_rng(SEED).integers(7, size=2000)
     bare, shadowed, other_std = (
         large_scale(line_of_sight=state, **options).links_to(positions, sites)[0]
-        for options in (
-            {"shadowing_std_db": 0.0},
-            {"shadowing_std_db": None},
-            {"shadowing_std_db": 1.0},
-        )
+        for options in ({"shadowing_std_db": 0.0}, {"shadowing_std_db": None}, {"shadowing_std_db": 1.0})
     )
     # the field itself: the site's key, one stream per state
     field = GaussianFields(
@@ -259,11 +255,7 @@ def test_places_within_18_m_are_in_sight() -> None:
 
 @pytest.mark.parametrize(
     ("model", "heights", "kinks_m"),
-    [
-        (UMi(), (10.0, 1.5), [18.0]),
-        (UMa(), (25.0, 1.5), [18.0]),
-        (InH(), (3.0, 1.0), [1.2, 6.5]),
-    ],
+    [(UMi(), (10.0, 1.5), [18.0]), (UMa(), (25.0, 1.5), [18.0]), (InH(), (3.0, 1.0), [1.2, 6.5])],
 )
 def test_the_threshold_gives_exactly_the_models_probability(
     model: PathLoss, heights: tuple[float, float], kinks_m: list[float]

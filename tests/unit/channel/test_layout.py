@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgefl.channel.layout import (
-    Wraparound,
-    displacement_m,
-    hexagonal_sites,
-    site_count,
-)
+from edgefl.channel.layout import Wraparound, displacement_m, hexagonal_sites, site_count
 
 ISD_M = 200.0
 RINGS = [0, 1, 2, 3]

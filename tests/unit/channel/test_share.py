@@ -6,13 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
 
-from edgefl.channel.share import (
-    ergodic_rate,
-    limited_shares,
-    noise_w,
-    share_snr,
-    spectral_efficiency,
-)
+from edgefl.channel.share import ergodic_rate, limited_shares, noise_w, share_snr, spectral_efficiency
 from edgefl.channel.units import db_to_linear, dbm_to_watt, linear_to_db
 
 

@@ -535,12 +535,7 @@ class Fixed(Scheduler):
 @pytest.mark.parametrize("per_slot", [False, True])
 @pytest.mark.parametrize(
     ("values", "message"),
-    [
-        ((0.7, 0.7), "1.4"),
-        ((-0.5, 1.0), ">= 0"),
-        ((math.nan, 0.5), ">= 0"),
-        ((0.5, 0.2, 0.3), "2 flows"),
-    ],
+    [((0.7, 0.7), "1.4"), ((-0.5, 1.0), ">= 0"), ((math.nan, 0.5), ">= 0"), ((0.5, 0.2, 0.3), "2 flows")],
 )
 def test_a_scheduler_that_gives_wrong_shares_is_refused(
     per_slot: bool, values: tuple[float, ...], message: str

@@ -21,11 +21,7 @@ def test_a_long_name_has_its_text_below() -> None:
 
 def test_paragraphs_are_filled_anew_and_blank_lines_stay() -> None:
     lines = ["One line that was broken", "elsewhere, and goes on.", "", "- a point", "", "Another."]
-    assert list(folded(lines, WIDTH)) == [
-        "One line that was broken elsewhere, and",
-        "goes on.",
-        *lines[2:],
-    ]
+    assert list(folded(lines, WIDTH)) == ["One line that was broken elsewhere, and", "goes on.", *lines[2:]]
 
 
 def test_a_point_that_was_broken_is_filled_below_its_text() -> None:

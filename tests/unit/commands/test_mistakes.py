@@ -28,7 +28,8 @@ wrong indent |   count: 4\n |    count: 4\n  populations: 2\n | 5 | this line is
 not indented |   count: 4\n | count: 4\n | 3 | devices: must be a mapping of keys to values, got null: are the lines
 tab |   count: 4\n | \tcount: 4\n | 4 | a tab; YAML allows only spaces
 no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a space after it
-two colons | name: mine | name: my: run | 1 | put the value in quotes
+two colons | name: mine | name: my: run | 1 | or name: 'my: run' if it is a text
+a section on one line | devices:\n  count: 4\n | devices: count: 4\n | 3 | write devices: {count: 4} if keys are nested
 open bracket | rounds: 2} | rounds: 2 | 5 | the { in this line is not closed, or a comma is missing
 duplicate key |   count: 4\n |   count: 4\n  count: 5\n | 5 | 'count' is given twice, first in line 4
 empty file | ALL |  | 1 | is empty; a mapping of keys to values is expected
@@ -63,13 +64,17 @@ text for a number | count: 4 | count: four | 4 | must be a whole number or 'all'
 number in quotes | count: 4 | count: '4' | 4 | got '4': write it without quotes
 yes for true | mu: 0.1}\n | mu: 0.1}\n  local: {one_pass: yes}\n | 12 | must be true or false, got 'yes'
 missing trace |   count: 4\n |   count: 4\n  mobility: {name: trace, path: nowhere.csv}\n | 5 | nowhere.csv: no such file in 
-missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz is not there (looked in the scenario's folder and in
+missing data | digits | {name: npz, path: nowhere.npz} | 9 | nowhere.npz does not exist (looked in the scenario's folder and in
 absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3 | the classes' shares sum to 0.5: make the sum 1
 absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
 absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3
 too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
 a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; here it is path
 a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; here it is rounds.selector.count
+a key in American |   model: logistic\n |   model: logistic\n  optimizer: adam\n | 11 | learning.optimizer: unknown key; here it is learning.local.optimiser
+a key with more words |   model: logistic\n |   model: logistic\n  privacy: {clip: 1, noise_multiplier: 1}\n | 11 | privacy.noise_multiplier: unknown key: did you mean 'noise'?
+a key of two sections |   model: logistic\n |   model: logistic\n  privacy: {clip: 1, clip_norm: 1}\n | 11 | privacy.clip_norm: unknown key: did you mean 'clip'?
+a selector of Flower |   count: 4\n |   count: 4\nrounds: {selector: random}\n | 5 | no selector 'random': did you mean 'uniform'?
 a target |   count: 4\n |   count: 4\ntarget: 0.9\n | 5 | target: unknown key; here it is stop.accuracy
 two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | give either learning
 handover without places | radio:\n | layout: {rings: 1}\nradio:\n  preset: journal\n | 7 | need radio.propagation.shadowing: spatial

@@ -78,10 +78,7 @@ def test_what_a_clock_shows_is_a_number_of_hours(written: Any, hour: float) -> N
     ],
 )
 def test_other_words_are_refused_with_a_remedy(written: Any, message: str) -> None:
-    for given, place in (
-        ({"hour": written}, ("hour",)),
-        ({"hour": 1, "hours": (2, written)}, ("hours", 1)),
-    ):
+    for given, place in (({"hour": written}, ("hour",)), ({"hour": 1, "hours": (2, written)}, ("hours", 1))):
         with pytest.raises(ValidationError, match=re.escape(message)) as error:
             Settings.model_validate(given)
         # a number that cannot be is said of the whole key where it is

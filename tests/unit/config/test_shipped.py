@@ -1,7 +1,6 @@
 """Scenarios that come with edgefl are found from anywhere; packages that hide its own are named."""
 
 import hashlib
-import runpy
 import tomllib
 from pathlib import Path
 
@@ -115,34 +114,6 @@ def test_commands_that_read_runs_are_commands_of_edgefl(capsys: pytest.CaptureFi
     for command in ("compare", "sweep", "settings", "drift", "network", "costs", "theory", "papers"):
         assert code_of(command, "--help") == 0
         assert f"Usage: edgefl {command}" in capsys.readouterr().out
-
-
-def test_mistyped_paths_are_corrected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "runs" / "first").mkdir(parents=True)
-    (tmp_path / "first.yaml").write_text("name: first\n")
-    for command, word, remedy in (
-        ("compare", "runs/firs", "no folder runs/firs: did you mean 'runs/first'?"),
-        ("compare", "first.yaml", "first.yaml is a file: give the folder of a run"),
-        (
-            "validate",
-            "firts.yaml",
-            "firts.yaml: cannot be read (No such file or directory); did you mean first",
-        ),
-        ("validate", "other.yaml", "; check the path"),
-        ("validate", ".", "give a file in it, such as first.yaml"),
-    ):
-        assert code_of(command, word) == 2
-        assert remedy in capsys.readouterr().err
-
-
-def test_python_runs_the_package_as_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["edgefl", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("edgefl", run_name="__main__")
-    assert ended.value.code in (0, None)
 
 
 TRACED = [path for path in shipped.names("scenario").values() if "path: scenarios/" in path.read_text()]

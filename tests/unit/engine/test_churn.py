@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from edgefl.engine.churn import Churn
 from edgefl.engine.churn.always_on import AlwaysOn
@@ -83,11 +82,6 @@ def test_duty_cycle_has_its_period_and_a_random_phase() -> None:
 def test_client_pattern_names_the_devices_of_each_session() -> None:
     churn = ClientPattern(sessions=[[0, 4, 6, 7], [5]])
     assert [set(churn.members(s) or ()) for s in (1, 2, 3)] == [{0, 4, 6, 7}, {5}, {0, 4, 6, 7}]
-    for bad in ([[]], [[1, 1]]):
-        with pytest.raises(ValidationError, match="session 1 must list"):
-            ClientPattern(sessions=bad)
-    with pytest.raises(ValidationError, match=r"sessions\.0\.1"):
-        ClientPattern(sessions=[[0, -1]])
 
 
 def test_battery_by_hand() -> None:

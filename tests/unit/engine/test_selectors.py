@@ -54,7 +54,7 @@ CHOICES: list[tuple[Selector, int, list[list[int]]]] = [
 LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] * 5)]
 
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
 SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
 # decider, what it is told beside `candidates_of`, number asked for, who takes part
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [

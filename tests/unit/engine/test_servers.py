@@ -150,12 +150,8 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
     assert world.rows.of[Round][-1].energy_wasted_j == pytest.approx(3.0 * JOULES_PER_S)
     capped = computing({"name": "fedasync", "max_staleness": 1, "beyond": "cap"}, [1.0, 2.6], rounds=3).run()
     assert models(capped)[-1] == (2.6, 3, [(1, 0, 2)])
-
-
-def test_an_update_of_the_largest_staleness_is_taken() -> None:
-    """Device 1's first update comes two models late, and two are allowed."""
-    world = computing({"name": "fedasync", "max_staleness": 2}, [1.0, 2.6], rounds=3).run()
-    assert models(world)[-1] == (2.6, 3, [(1, 0, 2)])
+    allowed = computing({"name": "fedasync", "max_staleness": 2}, [1.0, 2.6], rounds=3).run()
+    assert models(allowed)[-1] == (2.6, 3, [(1, 0, 2)])
 
 
 def test_a_buffer_that_cannot_fill_is_made_a_model_as_it_is() -> None:
@@ -340,16 +336,6 @@ def test_participation_follows_elementary_symmetric_polynomials_of_the_durations
         others = durations_s[:i] + durations_s[i + 1 :]
         expected = end_s * elementary(places - 1, others) / elementary(places, durations_s)
         assert abs(counts[i] - expected) < sigmas * math.sqrt(expected)
-
-
-def test_with_a_place_for_each_device_throughput_is_the_sum_of_their_rates() -> None:
-    durations_s = [1.0, 1.3, 4.1]
-    world = computing({"name": "fedasync"}, durations_s, rounds=100).run()
-    counts = Counter(part.device for part in world.rows.of[DeviceRound] if part.outcome == "completed")
-    end_s = world.rows.of[Round][-1].end_s
-    # 4 transfers of no bits begin at a slot: up to half a millisecond each time
-    for device, duration_s in enumerate(durations_s):
-        assert end_s / (duration_s + 1e-3) - 1 <= counts[device] <= end_s / duration_s
 
 
 # -- what the server sends ----------------------------------------------------------------------------

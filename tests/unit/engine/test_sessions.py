@@ -1,5 +1,7 @@
 """Session policies: exactly when a session ends."""
 
+from typing import Any
+
 import pytest
 
 from edgefl.engine.sessions import SessionPolicy, SessionState
@@ -15,55 +17,53 @@ TEN = frozenset(range(10))
 
 
 ONE_GONE = TEN - {0}
+SCORES = (0.2, 0.5, 0.5, 0.4, 0.7, 0.3, 0.7)
+
+
+def membership(most: int) -> Membership:
+    return Membership(count=2, changed_share=0.1, min_rounds=2, max_rounds=most)
+
+
+def at(rounds: int, now: frozenset[int] = TEN, *losses: float, **more: Any) -> SessionState:
+    return SessionState(rounds, TEN, now, losses, **more)
+
+
+ENDS = [None, "membership", "max_rounds"]
 # policy, states (rounds, members now, losses), and the answers by hand
 ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
-    (
-        Schedule(count=2, rounds=2),
-        [SessionState(1, TEN, ONE_GONE), SessionState(2, TEN, TEN)],
-        [None, "schedule"],
+    (Schedule(count=2, rounds=2), [at(1, ONE_GONE), at(2)], [None, "schedule"]),
+    (  # who leaves and who comes: two of ten, and three
+        Membership(count=2, changed_share=0.3, min_rounds=2, max_rounds=9),
+        [at(2, TEN - {0} | {10}), at(2, TEN - {0} | {10, 11}), at(1, TEN - {0} | {10, 11}), at(9)],
+        [None, "membership", None, "max_rounds"],
     ),
+    (membership(3), [at(1, ONE_GONE), at(2, ONE_GONE), at(3)], ENDS),  # 1 of 10 has changed
+    # two rounds have changed the model from the third on; a session without any ends, too
     (
-        Membership(count=2, changed_share=0.1, min_rounds=2, max_rounds=3),
-        [SessionState(1, TEN, ONE_GONE), SessionState(2, TEN, ONE_GONE), SessionState(3, TEN, TEN)],
-        [None, "membership", "max_rounds"],  # 1 of 10 has changed
-    ),
-    (
-        Membership(count=2, changed_share=0.1, min_rounds=2, max_rounds=4),
-        # two rounds have changed the model from the third on; a session without any ends, too
-        [
-            SessionState(2, TEN, ONE_GONE, unchanged=1),
-            SessionState(3, TEN, ONE_GONE, unchanged=1),
-            SessionState(4, TEN, ONE_GONE, unchanged=4),
-        ],
-        [None, "membership", "max_rounds"],
+        membership(4),
+        [at(rounds, ONE_GONE, unchanged=same) for rounds, same in ((2, 1), (3, 1), (4, 4))],
+        ENDS,
     ),
     (
         Adaptive(count=2, slack=0.5, threshold=0.75, min_rounds=1, max_rounds=3),
         # relative to the lowest, 2: S = 4/2 - 1 - 0.5 = 0.5, then 0.5 + 0.5
-        [
-            SessionState(2, TEN, TEN, (2.0, 4.0)),
-            SessionState(3, TEN, TEN, (2.0, 4.0, 4.0)),
-            SessionState(3, TEN, TEN, (2.0, 2.0, 2.0)),
-        ],
+        [at(2, TEN, 2.0, 4.0), at(3, TEN, 2.0, 4.0, 4.0), at(3, TEN, 2.0, 2.0, 2.0)],
         [None, "adaptive", "max_rounds"],
     ),
     (
         EarlyStopping(count=1, patience=2, min_rounds=1, max_rounds=9),
         # 0.5 is the best; as good is no rise; 0.7 is, and the count begins again
-        [
-            SessionState(rounds, TEN, TEN, validated=(0.2, 0.5, 0.5, 0.4, 0.7, 0.3, 0.7)[:rounds])
-            for rounds in (1, 3, 4, 5, 7, 9)
-        ],
+        [at(rounds, validated=SCORES[:rounds]) for rounds in (1, 3, 4, 5, 7, 9)],
         [None, None, "early_stopping", None, "early_stopping", "early_stopping"],
     ),
     (
         FixedInterval(length_s=2.5),
-        [SessionState(9, TEN, TEN, time_s=time_s, start_s=1.0) for time_s in (3.4, 3.5, 4.0)],
+        [at(9, time_s=time_s, start_s=1.0) for time_s in (3.4, 3.5, 4.0)],
         [None, "interval", "interval"],
     ),
     (
         Daily(at_hours=(8,), begin_hour=7),
-        [SessionState(9, TEN, TEN, time_s=time_s, start_s=10.0) for time_s in (3599.0, 3600.0, 3601.0)],
+        [at(9, time_s=time_s, start_s=10.0) for time_s in (3599.0, 3600.0, 3601.0)],
         [None, "daily", "daily"],
     ),
 ]
@@ -79,23 +79,6 @@ def test_answers_by_hand(
     policy: SessionPolicy, states: list[SessionState], answers: list[str | None]
 ) -> None:
     assert [policy.reason_to_end(state) for state in states] == answers
-
-
-def test_schedule_ends_after_its_rounds() -> None:
-    policy = Schedule(count=2, rounds=3)
-    assert [policy.reason_to_end(SessionState(t, TEN, TEN)) for t in (1, 2, 3)] == [None, None, "schedule"]
-    assert policy.longest == 3
-
-
-def test_membership_counts_departures_and_arrivals() -> None:
-    policy = Membership(count=2, changed_share=0.3, min_rounds=2, max_rounds=9)
-    two_changed = TEN - {0} | {10}
-    three_changed = two_changed | {11}
-    assert policy.reason_to_end(SessionState(2, TEN, two_changed)) is None
-    assert policy.reason_to_end(SessionState(2, TEN, three_changed)) == "membership"
-    assert policy.reason_to_end(SessionState(1, TEN, three_changed)) is None, "before min_rounds"
-    assert policy.reason_to_end(SessionState(9, TEN, TEN)) == "max_rounds"
-    assert policy.longest == 9
 
 
 def test_an_interval_lasts_its_time_and_says_how_much_is_over() -> None:
@@ -133,5 +116,6 @@ def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> 
 def test_progress_by_rounds_gives_the_learning_rates_of_the_rounds_number() -> None:
     """lr (1 - (t - 1) / T)^p to the last bit, whoever divides."""
     policy = Schedule(count=1, rounds=7)
+    assert (policy.longest, membership(9).longest) == (7, 9)
     told = [policy.progress(SessionState(t - 1, TEN, TEN)) for t in range(1, 8)]
     assert told == [(t - 1) / 7 for t in range(1, 8)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from flwr.app import Array, ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.client import NumPyClient
 from flwr.clientapp import ClientApp
 
@@ -83,7 +83,3 @@ def old_app() -> ClientApp:
         return Client(int(context.node_config["partition-id"])).to_client()
 
     return ClientApp(client_fn)
-
-
-def record(*arrays: np.ndarray) -> ArrayRecord:
-    return ArrayRecord({str(number): Array(array) for number, array in enumerate(arrays)})

@@ -20,15 +20,12 @@ from flwr.clientapp import ClientApp
 import edgefl
 from edgefl import flower
 from tests.refusals import refused_at
+from tests.tables import sections
 
-SCENARIO: dict[str, Any] = {
-    "name": "flower",
-    "seed": 5,
-    "devices": {"count": 3},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "workload": {"payload_bits": 1000, "flops_per_sample": 1000},
-}
+SCENARIO: dict[str, Any] = sections("""
+    name=flower; seed=5; devices={count: 3}; radio={preset: journal}
+    sessions={name: schedule, count: 1, rounds: 2}; workload={payload_bits: 1000, flops_per_sample: 1000}
+""")
 ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
 ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 HOSTILE = 1  # device

@@ -198,25 +198,16 @@ class NoWork:
 BAD: list[tuple[Any, str]] = [
     (changed(lambda one: replace(one, ids=one.ids[::-1])), "return the ids as given"),
     (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "was asked about devices"),
-    (
-        changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))),
-        "iterations of device",
-    ),
+    (changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))), "iterations of device"),
     (changed(lambda one: replace(one, samples=one.samples[:-1])), "samples has 7 values for 8 devices"),
-    (
-        changed(lambda one: replace(one, up_bits=(0.5, *one.up_bits[1:]))),
-        "up_bits of device",
-    ),
+    (changed(lambda one: replace(one, up_bits=(0.5, *one.up_bits[1:]))), "up_bits of device"),
     (changed(lambda one: replace(one, down_bits=5)), "down_bits has 5 for 8 devices"),
     (changed(lambda one: replace(one, scalars={"loss": (float("nan"),) * 8})), "which is not finite"),
     (
         changed(lambda one: replace(one, scalars={"loss": "abcdefgh"})),
         "loss is 'a'; must be a number, or None",
     ),
-    (
-        changed(lambda one: replace(one, after={"nowhere": "training"})),
-        "after['nowhere'] is 'training'",
-    ),
+    (changed(lambda one: replace(one, after={"nowhere": "training"})), "after['nowhere'] is 'training'"),
     (
         changed(lambda one: replace(one, scalars={"loss": (0.1,) * 8}, averaged={"loss": "nowhere"})),
         "averaged['loss'] is 'nowhere'",

@@ -56,11 +56,7 @@ def learner(
 
 
 def begin(
-    one: TorchLearner,
-    number: int = 1,
-    ids: Sequence[int] = EVERYONE,
-    longest: int = 5,
-    reports: bool = False,
+    one: TorchLearner, number: int = 1, ids: Sequence[int] = EVERYONE, longest: int = 5, reports: bool = False
 ) -> Iterator[Any]:
     """Return the stages of a session."""
     return one.session(SessionStart(number, tuple(ids), longest, reports))

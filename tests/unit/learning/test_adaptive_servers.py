@@ -145,10 +145,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
 
 
 @settings(max_examples=15, deadline=None)
-@given(
-    changes=sequences(),
-    betas=st.tuples(SHARE, SHARE, SHARE),
-)
+@given(changes=sequences(), betas=st.tuples(SHARE, SHARE, SHARE))
 def test_the_rate_of_adaptive_fedavg_follows_the_definition(
     changes: np.ndarray, betas: tuple[float, float, float]
 ) -> None:

@@ -147,18 +147,6 @@ def test_steps_and_samples_are_those_really_done() -> None:
     assert np.allclose(one._training.travel(last), [travel(steps) for steps in last])
 
 
-@pytest.mark.parametrize("memory_bytes", [1, 3000, 10**9])
-def test_early_stopping_does_not_depend_on_who_trains_beside(memory_bytes: int) -> None:
-    """In a chunk some stop and the others close ranks: each ends where it ends alone."""
-    ends = []
-    for options in ({}, {"memory_bytes": memory_bytes, "threads": 2}):
-        one, _ = track(EarlyStopping(), **options)
-        done = one.train(ALL, plan(EarlyStopping(), ALL, 1), LR, [])
-        ends.append((done.round.rows.clone(), done.steps))
-    torch.testing.assert_close(ends[0][0], ends[1][0], atol=EXACT, rtol=0)
-    assert ends[0][1].tolist() == ends[1][1].tolist()
-
-
 def test_a_device_with_one_sample_has_none_to_keep_apart() -> None:
     train, apart = keep_apart(np.array([7]), 0.3, np.random.default_rng(0))
     assert (train.tolist(), apart.tolist()) == ([7], [])
@@ -229,24 +217,16 @@ def asking(base: type[Algorithm], verb: str, body: Callable[..., Any]) -> Algori
 @pytest.mark.parametrize(
     ("algorithm", "asked", "among"),
     [
-        (
-            asking(FedAvg, "init_state", lambda own, start, last, all_: {"control": all_.mean("c")}),
-            "c",
-            "devices",
-        ),
+        (asking(FedAvg, "init_state", lambda own, w, last, all_: {"x": all_.mean("c")}), "c", "devices"),
         (asking(FedAvg, "init_state", lambda own, start, last, all_: all_.shift("s", start)), "s", "devices"),
         (asking(FedAvg, "init_state", lambda own, start, last, all_: all_.forget("f")), "f", "devices"),
         (
-            asking(LocalOnly, "receive", lambda own, w, s, to: Received(to.own("modle", w))),
-            "modle",
+            asking(LocalOnly, "receive", lambda own, w, s, to: Received(to.own("mode", w))),
+            "mode",
             "only model",
         ),
         (asking(FedAvg, "receive", lambda own, w, s, to: to.remembered("loss", 0.0)), "loss", "remember"),
-        (
-            asking(Scaffold, "keep", lambda own, trained, sent, *more: {**own(), "controls": sent}),
-            "controls",
-            "only control",
-        ),
+        (asking(Scaffold, "keep", lambda own, t, sent, *_: {**own(), "ctrl": sent}), "ctrl", "only control"),
         (RemembersNothingNoted(), "loss", "notes of the round"),
         (SparseScaffold(), "control", "only residual"),
         (asking(Scaffold, "aggregate", lambda own, *given: (own()[0], {})), "control", "the server's state"),

@@ -191,7 +191,7 @@ def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> N
             "downlink_codec": Silent(),
         },
     }
-    with refused_at("", "Silent", "leave it out"):
+    with refused_at("", "Silent", "leave the codec out"):
         Scenario.model_validate(scenario)
 
 
@@ -207,9 +207,9 @@ class Boundless(Qsgd):
     [
         ("uplink_codec", True, "fedavg", "or set error_feedback: false"),
         ("uplink_codec", False, "fedavg", None),
-        ("uplink_codec", False, "ca2fl", "or leave it out"),
-        ("downlink_codec", True, "fedavg", "or leave it out"),
-        ("downlink_codec", False, "fedavg", "or leave it out"),
+        ("uplink_codec", False, "ca2fl", "or leave the codec out"),
+        ("downlink_codec", True, "fedavg", "or leave the codec out"),
+        ("downlink_codec", False, "fedavg", "or leave the codec out"),
     ],
 )
 @pytest.mark.parametrize(

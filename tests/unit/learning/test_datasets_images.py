@@ -10,16 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgefl.learning.datasets import (
-    cifar10,
-    cifar100,
-    emnist,
-    femnist,
-    mnist,
-    mnist_5k,
-    svhn,
-    tiny_imagenet,
-)
+from edgefl.learning.datasets import cifar10, cifar100, emnist, femnist, mnist, mnist_5k, svhn, tiny_imagenet
 from edgefl.learning.datasets._files import FileDataset
 from edgefl.learning.datasets._images import moments
 from tests.refusals import refused_at
@@ -191,7 +182,7 @@ def test_tiny_imagenet(packed: bool, world: Path, monkeypatch: pytest.MonkeyPatc
     [
         ({}, "are (2, 3, 2), expected (200, 100000, 10000)"),
         ({"wnids.txt": b"n01443537\n"}, "train/n02124075 is not listed in wnids.txt"),
-        ({"val/val_annotations.txt": b"val_0.JPEG\n"}, "val_annotations.txt: does not hold image names"),
+        ({"val/val_annotations.txt": b"val_0.JPEG\n"}, "val_annotations.txt: a line lacks an image's name"),
         ({"val/val_annotations.txt": b"val_7.JPEG\tn02124075\n"}, "val_7.JPEG"),
         ({"val/images/val_0.JPEG": b"<html>"}, "cannot identify image"),
         ({"val/images/val_0.JPEG": jpeg(7, side=32)}, "(32, 32, 3) instead of 64x64"),

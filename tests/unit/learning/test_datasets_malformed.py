@@ -36,8 +36,8 @@ MALFORMED: list[tuple[Callable[[bytes], object], bytes, str]] = [
     (mnist_5k.read_rows, ROW + b",10", "labels from 10 to 10, expected 0 to 9"),
     (mnist_5k.read_rows, ROW.replace(b"0", b"256") + b",1", "pixels outside 0 to 255"),
     (mnist_5k.read_rows, ROW + b",one", "one"),
-    (unpickle, pickle.dumps(Evil()), "it tries to load builtins.exec"),
-    (unpickle, b"\x80\x02cos\nsystem\n(U\x02lstR.", "it tries to load os.system"),
+    (unpickle, pickle.dumps(Evil()), "the pickle tries to load builtins.exec"),
+    (unpickle, b"\x80\x02cos\nsystem\n(U\x02lstR.", "the pickle tries to load os.system"),
     (unpickle, pickle.dumps([1]), "a list, not a dictionary"),
     (unpickle, b"", "EOFError"),
     (unpickle, cifar_batch(TWO, labels=np.array([1, 2]))[:-9], "Unpickling"),
@@ -73,8 +73,8 @@ MALFORMED: list[tuple[Callable[[bytes], object], bytes, str]] = [
     (parse_idx, b"\0\0\x0d" + IDX[3:], "type code 0x0d"),
     (parse_idx, b"\0\0\x08\0" + b"\1", "header"),
     (parse_idx, IDX[:15], "header of 3 dimensions"),
-    (parse_idx, IDX[:-1], "1567 bytes of data do not fit IDX dimensions (2, 28, 28)"),
-    (parse_idx, IDX + b"\0", "1569 bytes of data do not fit IDX dimensions (2, 28, 28)"),
+    (parse_idx, IDX[:-1], "1567 bytes of data do not fit the IDX dimensions (2, 28, 28)"),
+    (parse_idx, IDX + b"\0", "1569 bytes of data do not fit the IDX dimensions (2, 28, 28)"),
     # 2^32 - 1 in each of 4 dimensions: the product must not wrap around
     (parse_idx, b"\0\0\x08\4" + b"\xff" * 16, "0 bytes of data"),
 ]

@@ -81,12 +81,7 @@ RUN: dict[str, Any] = {
     "name": "table",
     "devices": {"count": 8},
     "sessions": {"name": "schedule", "count": 1, "rounds": 60},
-    "learning": {
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"lr": 0.05},
-        "evaluation": {"every": 60},
-    },
+    "learning": {"partition": "iid", "model": "logistic", "local": {"lr": 0.05}, "evaluation": {"every": 60}},
 }
 
 

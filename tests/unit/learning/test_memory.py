@@ -281,43 +281,26 @@ def test_a_model_that_cannot_be_sized_is_not_refused() -> None:
 
 
 MEMINFO = "MemTotal: 100 kB\nMemAvailable:      50 kB\nSwapFree: 7 kB\n"
+GROUP, FS = "proc/self/cgroup", "sys/fs/cgroup"
+LIMITS = {f"{FS}/outer/memory.max": "2048\n", f"{FS}/outer/inner/memory.max": "max\n"}
+OLD_LIMITS = {
+    f"{FS}/memory/memory.limit_in_bytes": "9223372036854771712\n",
+    f"{FS}/memory/x/memory.limit_in_bytes": "3072\n",
+}
 
 
 @pytest.mark.parametrize(
     ("files", "available"),
     [
-        ({"proc/meminfo": MEMINFO}, 57 * 1024),
-        ({"proc/meminfo": MEMINFO, "proc/self/cgroup": "0::/\n"}, 57 * 1024),
-        (
-            {
-                "proc/meminfo": MEMINFO,
-                "proc/self/cgroup": "0::/outer/inner\n",
-                "sys/fs/cgroup/outer/memory.max": "2048\n",
-                "sys/fs/cgroup/outer/inner/memory.max": "max\n",
-            },
-            9 * 1024,  # and swap
-        ),
-        (
-            {
-                "proc/meminfo": MEMINFO,
-                "proc/self/cgroup": "0::/as/seen/from/outside\n",
-                "sys/fs/cgroup/memory.max": "1024\n",
-            },
-            8 * 1024,
-        ),
-        (
-            {
-                "proc/meminfo": MEMINFO,
-                "proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/x\n0::/\n",
-                "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-                "sys/fs/cgroup/memory/x/memory.limit_in_bytes": "3072\n",
-            },
-            10 * 1024,
-        ),
+        ({}, 57 * 1024),
+        ({GROUP: "0::/\n"}, 57 * 1024),
+        ({GROUP: "0::/outer/inner\n", **LIMITS}, 9 * 1024),  # and swap
+        ({GROUP: "0::/as/seen/from/outside\n", f"{FS}/memory.max": "1024\n"}, 8 * 1024),
+        ({GROUP: "5:cpu,cpuacct:/x\n4:memory:/x\n0::/\n", **OLD_LIMITS}, 10 * 1024),
     ],
 )
 def test_available_memory(tmp_path: Path, files: dict[str, str], available: int) -> None:
-    for name, text in files.items():
+    for name, text in {"proc/meminfo": MEMINFO, **files}.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert memory.available_bytes(tmp_path) == available

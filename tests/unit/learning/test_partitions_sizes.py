@@ -56,10 +56,7 @@ def test_samples_are_shared_out_by_hand(total: int, weights: list[float], counts
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(
-    weights=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30),
-    more=st.integers(0, 200),
-)
+@given(weights=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30), more=st.integers(0, 200))
 def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[float], more: int) -> None:
     total, w = len(weights) + more, np.array(weights)
     counts = _shared_out(total, w)

@@ -14,12 +14,13 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from edgefl import Results, load_scenario, simulate
-from edgefl.engine.records import Round
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
 from edgefl.rng import Streams
 from edgefl.run.api import resume
+from tests.tables import sections
 from tests.tools import kill
+from tests.tools.leaving import leave
 
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, which errs upwards
 PUBLISHED = [
@@ -31,18 +32,13 @@ PUBLISHED = [
 ]
 SIGMAS, NUMBERS = 4.5, 40_000
 CHANCE = RoundChance(Streams(3), (1, "train", 1))
-RUN = {
-    "name": "private",
-    "devices": {
-        "count": 12,
-        "mobility": {"name": "random_waypoint", "speed_min_m_s": 10, "speed_max_m_s": 20},
-    },
-    "layout": {"sites": [[0, 0], [200, 0]], "federations": "all"},
-    "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
-    "rounds": {"every_s": 4, "selector": {"name": "uniform", "count": 3}},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 6},
-    "learning": {"dataset": "digits", "partition": "iid", "model": "logistic", "local": {"steps": 1}},
-}
+RUN = sections("""
+    name=private; devices={count: 12, mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}}
+    layout={sites: [[0, 0], [200, 0]], federations: all}
+    radio={preset: journal, propagation: {shadowing: spatial}}
+    rounds={every_s: 4, selector: {name: uniform, count: 3}}; sessions={name: schedule, count: 2, rounds: 6}
+    learning={dataset: digits, partition: iid, model: logistic, local: {steps: 1}}
+""")
 
 
 @pytest.mark.parametrize(("noise", "updates", "delta", "epsilon"), PUBLISHED)
@@ -188,23 +184,8 @@ def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
 def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
     keys: list[str], ran: Run, tmp_path: Path
 ) -> None:
-    whole, rounds = ran(BY_DEVICES, *keys), 0
-    scenario = load_scenario(RUN, [BY_DEVICES, *keys])
-
-    def leave(row: Round) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == 15:
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        simulate(
-            scenario,
-            tmp_path / "left",
-            device="cpu",
-            on_round=leave,
-            snapshot_rounds=4,
-        )
+    whole = ran(BY_DEVICES, *keys)
+    leave(load_scenario(RUN, [BY_DEVICES, *keys]), tmp_path / "left", 15, every=4)
     resume(tmp_path / "left")
     assert kill.differences(tmp_path / "left", whole) == []
     devices = pd.read_csv(whole / "devices.csv")

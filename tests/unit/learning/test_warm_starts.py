@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 
 from edgefl.learning.models import Outputs
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
@@ -123,13 +122,6 @@ def test_auto_tells_kinds_of_sessions_apart_and_equal_ones_not() -> None:
     alike = [Saved(z, torch.zeros(1), torch.ones(3)) for z in range(4)]
     same = Similarity(scale="auto").opening(CURRENT, alike, torch.ones(3)).weights
     assert list(same.values()) == pytest.approx([0.25] * 4)
-
-
-def test_scale_is_a_number_or_auto() -> None:
-    assert Similarity(scale=0).scale == 0.0
-    for wrong in (-1.0, "big"):
-        with pytest.raises(ValidationError):
-            Similarity(scale=wrong)
 
 
 # ---- similarity: the pilot

@@ -12,21 +12,15 @@ from torch.utils._pytree import tree_leaves
 import edgefl
 from edgefl.learning import tensors
 from edgefl.learning.tensors import in_double
+from tests.tables import sections
 
-SCENARIO = {
-    "name": "apple",
-    "devices": {"count": 4},
-    "sessions": {"name": "schedule", "count": 3, "rounds": 2},
-    "rounds": {"selector": {"name": "best_norm", "count": 3}},
-    "learning": {
-        "dataset": "digits",
-        "partition": {"name": "dirichlet", "alpha": 1.0},
-        "model": "logistic",
-        "algorithm": "adaptive_fedavg",
-        "warm_start": {"name": "similarity", "scale": "auto"},
-        "local": {"lr": 0.01, "batch": 16, "optimiser": "adam"},
-    },
-}
+SCENARIO = sections("""
+    name=apple; devices={count: 4}; sessions={name: schedule, count: 3, rounds: 2}
+    rounds={selector: {name: best_norm, count: 3}}; learning.dataset=digits
+    learning.partition={name: dirichlet, alpha: 1.0}; learning.model=logistic
+    learning.algorithm=adaptive_fedavg; learning.warm_start={name: similarity, scale: auto}
+    learning.local={lr: 0.01, batch: 16, optimiser: adam}
+""")
 
 
 class Device(TorchDispatchMode):
@@ -59,10 +53,7 @@ def _leaving() -> bool:
 
 @pytest.mark.parametrize(
     "evaluation",
-    [
-        {"metrics": ["top5", "macro_f1", "auc", "perplexity"]},
-        {"tested_on": "devices", "scores_every": 1},
-    ],
+    [{"metrics": ["top5", "macro_f1", "auc", "perplexity"]}, {"tested_on": "devices", "scores_every": 1}],
 )
 def test_a_run_makes_float64_only_on_the_processor(tmp_path: Path, evaluation: dict[str, Any]) -> None:
     scenario = edgefl.load_scenario(SCENARIO).with_(learning__evaluation=evaluation)

@@ -68,7 +68,7 @@ MODELS: dict[str, list[Mobility]] = {
             flows=[{"from_hour": 0, "trips_per_hour": {"east": {"west": 1.0}, "west": {"west": 2.0}}}],
             day_s=240.0,
             speed_max_m_s=15.0,
-        ).within(AREAS),
+        ).within(AREAS)
     ],
     "itinerary": [
         Itinerary(

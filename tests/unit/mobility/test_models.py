@@ -68,9 +68,6 @@ class OnePoint(Attraction):
     work_places, spread_m = 1, 0.0
 
 
-# -- random waypoint ----------------------------------------------------------------------------------
-
-
 def test_random_waypoint_walks_at_its_speed() -> None:
     movement = start(RandomWaypoint(area_factor=1.5, speed_min_m_s=2.0, speed_max_m_s=8.0))
     speeds = movement.doppler_speeds_m_s()
@@ -101,9 +98,6 @@ def test_pauses_hold_a_device_at_its_waypoint() -> None:
     assert not np.isclose(movement.positions_m(1015.0), late).any()
 
 
-# -- mirrors ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "model",
     [
@@ -127,9 +121,6 @@ def test_reflection_in_a_round_mirror(model: Mobility) -> None:
     assert not np.isclose(velocity, first).all(axis=1).any(), "in 390 s each device has been reflected"
 
 
-# -- Gauss-Markov -------------------------------------------------------------------------------------
-
-
 def test_gauss_markov_changes_at_its_steps_only() -> None:
     movement = start(TwoSeconds(area_factor=10))  # 2,000 m away: no border in sight
     during = [velocities_m_s(movement, t) for t in (4.001, 5.0, 5.999)]
@@ -137,9 +128,6 @@ def test_gauss_markov_changes_at_its_steps_only() -> None:
     assert np.allclose(during[1], during[2], atol=1e-6)
     assert not np.isclose(velocities_m_s(movement, 6.001), during[2], atol=1e-3).any()
     assert np.array_equal(movement.doppler_speeds_m_s(), np.full(20, 8.0))
-
-
-# -- Manhattan ----------------------------------------------------------------------------------------
 
 
 def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
@@ -176,9 +164,6 @@ def test_manhattan_needs_a_street() -> None:
     with refused_at("devices.mobility.block_m", 400):
         start(Manhattan(block_m=400.0))
     assert start(Manhattan(block_m=399.0)).moves
-
-
-# -- highway ------------------------------------------------------------------------------------------
 
 
 def test_highway_lanes_and_loop() -> None:

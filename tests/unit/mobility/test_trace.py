@@ -115,9 +115,7 @@ def test_a_single_sample_is_a_moment(write: Write) -> None:
 )
 @settings(max_examples=60, deadline=None)
 def test_any_trace_is_interpolated(
-    tmp_path_factory: pytest.TempPathFactory,
-    data: dict[str, dict[int, tuple[int, int]]],
-    times: list[float],
+    tmp_path_factory: pytest.TempPathFactory, data: dict[str, dict[int, tuple[int, int]]], times: list[float]
 ) -> None:
     path = tmp_path_factory.mktemp("any") / "trace.csv"
     rows = [(t, id_, *data[id_][t]) for id_ in data for t in sorted(data[id_])]
@@ -308,15 +306,6 @@ CSV_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("text", CSV_FAULTS)
-def test_csv_faults(write: Write, text: str) -> None:
-    path = write(text)
-    where = re.escape(str(path)) if CSV_FAULTS[text][0] == ":" else ""
-    with pytest.raises(EdgeflError, match=f"^{where}{CSV_FAULTS[text]}") as caught:
-        start(Trace(path=path), 1)
-    assert caught.value.place == ("devices", "mobility", "path")
-
-
 def fcd(*steps: str) -> str:
     return "<fcd-export>\n" + "\n".join(steps) + "\n</fcd-export>\n"
 
@@ -349,10 +338,12 @@ XML_FAULTS = {
 }
 
 
-@pytest.mark.parametrize("text", XML_FAULTS)
-def test_sumo_faults(write: Write, text: str) -> None:
-    path = write(text, "fcd.xml")
-    with pytest.raises(EdgeflError, match=f"^{re.escape(str(path))}{XML_FAULTS[text]}") as caught:
+@pytest.mark.parametrize("text", [*CSV_FAULTS, *XML_FAULTS])
+def test_faults_are_named_with_their_line(write: Write, text: str) -> None:
+    said = CSV_FAULTS.get(text) or XML_FAULTS[text]
+    path = write(text, "trace.csv" if text in CSV_FAULTS else "fcd.xml")
+    where = re.escape(str(path)) if said[0] == ":" else ""
+    with pytest.raises(EdgeflError, match=f"^{where}{said}") as caught:
         start(Trace(path=path), 1)
     assert caught.value.place == ("devices", "mobility", "path")
 

@@ -496,7 +496,7 @@ def test_types_of_a_trace_are_classes(write: Write, tmp_path: Path, count: str) 
     ("classes", "words"),
     [
         ("{bus: {}, person: {}}", "device '2' of the trace has type 'car' and kind vehicle"),
-        ("{bus: {}, vehicle: {}, person: {}, tram: {}}", "its types are bus, car, soft:ped"),
+        ("{bus: {}, vehicle: {}, person: {}, tram: {}}", "types are bus, car, soft:ped"),
         ("{bus: {share: 0.5}, vehicle: {}}", "leave share and count of classes.bus out"),
     ],
 )

@@ -51,6 +51,7 @@ PARK = {
         },
     ],
 }
+SWAPPED = '{"type": "Polygon", "coordinates": [[[48.1, 11.5], [48.2, 11.5], [48.1, 11.6]]]}'
 NET = '<net version="1.20"><location netOffset="0,0" convBoundary="-10.00,0.00,400.00,250.00"/></net>'
 
 
@@ -129,10 +130,7 @@ def test_the_area_of_a_sumo_network(tmp_path: Path, name: str) -> None:
         ("{", "is not GeoJSON"),
         ('{"type": "Point", "coordinates": [1, 2]}', "holds 1 Point, but an area needs polygons"),
         ('{"type": "Polygon", "coordinates": [[[1, "x"], [2, 2], [3, 1]]]}', "is not GeoJSON"),
-        (
-            '{"type": "Polygon", "coordinates": [[[48.1, 11.5], [48.2, 11.5], [48.1, 11.6]]]}',
-            "check their order",
-        ),
+        (SWAPPED, "check their order"),
         (json.dumps(PARK), "no feature 'lake'; known names: '7', 'park', 'stop'"),
     ],
 )
@@ -289,6 +287,15 @@ def test_features_of_another_form_are_refused(feature: Any) -> None:
     assert error.value.error_count() == 1
 
 
+UTM = [[391000, 5819000], [392000, 5819000], [392000, 5820000], [391000, 5819000]]
+LINE = '{"type": "LineString", "coordinates": [[13.4, 52.5], [13.5, 52.5]]}'
+TOKYO = [[35.6, 139.7], [35.7, 139.7], [35.7, 139.8]]
+
+
+def crs(name: str) -> dict[str, Any]:
+    return {"type": "name", "properties": {"name": name}}
+
+
 def in_utm(zone: int, east_m: float, north_m: float) -> np.ndarray:
     """Longitude and latitude of a place in UTM, by bisection of the transverse Mercator projection."""
     plane, lon_lat = LocalPlane(6.0 * zone - 183.0, 52.0), np.array([6.0 * zone - 183.0, 52.5])
@@ -304,18 +311,13 @@ def in_utm(zone: int, east_m: float, north_m: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    "crs",
-    [
-        {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25833"}},
-        {"type": "name", "properties": {"name": "EPSG:32633"}},
-        {"type": "EPSG", "properties": {"code": 25833}},
-    ],
+    "named",
+    [crs("urn:ogc:def:crs:EPSG::25833"), crs("EPSG:32633"), {"type": "EPSG", "properties": {"code": 25833}}],
 )
-def test_a_projected_file_is_read(tmp_path: Path, crs: dict[str, Any]) -> None:
+def test_a_projected_file_is_read(tmp_path: Path, named: dict[str, Any]) -> None:
     pytest.importorskip("pyproj")
-    ring = [[391000, 5819000], [392000, 5819000], [392000, 5820000], [391000, 5819000]]
-    region, _ = region_of(tmp_path, collection(({"name": "A"}, [ring]), crs=crs))
-    corners = np.array([in_utm(33, *corner) for corner in ring[:3]])
+    region, _ = region_of(tmp_path, collection(({"name": "A"}, [UTM]), crs=named))
+    corners = np.array([in_utm(33, *corner) for corner in UTM[:3]])
     expected = LocalPlane(*BERLIN).to_m(corners)
     (drawn,) = region.drawn()["points"]
     for corner in expected:
@@ -327,62 +329,47 @@ def test_web_mercator_is_read(tmp_path: Path) -> None:
     pytest.importorskip("pyproj")
     degrees = np.radians(DISTRICT)
     x, y = 6_378_137.0 * np.array([degrees[:, 0], np.log(np.tan(np.pi / 4 + degrees[:, 1] / 2))])
-    crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}
-    region, _ = region_of(tmp_path, collection(({}, [np.stack([x, y], axis=1).tolist()]), crs=crs))
+    ring = np.stack([x, y], axis=1).tolist()
+    region, _ = region_of(tmp_path, collection(({}, [ring]), crs=crs("urn:ogc:def:crs:EPSG::3857")))
     assert region.areas_m2.sum() == pytest.approx(600**2, rel=2e-4)
 
 
 @pytest.mark.parametrize("name", ["urn:ogc:def:crs:OGC:1.3:CRS84", "urn:ogc:def:crs:EPSG::4326", "EPSG:4258"])
 def test_degrees_need_no_pyproj(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setitem(sys.modules, "pyproj", None)
-    crs = {"type": "name", "properties": {"name": name}}
-    region, _ = region_of(tmp_path, collection(({}, [DISTRICT]), crs=crs))
+    region, _ = region_of(tmp_path, collection(({}, [DISTRICT]), crs=crs(name)))
     assert region.areas_m2.sum() == pytest.approx(600**2, rel=2e-4)
 
 
 def test_without_pyproj_the_files_own_word_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyproj", None)
-    crs = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::25833"}}
-    words = ("urn:ogc:def:crs:EPSG::25833", "pip install 'edgefl-cosim[maps]'", "WGS 84 (EPSG:4326)")
-    with refused_at("geojson.path", *words):
-        region_of(
-            tmp_path, collection(({}, [[[391000, 5819000], [392000, 5819000], [392000, 5820000]]]), crs=crs)
-        )
+    name = "urn:ogc:def:crs:EPSG::25833"
+    with refused_at("geojson.path", name, "pip install 'edgefl-cosim[maps]'", "WGS 84 (EPSG:4326)"):
+        region_of(tmp_path, collection(({}, [UTM[:3]]), crs=crs(name)))
 
 
 @pytest.mark.parametrize(
-    ("ring", "crs", "words"),
+    ("ring", "named", "words"),
     [
-        (
-            [[391000, 5819000], [392000, 5819000], [392000, 5820000]],
-            None,
-            ("feature 1", "(391000, 5.819e+06)", "crs"),
-        ),
-        (
-            [[35.6, 139.7], [35.7, 139.7], [35.7, 139.8]],
-            None,
-            ("feature 1", "(35.6, 139.7) has the latitude first"),
-        ),
-        (DISTRICT, {"type": "name", "properties": {"name": "EPSG:0"}}, ("'EPSG:0' is unknown",)),
+        (UTM[:3], None, ("feature 1", "(391000, 5.819e+06)", "crs")),
+        (TOKYO, None, ("feature 1", "(35.6, 139.7) has the latitude first")),
+        (DISTRICT, crs("EPSG:0"), ("'EPSG:0' is unknown",)),
         (DISTRICT, {"type": "link", "properties": {"href": "x"}}, ("names no coordinate reference system",)),
-        (DISTRICT, {"type": "name", "properties": {"name": "EPSG:25833"}}, ("degrees",)),
+        (DISTRICT, crs("EPSG:25833"), ("degrees",)),
     ],
 )
 def test_coordinates_that_fit_no_crs_are_refused(
-    tmp_path: Path, ring: Any, crs: Any, words: tuple[str, ...]
+    tmp_path: Path, ring: Any, named: Any, words: tuple[str, ...]
 ) -> None:
     pytest.importorskip("pyproj")
     with refused_at("geojson.path", *words):
-        region_of(tmp_path, collection(({}, [ring]), **({"crs": crs} if crs else {})))
+        region_of(tmp_path, collection(({}, [ring]), **({"crs": named} if named else {})))
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (
-            '{"type": "LineString", "coordinates": [[13.4, 52.5], [13.5, 52.5]]}',
-            ("1 LineString", "lines make streets"),
-        ),
+        (LINE, ("1 LineString", "lines make streets")),
         ('{"type": "FeatureCollection", "features": []}', ("holds no geometry",)),
         ("<osm version='0.6'/>", ("is XML", "sumo_net", "osmtogeojson")),
         ('{"type": "Topology", "objects": {}}', ("is TopoJSON", "export it as GeoJSON")),
@@ -407,14 +394,8 @@ def test_areas_of_classes(tmp_path: Path) -> None:
     lives = "{name: attraction, homes: %s, rhythm: [{from_hour: 0, home: 1}]}"
     text = HEAD.rpartition("devices:")[0] + (
         "areas: {home: {disc: {centre_m: [300, 0], radius_m: 5}}}\n"
-        "devices:\n"
-        "  count: 6\n"
-        "  classes_by: ids\n"
-        "  classes:\n"
-        "    still: {count: 3}\n"
-        "    people:\n"
-        "      count: 3\n"
-        f"      mobility: {lives}\n"
+        "devices:\n  count: 6\n  classes_by: ids\n  classes:\n    still: {count: 3}\n"
+        f"    people:\n      count: 3\n      mobility: {lives}\n"
     )
     file.write_text(text % "home")
     world = World(scenarios.load(file), Streams(1))

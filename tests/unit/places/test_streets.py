@@ -87,17 +87,11 @@ def test_ways_are_as_short_as_the_shortest_of_all() -> None:
     for begin, end, way in zip(one, other, ways, strict=True):
         assert length_m(way) == pytest.approx(brute_force_m(begin, end), rel=1e-12)
         assert (way[0].tolist(), way[-1].tolist()) == (begin.tolist(), end.tolist())
+        [alone] = hand_made().ways(begin[:, None], end[:, None])
+        assert np.array_equal(alone, way), "it does not depend on the others"
         # what is between the first and the last step lies on pieces
         for middle in (way[1:-2] + way[2:-1]) / 2:
             assert min(foot(middle, piece)[0] for piece in PIECES) < 1e-9
-
-
-def test_a_way_does_not_depend_on_the_others() -> None:
-    places = np.random.default_rng(4).uniform((-200, -300), (1050, 450), (40, 2))
-    together = hand_made().ways(places[:20].T, places[20:].T)
-    for n in (0, 7, 19):
-        [alone] = hand_made().ways(places[[n]].T, places[[20 + n]].T)
-        assert np.array_equal(alone, together[n])
 
 
 def test_two_places_by_one_piece_need_no_corner() -> None:
@@ -235,9 +229,12 @@ def tagged(*lines: tuple[dict[str, Any], list[tuple[float, float]]]) -> str:
 
 
 ROUND = [(0.0, 0.0), (0.0, 500.0), (800.0, 500.0), (800.0, 0.0)]
+SHORT = [ROUND[0], ROUND[3]]
+PRIVATE = {"highway": "service", "access": "private"}
+HOUSE = '{"type": "Polygon", "coordinates": [[[11, 48], [12, 48], [12, 49]]]}'
 POWER = tagged(
     *(({"highway": "residential"}, ROUND[side : side + 2]) for side in range(3)),
-    ({"power": "line", "voltage": "110000"}, [ROUND[0], ROUND[3]]),
+    ({"power": "line", "voltage": "110000"}, SHORT),
     ({"highway": "motorway"}, [ROUND[1], ROUND[3]]),
 )
 
@@ -277,26 +274,15 @@ def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> 
     ("content", "expected_m", "note"),
     [
         # a footpath of OpenStreetMap between two roads is a short cut on foot
-        (
-            tagged(({"highway": "primary"}, ROUND), ({"highway": "footway"}, [ROUND[0], ROUND[3]])),
-            800.0,
-            None,
-        ),
+        (tagged(({"highway": "primary"}, ROUND), ({"highway": "footway"}, SHORT)), 800.0, None),
         # a street that is private is none; its neighbours end there
         (
-            tagged(
-                ({"highway": "service", "access": "private"}, [ROUND[0], ROUND[3]]),
-                ({"highway": "path"}, ROUND),
-            ),
+            tagged((PRIVATE, SHORT), ({"highway": "path"}, ROUND)),
             1800.0,
             "1 highway=service with access=private",
         ),
         # no line has `highway`: all are streets but the river
-        (
-            tagged(({"NAME": "a"}, ROUND), ({"waterway": "river"}, [ROUND[0], ROUND[3]])),
-            1800.0,
-            "1 waterway=river",
-        ),
+        (tagged(({"NAME": "a"}, ROUND), ({"waterway": "river"}, SHORT)), 1800.0, "1 waterway=river"),
         (
             tagged(({}, ROUND), ({}, [(50.0, 50.0), (60.0, 50.0)])),
             1800.0,
@@ -314,11 +300,7 @@ def test_what_is_open_on_foot(tmp_path: Path, content: str, expected_m: float, n
     ("name", "content", "words"),
     [
         # buildings are no network, whether drawn as areas or as outlines
-        (
-            "a.geojson",
-            '{"type": "Polygon", "coordinates": [[[11, 48], [12, 48], [12, 49]]]}',
-            ("1 Polygon", "areas"),
-        ),
+        ("a.geojson", HOUSE, ("1 Polygon", "areas")),
         (
             "a.geojson",
             tagged(({"building": "yes"}, ROUND)),

@@ -13,16 +13,13 @@ from edgefl.engine.parts import Outcome
 from edgefl.engine.records import ENERGIES, DeviceRound, DeviceScore, Round, Session
 from edgefl.run.counts import HOPELESS_S, HUGE_LOSS, LONG_S, TIMES_THE_MEDIAN, Extremes, explosions
 from edgefl.scenario.scenario import Scenario
+from tests.tables import sections
 
-FAR: dict[str, Any] = {
-    "name": "far",
-    "seed": 3,
-    "devices": {"count": 12},
-    "cell": {"radius_m": 5000},
-    "radio": {"preset": "journal", "propagation": {"line_of_sight": "never"}, "bandwidth_hz": 1.0e6},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 6},
-    "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1.0},
-}
+FAR: dict[str, Any] = sections("""
+    name=far; seed=3; devices={count: 12}; cell={radius_m: 5000}
+    radio={preset: journal, propagation: {line_of_sight: never}, bandwidth_hz: 1.0e6}
+    sessions={name: schedule, count: 1, rounds: 6}; workload={payload_bits: 1000000, flops_per_sample: 1.0}
+""")
 
 
 def row(number: int, took_s: float = 1.0, loss: float | None = 1.0, accuracy: float | None = 0.5) -> Round:
@@ -64,13 +61,10 @@ def parts(number: int, uplinks_s: list[float], outcome: str = "completed") -> di
 
 
 PLAIN = Scenario.model_validate(
-    {
-        "name": "plain",
-        "devices": {"count": 4},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "learning": {"dataset": "digits", "model": "logistic"},
-        "radio": {"preset": "journal"},
-    }
+    sections("""
+        name=plain; devices={count: 4}; sessions={name: schedule, count: 1, rounds: 1}
+        learning={dataset: digits, model: logistic}; radio={preset: journal}
+    """)
 )
 
 

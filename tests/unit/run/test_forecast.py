@@ -23,12 +23,7 @@ from edgefl.studies.validation import look
 from tests.tools.journal import with_journal
 
 PROBE = Probe(
-    rounds=2,
-    latency_s=4.0,
-    start_wall_s=10.0,
-    round_wall_s=0.5,
-    memory_bytes=3e8,
-    round_bytes=1000.0,
+    rounds=2, latency_s=4.0, start_wall_s=10.0, round_wall_s=0.5, memory_bytes=3e8, round_bytes=1000.0
 )
 SEVEN = {
     "layout": {"rings": 1, "isd_m": 100},

@@ -14,15 +14,13 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 
 from edgefl import load_scenario, simulate  # noqa: E402
 from edgefl.run.gym import FEATURES, RoundEnv  # noqa: E402
+from tests.tables import sections  # noqa: E402
 from tests.tools.pages import ROOT  # noqa: E402
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "devices": {"count": 4},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 3},
-    "workload": {"payload_bits": 100_000, "flops_per_sample": 1e5},
-}
+SMALL: dict[str, Any] = sections("""
+    name=small; devices={count: 4}; radio={preset: journal}; sessions={name: schedule, count: 1, rounds: 3}
+    workload={payload_bits: 100000, flops_per_sample: 1e5}
+""")
 
 
 @pytest.mark.filterwarnings("ignore")  # advice on the range of observations

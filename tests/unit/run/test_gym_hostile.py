@@ -16,14 +16,12 @@ pytest.importorskip("gymnasium", reason="in the gym extra")
 from edgefl.engine.selectors import Decision
 from edgefl.errors import EdgeflError
 from edgefl.run.gym import RoundEnv
+from tests.tables import sections
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "devices": {"count": 4},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "workload": {"payload_bits": 100_000, "flops_per_sample": 1e5},
-}
+SMALL: dict[str, Any] = sections("""
+    name=small; devices={count: 4}; radio={preset: journal}; sessions={name: schedule, count: 1, rounds: 2}
+    workload={payload_bits: 100000, flops_per_sample: 1e5}
+""")
 ALL = np.ones((4, 4))
 
 

@@ -1,4 +1,5 @@
 """A run says what it was asked for and never did."""
+# ruff: noqa: E501 - a row of a table is a line
 
 import json
 import re
@@ -18,30 +19,23 @@ from edgefl.run import notes, preflight
 from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.notes import (
-    NR_EFFICIENCY,
-    Counts,
-    _of_gains,
-    _without_coverage,
-)
+from edgefl.run.notes import NR_EFFICIENCY, Counts, _of_gains, _without_coverage
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
+from tests.tables import rows, sections
 
-BASE: dict[str, Any] = {
-    "name": "notes",
-    "devices": {"count": 4},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
-    "workload": {"payload_bits": 1000, "flops_per_sample": 1},
-    "radio": {"preset": "journal"},
-}
+BASE: dict[str, Any] = sections("""
+    name=notes; devices={count: 4}; sessions={name: schedule, count: 2, rounds: 2}
+    workload={payload_bits: 1000, flops_per_sample: 1}; radio={preset: journal}
+""")
 LEARNING = {"dataset": "digits", "model": "logistic", "local": {"steps": 1, "batch": 4}}
 
 
-def notes_of(out: Path, duration_s: float | None = None, **sections: dict[str, Any]) -> list[str]:
-    merged = BASE | {name: BASE.get(name, {}) | section for name, section in sections.items()}
+def notes_of(out: Path, duration_s: float | None = None, **changes: dict[str, Any]) -> list[str]:
+    merged = BASE | {name: BASE.get(name, {}) | section for name, section in changes.items()}
     merged["duration_s"] = duration_s
-    if "learning" in sections:
+    if "learning" in changes:
         del merged["workload"]
     simulate(Scenario.model_validate(merged), out, device="cpu", threads=1)
     found: list[str] = json.loads((out / "run.json").read_text())["notes"]
@@ -107,11 +101,7 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
             "churn duty_cycle",
             "cycle of 1,001,000 s",
         ),
-        (
-            {"churn": {"name": "duty_cycle", "on_s": 2e-3, "off_s": 1e-3}},
-            "",
-            "",
-        ),  # the cycle is done several times
+        ({"churn": {"name": "duty_cycle", "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
         ({"mobility": WALK}, "mobility random_waypoint", "take static"),
@@ -150,8 +140,8 @@ def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) 
     assert float(each) == pytest.approx(int(handovers) / int(borders), abs=0.05)
 
 
-def world_of(sections: dict[str, Any]) -> World:
-    return World(Scenario.model_validate(BASE | sections), Streams(0))
+def world_of(changes: dict[str, Any]) -> World:
+    return World(Scenario.model_validate(BASE | changes), Streams(0))
 
 
 @pytest.mark.parametrize(
@@ -169,53 +159,24 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
-@pytest.mark.parametrize(
-    ("sections", "fewer_by"),
-    [
-        (
-            {"layout": {"rings": 1, "isd_m": 400}},
-            "radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or"
-            " handover.a3_offset_db above 3",
-        ),
-        (
-            {
-                "layout": {"rings": 1, "sectors": 3},
-                "radio": {"propagation": {"line_of_sight": "probabilistic"}},
-            },
-            "radio.propagation.line_of_sight: soft, handover.l3_filter_k: 8 or handover.a3_offset_db above 3",
-        ),
-        (
-            {
-                "layout": {"sites": [[0, 0], [300, 0]], "sectors": 3},
-                "radio": {
-                    "path_loss": "uma",
-                    "propagation": {
-                        "line_of_sight": "always",
-                        "site_correlation": 0.2,
-                        "los_site_correlation": 0.0,
-                    },
-                },
-                "handover": {"time_to_trigger_s": 0.32, "l3_filter_k": 11, "a3_offset_db": 2},
-            },
-            "radio.propagation.site_correlation: 0.5, handover.time_to_trigger_s: 0.64 or handover.a3_offset_db"
-            " above 2",
-        ),
-        (
-            {
-                "layout": {"rings": 1, "sectors": 3},
-                "radio": {"propagation": {"shadowing_std_db": 0.0, "los_site_correlation": 0.1}},
-                "handover": {"l3_filter_k": 8},
-            },
-            "radio.propagation.los_site_correlation: 0.5 or handover.a3_offset_db above 3",
-        ),
-        (
-            {"layout": {"rings": 1, "sectors": 3}, "handover": {"l3_filter_k": 8, "a3_offset_db": 6}},
-            "handover.a3_offset_db above 6",
-        ),
-    ],
-)
-def test_the_remedies_are_those_that_the_scenario_lacks(sections: dict[str, Any], fewer_by: str) -> None:
-    (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections), 100, 10)
+# keys | what is advised
+REMEDIES = """
+layout={rings: 1, isd_m: 400} | radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or OFFSET 3
+SECTORS; SPREAD={line_of_sight: probabilistic} | radio.propagation.line_of_sight: soft, handover.l3_filter_k: 8 or OFFSET 3
+layout={sites: [[0, 0], [300, 0]], sectors: 3}; radio.path_loss=uma; SPREAD={line_of_sight: always, site_correlation: 0.2, los_site_correlation: 0}; handover={time_to_trigger_s: 0.32, l3_filter_k: 11, a3_offset_db: 2} | radio.propagation.site_correlation: 0.5, handover.time_to_trigger_s: 0.64 or OFFSET 2
+SECTORS; SPREAD={shadowing_std_db: 0, los_site_correlation: 0.1}; handover.l3_filter_k=8 | radio.propagation.los_site_correlation: 0.5 or OFFSET 3
+SECTORS; handover={l3_filter_k: 8, a3_offset_db: 6} | OFFSET 6
+"""
+SHORT = {
+    "SECTORS": "layout={rings: 1, sectors: 3}",
+    "OFFSET": "handover.a3_offset_db above",
+    "SPREAD": "radio.propagation",
+}
+
+
+@pytest.mark.parametrize(("keys", "fewer_by"), rows(REMEDIES, SHORT))
+def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str) -> None:
+    (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections(keys)), 100, 10)
     assert note.endswith(f"(docs/trust.md). For fewer, set {fewer_by}")
 
 
@@ -400,11 +361,9 @@ def test_what_befalls_one_part_in_fifty_is_not_noted() -> None:
 def test_what_is_not_as_in_networks_is_said_where_they_are_meant(
     keys: dict[str, Any], says: str, tmp_path: Path
 ) -> None:
-    sections = {name: dict(section) for name, section in keys.items()}
-    sections["radio"] = {"preset": "nr", **sections.get("radio", {})}
-    assert any(says in note for note in notes_of(tmp_path / "nr", **sections))
-    sections["radio"] = {**sections["radio"], "preset": "journal"}
-    assert not any(says in note for note in notes_of(tmp_path / "journal", **sections))
+    for preset, said in (("nr", True), ("journal", False)):
+        own = keys | {"radio": {"preset": preset, **keys.get("radio", {})}}
+        assert any(says in note for note in notes_of(tmp_path / preset, **own)) == said
 
 
 TRAINED = {**{key: of for key, of in BASE.items() if key != "workload"}, "learning": LEARNING}
@@ -416,7 +375,6 @@ EXPLODED = Extremes(
 )
 STUCK = Counts(participants=9, rounds=Counter({0: 3}), models={0: 0})
 AWAY = Counts(participants=9, rounds=Counter({0: 3}), uncovered=[9, 9], timers=1)
-WAITED = Counts(participants=9, rounds=Counter({0: 3}), timers=1)
 FAST = SimpleNamespace(median=lambda direction: 99.0)
 
 
@@ -439,87 +397,36 @@ def advice_of(scenario: Scenario) -> str:
     return "\n".join(found)
 
 
-@pytest.mark.parametrize(
-    ("before", "advice", "followed"),
-    [
-        ({"layout": {"rings": 1}}, "layout.sectors: 3", {"layout": {"sectors": 3}}),
-        ({"layout": {"rings": 1, "isd_m": 400}}, "radio.path_loss: uma", {"radio": {"path_loss": "uma"}}),
-        (
-            {"layout": {"rings": 1}, "handover": {"time_to_trigger_s": 0.1}},
-            "time_to_trigger_s: 0.64",
-            {"handover": {"time_to_trigger_s": 0.64}},
-        ),
-        (
-            {"layout": {"rings": 1}, "handover": {"l3_filter_k": 4}},
-            "l3_filter_k: 8",
-            {"handover": {"l3_filter_k": 8}},
-        ),
-        ({"layout": {"rings": 1}}, "a3_offset_db above 3", {"handover": {"a3_offset_db": 15}}),
-        (
-            {"layout": {"rings": 1}, "radio": {"propagation": {"line_of_sight": "probabilistic"}}},
-            "line_of_sight: soft",
-            {"radio": {"propagation": {"line_of_sight": "soft"}}},
-        ),
-        *(
-            (
-                {"layout": {"rings": 1}, "radio": {"propagation": {key: 0.1}}},
-                f".{key}: 0.5",
-                {"radio": {"propagation": {key: 0.5}}},
-            )
-            for key in ("site_correlation", "los_site_correlation")
-        ),
-        ({"rounds": {"deadline_s": 1.0}}, "a longer rounds.deadline_s", {"rounds": {"deadline_s": None}}),
-        ({"rounds": {"min_updates": 2}}, "a lower rounds.min_updates", {"rounds": {"min_updates": 1}}),
-        (
-            {"devices": {"churn": {"name": "duty_cycle", "on_s": 0.1, "off_s": 0.1}}},
-            "take always_on",
-            {"devices": {"churn": "always_on"}},
-        ),
-        (
-            {"devices": {"mobility": {"name": "random_waypoint"}}},
-            "take static",
-            {"devices": {"mobility": "static"}},
-        ),
-        ({"devices": {"indoor_share": 0.5}}, "a lower indoor_share", {"devices": {"indoor_share": 0.0}}),
-        (
-            {"learning": {"local": {"clip_norm": None}}},
-            ", or learning.local.clip_norm,",
-            {"learning": {"local": {"clip_norm": 1.0}}},
-        ),
-        ({}, "; rounds.deadline_s ends a round", {"rounds": {"deadline_s": 1.0}}),
-        ({"radio": {"preset": "journal"}}, "radio.preset: nr", {"radio": {"preset": "nr"}}),
-        (
-            {"radio": {"monitoring": {"t310_s": None}, "link": {"rates": "shannon"}}},
-            "radio.monitoring.t310_s gives up",
-            {"radio": {"monitoring": {"t310_s": 1.0}}},
-        ),
-        (
-            {"devices": {"power": "journal"}},
-            "power: tr38840 or phone_5g",
-            {"devices": {"power": "tr38840"}},
-        ),
-        ({"radio": {"tdd": None}}, "leave radio.tdd out", {"radio": {"tdd": {"pattern": "DDDSU"}}}),
-        ({}, "); radio.link.max_efficiency caps", {"radio": {"link": {"max_efficiency": 7.4}}}),
-        (
-            {"learning": {"algorithm": "apfl"}},
-            "tested_on: devices",
-            {"learning": {"evaluation": {"tested_on": "devices"}}},
-        ),
-        (
-            {"learning": {"algorithm": "scaffold", "cost": {"payload": "model"}}},
-            "learning.cost.payload: exchanged",
-            {"learning": {"cost": {"payload": "exchanged"}}},
-        ),
-        (
-            {"learning": {"algorithm": "moon", "cost": {"booked": "processed"}}},
-            "learning.cost.booked: all",
-            {"learning": {"cost": {"booked": "all"}}},
-        ),
-    ],
-)
-def test_advice_is_not_given_where_it_is_followed(
-    before: dict[str, Any], advice: str, followed: dict[str, Any]
-) -> None:
-    lacking = within(within(TRAINED, {"radio": {"preset": "nr"}}), before)
+# before | advice | followed
+ADVICE = """
+layout.rings=1 | layout.sectors: 3 | layout.sectors=3
+layout={rings: 1, isd_m: 400} | radio.path_loss: uma | radio.path_loss=uma
+layout.rings=1; handover.time_to_trigger_s=0.1 | time_to_trigger_s: 0.64 | handover.time_to_trigger_s=0.64
+layout.rings=1; handover.l3_filter_k=4 | l3_filter_k: 8 | handover.l3_filter_k=8
+layout.rings=1 | a3_offset_db above 3 | handover.a3_offset_db=15
+layout.rings=1; SPREAD.line_of_sight=probabilistic | line_of_sight: soft | SPREAD.line_of_sight=soft
+layout.rings=1; SPREAD.site_correlation=0.1 | .site_correlation: 0.5 | SPREAD.site_correlation=0.5
+layout.rings=1; SPREAD.los_site_correlation=0.1 | .los_site_correlation: 0.5 | SPREAD.los_site_correlation=0.5
+rounds.deadline_s=1 | a longer rounds.deadline_s | rounds.deadline_s=null
+rounds.min_updates=2 | a lower rounds.min_updates | rounds.min_updates=1
+devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | take always_on | devices.churn=always_on
+devices.mobility={name: random_waypoint} | take static | devices.mobility=static
+devices.indoor_share=0.5 | a lower indoor_share | devices.indoor_share=0
+learning.local.clip_norm=null | , or learning.local.clip_norm, | learning.local.clip_norm=1
+name=notes | ; rounds.deadline_s ends a round | rounds.deadline_s=1
+radio.preset=journal | radio.preset: nr | radio.preset=nr
+radio.monitoring.t310_s=null; radio.link.rates=shannon | radio.monitoring.t310_s gives up | radio.monitoring.t310_s=1
+devices.power=journal | power: tr38840 or phone_5g | devices.power=tr38840
+radio.tdd=null | leave radio.tdd out | radio.tdd={pattern: DDDSU}
+name=notes | ); radio.link.max_efficiency caps | radio.link.max_efficiency=7.4
+learning.algorithm=apfl | tested_on: devices | learning.evaluation.tested_on=devices
+learning={algorithm: scaffold, cost: {payload: model}} | learning.cost.payload: exchanged | learning.cost.payload=exchanged
+learning={algorithm: moon, cost: {booked: processed}} | learning.cost.booked: all | learning.cost.booked=all
+"""
+
+
+@pytest.mark.parametrize(("before", "advice", "followed"), rows(ADVICE, SHORT))
+def test_advice_is_not_given_where_it_is_followed(before: str, advice: str, followed: str) -> None:
+    lacking = within(within(TRAINED, {"radio": {"preset": "nr"}}), sections(before))
     assert advice in advice_of(Scenario.model_validate(lacking))
-    assert advice not in advice_of(Scenario.model_validate(within(lacking, followed)))
+    assert advice not in advice_of(Scenario.model_validate(within(lacking, sections(followed))))

@@ -29,10 +29,7 @@ def driven(folder: Path, track: str, sites: Any, law: str = "uma", **sections: A
             "path_loss": law,
             "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
         },
-        "devices": {
-            "count": devices,
-            "mobility": {"name": "trace", "path": str(folder / "track.csv")},
-        },
+        "devices": {"count": devices, "mobility": {"name": "trace", "path": str(folder / "track.csv")}},
         "sessions": {"name": "interval", "length_s": 20},
         "rounds": {"every_s": 10},
         "workload": {"payload_bits": 1e6, "flops_per_sample": 1e6},
@@ -84,11 +81,3 @@ def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
     notes = prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]
     assert float(re.search(r"\(([\d.]+)%", note)[1]) > 99  # type: ignore[index]
-
-
-def test_a_single_cell_stays_within_the_range(tmp_path: Path) -> None:
-    one = driven(tmp_path, "0,a,0,0\n40,a,10,0\n", None)
-    one["layout"], one["cell"] = {}, {"radius_m": 200}
-    one["radio"]["path_loss"] = "inh"
-    with refused_at("cell.radius_m", "the farthest links are 200 m long", "150 m"):
-        scenario.load(one)

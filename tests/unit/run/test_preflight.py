@@ -25,12 +25,7 @@ variants:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "rounds: {min_updates: 7}",
-        "rounds: {over_selection: 2}",
-        "radio: {slot_s: 0.01}",
-    ],
+    "line", ["rounds: {min_updates: 7}", "rounds: {over_selection: 2}", "radio: {slot_s: 0.01}"]
 )
 def test_validate_says_what_the_run_would_and_names_file_and_line(digits: Path, line: str) -> None:
     digits.write_text(f"{digits.read_text()}{line}\n")
@@ -133,6 +128,8 @@ def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) ->
 
 BOTH_WAYS = "1 of 2 vectors in the downlink and 1 of 2 vectors in the uplink"
 AS_IT_BEGINS = "a further vector in the downlink until a device's first update of a session"
+STOPS = "the passes that decide when devices stop"
+COMPARED = "the passes of the model%s compares with the trained one"
 CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one of the models in the downlink"
 
 
@@ -144,26 +141,10 @@ CHOICE, ONE_MODEL = "the passes in which devices choose a model", "all but one o
         (["learning.algorithm=feddc"], f"{BOTH_WAYS} and {AS_IT_BEGINS}", ""),
         (["learning.algorithm=hypcluster"], ONE_MODEL, CHOICE),
         (["learning.algorithm=feddrift"], ONE_MODEL, CHOICE),
-        (
-            ["learning.algorithm=moon"],
-            "",
-            "the passes of the models that the algorithm's loss compares with the trained one",
-        ),
-        (
-            ["learning.algorithm=flash", "learning.local.epochs=2"],
-            "",
-            "the passes that decide when devices stop",
-        ),
-        (
-            ["learning.local.early_stopping=0.04", "learning.local.epochs=2"],
-            "",
-            "the passes that decide when devices stop",
-        ),
-        (
-            ["learning.warm_start=continuous"],
-            "",
-            "the passes of the model that warm start continuous compares with the trained one",
-        ),
+        (["learning.algorithm=moon"], "", COMPARED % "s that the algorithm's loss"),
+        (["learning.algorithm=flash", "learning.local.epochs=2"], "", STOPS),
+        (["learning.local.early_stopping=0.04", "learning.local.epochs=2"], "", STOPS),
+        (["learning.warm_start=continuous"], "", COMPARED % " that warm start continuous"),
     ],
 )
 def test_what_a_run_does_not_book_is_noted(

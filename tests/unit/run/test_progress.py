@@ -119,7 +119,10 @@ def test_a_log_has_a_line_for_each_run_as_soon_as_it_has_ended() -> None:
         progress.update(names[0], ROW)
         assert log.getvalue() == ""
         progress.update(names[0], None)
-        assert log.getvalue().startswith("1/3 similarity seed 1: session 2/4 · 3900 s · 50.0 %")
+        assert log.getvalue().startswith(
+            "1/3 similarity seed 1: session 2/4 · 1 round · 3900 s simulated · accuracy 50.0 % in "
+        )
+        assert log.getvalue().endswith(" s by the clock\n"), "both times say what they are"
         progress.failed(names[1])
         progress.update(names[2], None)
     lines = log.getvalue().splitlines()

@@ -11,16 +11,14 @@ from matplotlib.figure import Figure
 
 import edgefl
 from edgefl.run import showing
+from tests.tables import sections
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "devices": {"count": 3},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-    "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1000},
-}
+SMALL: dict[str, Any] = sections("""
+    name=small; devices={count: 3}; radio={preset: journal}; sessions={name: schedule, count: 1, rounds: 2}
+    workload={payload_bits: 1000000, flops_per_sample: 1000}
+""")
 
 
 class Terminal(io.StringIO):

@@ -68,12 +68,9 @@ def test_columns_are_written_like_rows(run: RunDirectory) -> None:
     assert lines[2:] == lines[:2]
 
 
-def test_an_unknown_column_is_refused(run: RunDirectory) -> None:
+def test_an_unknown_and_a_missing_column_are_refused(run: RunDirectory) -> None:
     with pytest.raises(KeyError, match="Event has no colour"):
         run.tables[""].write_columns(Event, colour="red")
-
-
-def test_a_missing_column_is_refused(run: RunDirectory) -> None:
     with pytest.raises(TypeError, match="time_s"):
         run.tables[""].write_columns(Event, event="handover", device=np.array([3]), session=None)
 

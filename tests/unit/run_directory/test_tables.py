@@ -90,20 +90,15 @@ def test_further_columns_come_with_the_first_rows(table: Table) -> None:
     )
 
 
-def test_a_column_that_comes_late_is_refused(table: Table) -> None:
+def test_columns_that_do_not_fit_are_refused(table: Table) -> None:
+    """Of a name that the table has, of different length, or late."""
+    with refused_at("", "outcome"):
+        table.write_columns({"outcome": [0.5]}, {"device": [3]})
+    with refused_at("", "[1, 2]", kind=ValueError):
+        table.write_columns({}, {"device": [3, 4], "start_s": [1.0]})
     table.write_columns({}, {"device": [3]})
     with refused_at("", "column loss"):
         table.write_columns({"loss": [0.5]}, {"device": [3]})
-
-
-def test_a_further_column_cannot_be_one_of_the_table(table: Table) -> None:
-    with refused_at("", "outcome"):
-        table.write_columns({"outcome": [0.5]}, {"device": [3]})
-
-
-def test_columns_of_different_length_are_refused(table: Table) -> None:
-    with refused_at("", "[1, 2]", kind=ValueError):
-        table.write_columns({}, {"device": [3, 4], "start_s": [1.0]})
 
 
 def test_no_rows_and_a_single_one(table: Table) -> None:

@@ -47,10 +47,7 @@ def addresses(**places: Any) -> dict[str, Any]:
                 }
             },
         ),
-        (
-            "devices.mobility.addresses",
-            {"devices": addresses(home=[151.2, -33.87], work=[151.25, -33.9])},
-        ),
+        ("devices.mobility.addresses", {"devices": addresses(home=[151.2, -33.87], work=[151.25, -33.9])}),
     ],
 )
 def test_degrees_are_refused_at_their_key(place: str, sections: dict[str, Any]) -> None:

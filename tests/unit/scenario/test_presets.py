@@ -27,11 +27,7 @@ from edgefl.testing.cell import within
 from tests.refusals import refused_at
 
 WORKLOAD = {"payload_bits": 1000, "flops_per_sample": 1}
-SMALL = {
-    "name": "small",
-    "devices": {"count": 4},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-}
+SMALL = {"name": "small", "devices": {"count": 4}, "sessions": {"name": "schedule", "count": 1, "rounds": 1}}
 LEARNING = {"dataset": "digits", "model": "logistic", "algorithm": "scaffold"}
 # keys of a preset that may be none, and what else has to be said then
 MAY_BE_NONE: dict[str, dict[str, Any]] = {
@@ -135,10 +131,7 @@ def test_without_t310_no_failure_is_waited_for() -> None:
 
 
 def test_a_class_has_none_of_what_is_null(tmp_path: Path) -> None:
-    classes = {
-        "walkers": {"share": 0.5, "vehicle_above_m_s": None, "battery_j": None},
-        "drivers": {},
-    }
+    classes = {"walkers": {"share": 0.5, "vehicle_above_m_s": None, "battery_j": None}, "drivers": {}}
     devices = {"count": 4, "battery_j": 10.0, "classes": classes}
     one = scenario(devices=devices)
     for each in (one, again(one, tmp_path)):

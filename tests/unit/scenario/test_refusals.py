@@ -142,6 +142,7 @@ cell | write {radius_m: 300} | cell=300
 cell | min_distance_m | cell={radius_m: 20, min_distance_m: 30}
 cell.radius_m | 250 m | radio.path_loss=inh
 cell.radius_m | InH | cell.radius_m=200; radio.path_loss=inh
+cell.radius_m | the farthest links are 200 m long | cell.radius_m=200; radio.path_loss=inh
 cell.bs_height_m | 24 m | cell.bs_height_m=40
 cell.bs_height_m | umi | cell.bs_height_m=10; radio.path_loss=uma
 cell.ut_height_m | environment | cell.ut_height_m=1
@@ -212,12 +213,17 @@ learning.cost.flops_per_sample | device | devices.clock_hz=1e6; learning.cost.fl
 learning.local.steps | 1000000 | learning.local.steps=1000000000000
 learning.local.epochs | 100000 | learning.local.epochs=1000000000
 learning.warm_start.scale | 10000000 | learning.warm_start={name: similarity, scale: 1e308}
+learning.warm_start.scale | 'big' | learning.warm_start={name: similarity, scale: big}
 learning.warm_start.scale | 0 | learning.warm_start={name: similarity, scale: -1}
 rounds.min_updates | 4 exceeds the number of participants | learning.warm_start={name: similarity, probe_share: 0.5}; rounds.min_updates=4
 learning.partition | natural | learning.partition=natural
 learning.partition | 749 | seed=1; learning.partition={name: iid, overlap: 0.0}; devices.count=750
 learning.dataset | MNIST | learning.dataset={name: mnist, root: nowhere}
 learning.partition | overlap | learning.partition={name: dirichlet, overlap: 0.3}
+learning.partition.alpha | > 0 | learning.partition={name: dirichlet, alpha: 0}
+learning.partition.min_samples | >= 1 | learning.partition={name: dirichlet, min_samples: 0}
+learning.partition.overlap | < 1 | learning.partition={name: dirichlet, overlap: 1}
+learning.partition.overlap | >= 0 | learning.partition={name: dirichlet, overlap: -0.1}
 learning.partition | labels_per_device 11 | learning.partition={name: label_count, labels_per_device: 11}
 learning.partition.exponent | 1.1 | learning.partition={name: power_law, exponent: 1}
 learning.partition.sigma | 0 | learning.partition={name: log_normal, sigma: 0}

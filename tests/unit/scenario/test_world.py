@@ -159,14 +159,10 @@ def test_populations_take_turns() -> None:
 
 
 def test_populations_need_devices() -> None:
-    with refused_at("devices", "3 populations", kind=ValueError):
-        world(devices={"count": 2, "populations": 3})
     # 0.2 km^2 drop a device or two
     few = world(devices={"density_per_km2": 5, "populations": 50})
     with refused_at("devices.populations", "seed 1", 50):
         few.members(1)
-    with refused_at("rounds.selector.count", "4 / 2", kind=ValueError):
-        world(devices={"count": 4, "populations": 2}, rounds={"selector": {"name": "uniform", "count": 3}})
 
 
 def test_without_shadowing_the_gain_is_the_path_loss() -> None:

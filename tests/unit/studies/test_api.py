@@ -15,16 +15,14 @@ from edgefl.engine.selectors.uniform import Uniform
 from edgefl.run.results import Results
 from edgefl.scenario.scenario import dump
 from tests.refusals import refused_at
+from tests.tables import sections
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "devices": {"count": 3},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 2},
-    "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1000},
-}
+SMALL: dict[str, Any] = sections("""
+    name=small; devices={count: 3}; radio={preset: journal}; sessions={name: schedule, count: 2, rounds: 2}
+    workload={payload_bits: 1000000, flops_per_sample: 1000}
+""")
 
 
 FUNCTIONS = [name for name in edgefl.__all__ if inspect.isfunction(getattr(edgefl, name))]
@@ -184,6 +182,28 @@ def test_several_folders_are_compared_under_names(tmp_path: Path, monkeypatch: p
     about = json.loads((two / "run.json").read_text())
     (two / "run.json").write_text(json.dumps(about | {"status": "interrupted"}))
     assert list(edgefl.compare(one, two, partial=True).table["variant"]) == ["one", "two"]
+
+
+def test_a_study_is_a_dict_as_well_as_a_file(tmp_path: Path) -> None:
+    base, bands = edgefl.load_scenario(SMALL), [1.0e7, 2.0e7]
+    swept = edgefl.study(
+        {"scenario": base, "grid": {"radio.bandwidth_hz": bands}}, out=tmp_path / "swept", jobs=1
+    )
+    assert [
+        edgefl.load_scenario(file).radio.bandwidth_hz for file in sorted(swept.rglob("scenario.yaml"))
+    ] == bands
+    study = {"name": "two", "scenario": SMALL, "seeds": [1, 2, 3], "variants": {"a": None}}
+    found = edgefl.study(study, seeds=[2], out=tmp_path / "two", jobs=1)
+    assert [path.parent.name for path in found.rglob("run.json")] == ["seed-2"]
+    with refused_at("", "variants, reference and question"):
+        edgefl.study(study, {"b": None})
+    with refused_at("", "variant: unknown key: did you mean 'variants'?"):
+        edgefl.study({"scenario": base, "variant": {}})
+    with refused_at("", "varies nothing") as refusal:
+        edgefl.study({"scenario": base})
+    assert str(refusal.value).startswith("varies nothing"), (
+        "without the place in a file that the caller never saw"
+    )
 
 
 def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:

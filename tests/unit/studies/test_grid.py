@@ -95,10 +95,7 @@ def test_folders_of_an_earlier_version_are_read_and_renamed_to_continue(tmp_path
     out = run(found, tmp_path / "out", StudyOptions(executor="inline"))
     for path in out.glob("bandwidth-*"):
         path.rename(path.with_name(path.name.replace("-MHz", " MHz")))
-    assert list(analysis.load_settings(out)) == [
-        (("bandwidth", "1 MHz"),),
-        (("bandwidth", "2 MHz"),),
-    ]
+    assert list(analysis.load_settings(out)) == [(("bandwidth", "1 MHz"),), (("bandwidth", "2 MHz"),)]
     with refused_at("", "bandwidth-", " MHz/radio/seed-", "earlier version", "(bandwidth-"):
         run(found, out, StudyOptions(executor="inline"))
     for path in out.glob("bandwidth-*"):
@@ -118,9 +115,7 @@ def test_a_traceback_is_given_once_for_runs_that_fail_alike(
     failures: list[Failed] = []
     with pytest.raises(IncompleteStudy):
         run(
-            planned(tmp_path, "{}"),
-            tmp_path / "out",
-            StudyOptions(executor="inline", failed=failures.append),
+            planned(tmp_path, "{}"), tmp_path / "out", StudyOptions(executor="inline", failed=failures.append)
         )
     assert [failure.error for failure in failures] == ["KeyError: 'bug'"] * 4  # two variants, two seeds
     assert ["Traceback" in failure.trace for failure in failures] == [True, False, False, False]

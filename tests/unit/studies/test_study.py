@@ -39,8 +39,4 @@ def test_every_variant_setting_and_seed_has_a_folder_of_its_own(tmp_path: Path) 
 
 def test_labels_have_the_units_that_tables_have() -> None:
     assert _label_texts("radio.bandwidth_hz", [5e6, 10e6]) == ["5 MHz", "10 MHz"]
-    assert _label_texts("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == [
-        "gauss a 1",
-        "True",
-        "20 s",
-    ]
+    assert _label_texts("x_s", [{"name": "gauss", "a": 1}, True, "20 s"]) == ["gauss a 1", "True", "20 s"]

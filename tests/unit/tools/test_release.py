@@ -89,14 +89,13 @@ def test_a_checkout_without_faults_may_be_released(tmp_path: Path) -> None:
     assert list(faults(checkout(tmp_path))) == []
 
 
+NOWHERE, CITATION = "edgefl.invalid", "version: 1.2.0\nrepository-code: x\n"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        (
-            "pyproject.toml",
-            'a = 1\nRepository = "https://edgefl.invalid"\n',
-            "pyproject.toml:2: 'edgefl.invalid'",
-        ),
+        ("pyproject.toml", f'a = 1\nRepository = "https://{NOWHERE}"\n', f"pyproject.toml:2: '{NOWHERE}'"),
         (
             "docs/index.md",
             "It is not on a package index yet.\n",
@@ -107,12 +106,8 @@ def test_a_checkout_without_faults_may_be_released(tmp_path: Path) -> None:
             '__version__ = "1.1.0"\n',
             "CITATION.cff: version is 1.2.0, but edgefl's is 1.1.0",
         ),
-        ("CITATION.cff", "version: 1.2.0\nrepository-code: x\n", "CITATION.cff: has no date-released"),
-        (
-            "CITATION.cff",
-            "version: 1.2.0\nrepository-code: x\ndate-released: soon\n",
-            "date-released is soon",
-        ),
+        ("CITATION.cff", CITATION, "CITATION.cff: has no date-released"),
+        ("CITATION.cff", f"{CITATION}date-released: soon\n", "date-released is soon"),
         ("mkdocs.yml", "site_name: edgefl\n", "mkdocs.yml: has no site_url"),
         ("CHANGELOG.md", "## [Unreleased]: 1.2.0\n", "CHANGELOG.md: its latest version is not 1.2.0"),
         ("CHANGELOG.md", "## [1.2.0]\n", "CHANGELOG.md: version 1.2.0 has no date"),

@@ -25,10 +25,10 @@ MOST_S = 1e11
 
 @dataclass(frozen=True)
 class Steps:
-    """Measured rates of one device; each rate holds until the next time.
+    """Measured rates of one device; each rate holds until the next one begins.
 
-    times_s: [rows] rising times at which rates begin. bit_s: direction -> [rows] rates. moved: direction -> [rows]
-    bits carried between the first time and each row's. cells: [rows] number of the device's cell.
+    times_s: [rows] ascending times at which rates begin. bit_s: direction -> [rows] rates. moved: direction -> [rows]
+    bits carried from the first time to each row's time. cells: [rows] number of the device's cell.
     """
 
     times_s: FloatArray
@@ -46,7 +46,7 @@ class Steps:
         return float(self.moved[direction][row] + self.bit_s[direction][row] * (time_s - self.times_s[row]))
 
     def end_s(self, direction: Direction, from_s: float, bits: float) -> float:
-        """Return the time at which a transfer that starts at from_s has moved a number of bits."""
+        """Return the time by which a transfer that starts at from_s has moved this number of bits."""
         reached = self.bits_at(direction, from_s) + bits
         row = max(0, int(np.searchsorted(self.moved[direction], reached, side="left")) - 1)
         # this row's rate is above 0: after a rate of 0 the next row has the same bits, and the search finds that row
@@ -90,7 +90,7 @@ class MeasuredRates:
         """Raise an error if the scenario and the table differ in the number of devices or cells.
 
         Raises:
-            EdgeflError: the numbers differ; the message names the key and the number in the table.
+            EdgeflError: a number differs; the message names the key and the number in the table.
         """
         for place, named, has, there in (
             (("devices", "count"), "devices", devices, len(self.devices)),

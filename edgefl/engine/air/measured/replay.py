@@ -134,7 +134,7 @@ class MeasuredRadio(Radio):
 
 @dataclass
 class MeasuredGains(LargeScaleGains):
-    """Gains that order devices by their downlink rates, for selectors.
+    """Gains for selectors: a device with a higher downlink rate has a higher gain.
 
     cells_m: [cells, 2] a point of each cell, for distances. now_s: returns the time at which rounds open.
     """

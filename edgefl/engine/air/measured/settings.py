@@ -41,14 +41,14 @@ class MeasuredSettings(Section):
     Times are seconds or ISO 8601 dates (UTC without a zone), and rise for each device; the first time in the table
     is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the first rate
     also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells; `layout`
-    must have that many cells. Tables without the column `device` have one device, tables without `cell` one cell.
+    must have as many cells. Tables without the column `device` have one device, tables without `cell` one cell.
 
     The name of a column of rates ends with the rates' unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
-    `columns` names other columns.
+    `columns` maps columns with other names.
 
     A transfer of Z bits ends with the first slot at whose end the integral of the rate has reached Z; with a constant
     rate R that takes Z / R, in whole slots. A device hands over when its cell changes. A device's radio is on for the
-    whole transfer, in an uplink at full power. Rates belong to devices: transfers at the same time do not share them.
+    whole transfer, and sends an uplink at full power. Rates belong to devices: simultaneous transfers share none.
     """
 
     path: Path = Field(description="the table, .csv, .csv.gz or .parquet; relative to the scenario's file")
@@ -57,7 +57,7 @@ class MeasuredSettings(Section):
         description="columns with other names, by what they hold: {time_s: Timestamp, downlink_kbit_s: DL_bitrate}",
     )
     begin_s: float | None = Field(
-        None, ge=-1e12, le=1e12, description="time of the table at which the run begins; null: its first time"
+        None, ge=-1e12, le=1e12, description="time in the table at which the run begins; null: its first time"
     )
 
     @field_validator("path")

@@ -18,7 +18,6 @@ from edgefl.engine.sessions import SessionPolicy
 from edgefl.errors import EdgeflError
 
 REPORT_BITS = 32  # per number that a participant reports
-TOLERANCE = 1e-9  # tolerance: absolute for the sum of shares, relative for clocks
 
 
 class Reports(NamedTuple):
@@ -30,7 +29,7 @@ class Reports(NamedTuple):
 
     @classmethod
     def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
-        """Return the reports that selector and session policy ask for; a loss is sent once."""
+        """Return the reports that the selector and the session policy ask for; a loss that both want is sent once."""
         of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
         return cls(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
 
@@ -56,7 +55,7 @@ class Selection:
 
     @classmethod
     def whole(cls, ids: list[int], state: LargeScaleState) -> "Selection":
-        """Return a selection of exactly these devices, waiting for all their updates."""
+        """Return a selection of exactly the given devices; the round waits for all their updates."""
         return cls.of(Decision(ids), len(ids), state)
 
 
@@ -99,7 +98,7 @@ class Choice:
 
         Args:
             state: state of all candidates' links.
-            turn: how many rounds of this global model came earlier.
+            turn: how many rounds of this global model came before this one.
             wanted: how many updates the round asks for. number: maximum number of participants.
             stage: returns the work expected of devices; called once per session and device.
 
@@ -119,7 +118,11 @@ class Choice:
             self._history.expect(told, self._report_bits)
         candidates = self._outlook.candidates(state, self._history, turn, wanted, fades=decider.sees_fading)
         decision = decider.decide(candidates, number, rng, self._memory)
-        self._check(decider, decision, candidates, number)
+        fault = f"returned {decision!r:.40}: return a Decision"
+        if isinstance(decision, Decision):
+            fault = decision.fault(decider.sets, candidates, number)
+        if fault:
+            raise EdgeflError(f"{registry.name_of('selectors', decider)} {fault}", ("rounds", "selector"))
         self._memory = decision.memory
         return decision
 
@@ -128,33 +131,3 @@ class Choice:
         if isinstance(self._selector, Decider) and made.facts.evaluates:
             self._history.note(made.local, made.parts, made.turn - 1, self._report_bits)
         return NOTHING
-
-    def _check(self, decider: Decider, decision: Decision, candidates: Candidates, number: int) -> None:
-        """Raise if a decision is invalid."""
-        if not isinstance(decision, Decision):
-            raise self._wrong(f"returned {decision!r:.40}: return a Decision")
-        ids = list(decision.ids)
-        if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
-            raise self._wrong(f"chose {ids}: return 1 to {number} of the candidates' ids, in ascending order")
-        own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
-        for name, key, most in (
-            ("down_shares", "shares", 1.0),
-            ("up_shares", "shares", 1.0),
-            ("power", "power", 1.0),
-            ("clock_hz", "clock", own_hz * (1 + TOLERANCE)),
-        ):
-            values = getattr(decision, name)
-            if values is None:
-                continue
-            if key not in decider.sets:
-                raise self._wrong(f"returned {name}: add {key!r} to its `sets`")
-            if np.shape(values) != (len(ids),) or not np.all((values > 0) & (values <= most)):
-                raise self._wrong(
-                    f"returned {name} {values}: return one for each of {len(ids)} devices, above 0 and up to {most}"
-                )
-            if key == "shares" and np.sum(values) > 1 + TOLERANCE:
-                raise self._wrong(f"returned {name} that sum to {np.sum(values):g}: return at most 1")
-
-    def _wrong(self, what: str) -> EdgeflError:
-        name = registry.name_of("selectors", self._selector)
-        return EdgeflError(f"{name} {what}", ("rounds", "selector"))

@@ -48,7 +48,7 @@ class Excess:
         round with good fading may take fewer joules.
 
         Returns:
-            Joules; None if no participant completed, or if fading was too good for mean rates to reach the round's
+            Joules, or None if no participant completed, or if fading was too good for mean rates to reach the round's
             end.
         """
         local, outlook = made.local, self._outlook
@@ -83,7 +83,7 @@ def _access(part: Part) -> Access:
 
 
 def _computing_j(candidates: Candidates, window_s: FloatArray) -> float:
-    """Return the minimum joules of devices that compute within a time and send nothing, at the lowest clock."""
+    """Return the joules of devices that compute within window_s at the lowest sufficient clock, and send nothing."""
     lowest_hz = candidates.cycles / np.where(candidates.cycles > 0, window_s, 1.0)
     clock_hz = np.minimum(candidates.clock_hz, lowest_hz)
     return float((candidates.capacitance * candidates.cycles * clock_hz**2).sum())

@@ -15,7 +15,7 @@ REPORTS = {"loss": REPORTED_LOSS, "norm": REPORTED_NORM}
 
 
 class History:
-    """Values of each device [devices]: its work, if known, and its last part of a round."""
+    """Values of each device [devices]: the device's work, if known, and its last part of a round."""
 
     def __init__(self, devices: int) -> None:
         self.known = np.zeros(devices, dtype=bool)  # whether the learner has reported a device's work
@@ -31,7 +31,7 @@ class History:
         self.down_bits[ids], self.up_bits[ids] = told.down_bits, np.asarray(told.up_bits) + extra_bits
 
     def note(self, local: LocalRound, parts: Sequence[Part], turn: int, extra_bits: int) -> None:
-        """Store a completed round, number `turn`; parts are in the order of the round's ids."""
+        """Store the completed round with number `turn`; parts are in the order of the round's ids."""
         ids = np.asarray(local.ids, dtype=np.intp)
         self.samples[ids], self.down_bits[ids] = local.samples, local.down_bits
         self.up_bits[ids] = np.asarray(local.up_bits) + extra_bits
@@ -49,6 +49,6 @@ class History:
                 getattr(self, name)[ids[there]] = told[there]
 
     def of(self, ids: np.ndarray, turn: int) -> dict[str, FloatArray]:
-        """Return the fields of Candidates [ids] that follow from the past; `age` counts rounds until this turn."""
+        """Return the fields of Candidates [ids] that follow from the past; `age` counts the rounds until `turn`."""
         age = np.where(np.isnan(self.turn[ids]), np.inf, turn - self.turn[ids])
         return {"age": age, **{name: getattr(self, name)[ids] for name in OF_THE_PAST}}

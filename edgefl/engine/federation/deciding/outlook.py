@@ -57,7 +57,7 @@ class Outlook:
     def _access(
         self, way: Direction, ids: np.ndarray, bits: FloatArray, lasts_s: FloatArray, since_s: Sequence[float]
     ) -> _Access:
-        """Return the cost of access before transfers that last lasts_s [ids], since_s [ids] after earlier ones."""
+        """Return the cost of access before transfers that last lasts_s [ids] and follow the last by since_s [ids]."""
         air = self._simulation.radio.air
         rules = air.settings.access
         if rules is None:
@@ -86,7 +86,7 @@ class Outlook:
         return tails.energies_j(ids, between_s) + tails.energies_j(ids, math.inf)
 
     def _charge_j(self, ids: np.ndarray) -> FloatArray:
-        """Return the joules [ids] left in each battery, inf on mains."""
+        """Return the joules [ids] left in each device's battery; inf on mains."""
         charges = self._simulation.network.power.charges()
         left = [charges[id_] for id_ in ids.tolist()] if charges else [None] * len(ids)
         return np.array([math.inf if one is None else one.left_j for one in left])

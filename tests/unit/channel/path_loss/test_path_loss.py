@@ -4,8 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.path_loss._tr38901 import breakpoint_distance_m
 from edgefl.channel.path_loss.free_space import FreeSpace
 from edgefl.channel.path_loss.inh import InH
 from edgefl.channel.path_loss.uma import UMa
@@ -28,6 +31,20 @@ def test_loss_grows_with_distance_and_obstruction_never_helps(
     assert np.all(np.diff(los) > 0)
     assert np.all(np.diff(nlos) > 0)
     assert np.all(nlos >= los)
+
+
+@pytest.mark.parametrize(("model", "highest_m"), [(UMI, 22.5), (UMA, 13.0)])
+@given(carrier_hz=st.floats(0.5e9, 100e9), share=st.floats(0.0, 1.0))
+def test_loss_is_continuous_at_the_breakpoint(
+    model: PathLoss, highest_m: float, carrier_hz: float, share: float
+) -> None:
+    at_m = 1.2 + share * (highest_m - 1.2)
+    at = breakpoint_distance_m(carrier_hz=carrier_hz, bs_height_m=model.bs_height_m, ut_height_m=at_m)
+    if not 10.1 <= at <= 4999.0:
+        return
+    sides = model.path_loss_db([at * (1 - 1e-9), at * (1 + 1e-9)], carrier_hz=carrier_hz, ut_height_m=at_m)
+    # of UMi, PL2 - PL1 there is 19 log10(d3D) - 9.5 log10(d_BP^2 + dh^2) = 0; slopes are below 5 dB/m
+    assert abs(sides[1] - sides[0]) < 1e-6
 
 
 @pytest.mark.parametrize(

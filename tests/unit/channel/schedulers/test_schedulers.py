@@ -58,34 +58,34 @@ def test_shares_divide_the_band(cls: type[Scheduler], of: Flows) -> None:
     assert cls().per_slot in (True, False)
 
 
-def test_equal_share() -> None:
-    assert EqualShare().shares(flows([1.0, 5.0, 9.0, 2.0])).tolist() == [0.25] * 4
+EQUALLY_GOOD = flows([1, 1, 1, 1], efficiency=[5.0, 5.0, 1.0, 5.0], airtime=[3.0, 2.0, 0.0, 2.0])
+FORGOTTEN = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0.0, 0.0, 0.0])
 
 
-def test_round_robin_serves_the_least_served_and_the_earliest_on_a_tie() -> None:
-    assert RoundRobin().shares(flows([1, 1, 1], airtime=[2.0, 1.0, 1.0])).tolist() == [0, 1, 0]
-
-
-def test_max_rate_serves_the_best_channel() -> None:
-    assert MaxRate().shares(flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0])).tolist() == [0, 0, 1]
-
-
-def test_max_rate_serves_the_least_served_of_equally_good_channels() -> None:
-    of = flows([1, 1, 1, 1], efficiency=[5.0, 5.0, 1.0, 5.0], airtime=[3.0, 2.0, 0.0, 2.0])
-    assert MaxRate().shares(of).tolist() == [0, 1, 0, 0]
-    assert MaxRate().order(of).tolist() == [1, 3, 0, 2]
-
-
-def test_proportional_fair_weighs_the_channel_by_what_was_served() -> None:
-    of = flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0], average=[1.0, 0.4, 2.0])
-    assert ProportionalFair().shares(of).tolist() == [0, 1, 0]
-
-
-def test_of_flows_whose_service_is_forgotten_the_best_channel_wins() -> None:
-    """With beta 0 all but the last one served have an average of 0; found by the fuzzer, as warnings of numpy."""
+@pytest.mark.parametrize(
+    ("scheduler", "of", "shares"),
+    [
+        (EqualShare(), flows([1.0, 5.0, 9.0, 2.0]), [0.25] * 4),
+        # the least served, and the earliest on a tie
+        (RoundRobin(), flows([1, 1, 1], airtime=[2.0, 1.0, 1.0]), [0, 1, 0]),
+        (MaxRate(), flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0]), [0, 0, 1]),
+        (MaxRate(), EQUALLY_GOOD, [0, 1, 0, 0]),
+        (
+            ProportionalFair(),
+            flows([1, 1, 1], efficiency=[2.0, 1.0, 3.0], average=[1.0, 0.4, 2.0]),
+            [0, 1, 0],
+        ),
+        # all but the last one served have an average of 0; found by the fuzzer, as warnings of numpy
+        (ProportionalFair(beta=0), FORGOTTEN, [0, 0, 1, 0]),
+    ],
+)
+def test_shares_by_hand(scheduler: Scheduler, of: Flows, shares: list[float]) -> None:
     with np.errstate(all="raise"):
-        of = flows([1, 1, 1, 1], efficiency=[5.0, 2.0, 3.0, 0.0], average=[5.0, 0.0, 0.0, 0.0])
-        assert ProportionalFair(beta=0).shares(of).tolist() == [0, 0, 1, 0]
+        assert scheduler.shares(of).tolist() == shares
+
+
+def test_equally_good_channels_are_served_in_the_order_of_what_they_had() -> None:
+    assert MaxRate().order(EQUALLY_GOOD).tolist() == [1, 3, 0, 2]
 
 
 @settings(deadline=None, max_examples=60)

@@ -58,10 +58,7 @@ def test_a_file_of_5_slots_and_a_transfer_of_4(scheduler: Any, file_ends: int, l
     assert ends == {"file": file_ends, "learning": learning_ends}
 
 
-def world(
-    scheduler: str,
-    background: dict[str, Any] | None,
-) -> SmallWorld:
+def world(scheduler: str, background: dict[str, Any] | None) -> SmallWorld:
     return small_world(
         [60.0],
         learner=Scripted(work=(1, 1, 1_000_000, 3_000_000)),

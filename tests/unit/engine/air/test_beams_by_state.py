@@ -137,11 +137,7 @@ def test_a_link_drawn_by_round_has_its_state_too() -> None:
         keys = {"array_gain_db": IN_SIGHT_DB, "nlos_array_gain_db": NLOS_DB}
         one = world_of(
             devices={"count": 3},
-            radio={
-                "preset": "journal",
-                "propagation": {"line_of_sight": state},
-                "budget": keys,
-            },
+            radio={"preset": "journal", "propagation": {"line_of_sight": state}, "budget": keys},
         )
         radio = radio_of(one)
         of = radio.gains.of_round(one.movement.positions_m(0.0), [0, 1, 2], 0, KEY)

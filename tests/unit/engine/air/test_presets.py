@@ -133,13 +133,7 @@ def test_what_cannot_go_together_is_not_filled_in() -> None:
     spread = nr(link=whole, budget={"uplink_power_over_share": "per_resource_block"})
     assert scenario(radio=spread).radio.budget.uplink_p0_dbm == -80.0
     shannon = scenario(radio=nr(link={"rates": "shannon"})).radio
-    assert (
-        shannon.link.downlink_layers,
-        shannon.monitoring.coverage_margin_db,
-    ) == (
-        1,
-        None,
-    )
+    assert (shannon.link.downlink_layers, shannon.monitoring.coverage_margin_db) == (1, None)
 
 
 # ---- sites by their kind

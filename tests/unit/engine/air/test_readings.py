@@ -19,7 +19,7 @@ from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
 
 SLOT_S, READING_SLOTS, T310_SLOTS = 0.5e-3, 400, 2000
-SERVER_W, DEVICE_W, RX_W = 10 ** (43 / 10) / 1000, 10 ** (23 / 10) / 1000, 0.1
+SERVER_W, RX_W = 10 ** (43 / 10) / 1000, 0.1
 EXACT = 1e-9
 BITS = 100_000_000
 FOLLOW = {"monitoring": {"gain_reading": "interval"}}
@@ -152,12 +152,7 @@ def test_after_a_failure_the_device_is_away_for_the_interruption() -> None:
 
 def test_an_uplink_fails_by_the_power_of_the_device() -> None:
     small = world(
-        240.0,
-        240.0,
-        9.0,
-        up_bits=1000,
-        monitoring={"t310_s": 0.1},
-        budget={"server_power_dbm": 43.0},
+        240.0, 240.0, 9.0, up_bits=1000, monitoring={"t310_s": 0.1}, budget={"server_power_dbm": 43.0}
     )
     assert small.rows.of[DeviceRound][0].outcome == "completed"
     small = small_world(

@@ -64,24 +64,6 @@ def test_leaves_only_below_offset_minus_hysteresis(gap_db: float, leaves: bool) 
     assert bool(decisions([[ENTERS], [gap_db]])) != leaves
 
 
-def test_a_second_entry_starts_the_timer_anew() -> None:
-    (decision,) = decisions([[ENTERS], [LEAVES], [ENTERS], [STAYS]])
-    assert decision.time_s == pytest.approx(0.4 + TRIGGER_S)
-
-
-def test_the_first_timer_wins_and_the_stronger_among_equals() -> None:
-    first = decisions([[ENTERS, STAYS], [ENTERS, ENTERS + 9]])[0]
-    assert (first.target, first.time_s) == (1, pytest.approx(TRIGGER_S))
-    equal = decisions([[ENTERS, ENTERS + 9], [ENTERS, ENTERS + 9]])[0]
-    assert equal.target == 2
-
-
-def test_without_time_to_trigger_the_measurement_decides() -> None:
-    settings = HandoverSettings(time_to_trigger_s=0.0)
-    (decision,) = decisions([[3.1]], settings)
-    assert decision.time_s == 0.0
-
-
 def test_devices_without_a_cell_are_not_measured() -> None:
     a3 = EventA3(SETTINGS, devices=2, cells=2)
     power_db = np.array([[-90.0, -60.0], [-90.0, -60.0]])

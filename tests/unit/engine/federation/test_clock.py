@@ -21,6 +21,7 @@ from edgefl.run.api import simulate
 from edgefl.scenario.scenario import Scenario, dump, load
 from edgefl.testing import Rows, Scripted, SmallWorld, small_world
 from tests.refusals import refused_at
+from tests.tables import sections
 
 EXACT = 1e-9
 
@@ -54,14 +55,6 @@ def test_rounds_begin_at_multiples(latency_s: float) -> None:
     assert world.env.now == pytest.approx(1.5 + latency_s, abs=EXACT), "nobody waits behind the last round"
 
 
-def test_a_round_that_takes_longer_is_followed_at_once(latency_s: float) -> None:
-    every_s = 0.75 * latency_s
-    world = ran(rules={"every_s": every_s}, policy=Schedule(count=1, rounds=3))
-    rounds = world.rows.of[Round]
-    # in latencies: 0.75 has passed when round 1 ends at 1, and 1.5 when round 2 ends at 2
-    assert [row.start_s for row in rounds] == [0.0, rounds[0].end_s, rounds[1].end_s]
-
-
 def test_what_follows_a_probe_begins_at_once(latency_s: float) -> None:
     """Two probes open each session: they begin on the grid, and its first round of training when they are done."""
     world = ran(
@@ -86,14 +79,6 @@ def test_a_pause_follows_a_probe_too(latency_s: float) -> None:
     probe, first, second = world.rows.of[Round]
     assert first.start_s == pytest.approx(probe.end_s + 0.2, abs=EXACT)
     assert second.start_s == 1.0
-
-
-def test_a_pause_follows_each_round(latency_s: float) -> None:
-    world = ran(rules={"pause_s": 0.3}, policy=Schedule(count=3, rounds=1))
-    first, second, third = world.rows.of[Round]
-    assert second.start_s == pytest.approx(first.end_s + 0.3, abs=EXACT)
-    assert third.start_s == pytest.approx(second.end_s + 0.3, abs=EXACT)
-    assert world.env.now == third.end_s
 
 
 def test_the_servers_time_is_part_of_the_latency_and_costs_its_power(latency_s: float) -> None:
@@ -141,15 +126,11 @@ def test_the_round_under_way_at_the_end_is_finished(latency_s: float) -> None:
 
 def test_idle_energy_and_simulated_time_reach_to_the_duration(tmp_path: Path) -> None:
     scenario = Scenario.model_validate(
-        {
-            "name": "idle",
-            "duration_s": 50.0,
-            "devices": {"count": 3, "idle_power_w": 2.0},
-            "radio": {"preset": "journal"},
-            "sessions": {"name": "interval", "length_s": 20.0},
-            "rounds": {"every_s": 10.0},
-            "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
-        }
+        sections("""
+            name=idle; duration_s=50.0; devices={count: 3, idle_power_w: 2.0}; radio={preset: journal}
+            sessions={name: interval, length_s: 20.0}; rounds={every_s: 10.0}
+            workload={payload_bits: 1000000, flops_per_sample: 1e6}
+        """)
     )
     out = simulate(scenario, tmp_path / "run")
     about = json.loads((out / "run.json").read_text())
@@ -252,9 +233,7 @@ def test_a_session_by_time_has_one_round_of_training_whatever_its_probes_take(la
 
 def test_a_session_by_time_ends_in_an_empty_cell() -> None:
     world = ran(
-        rules={"every_s": 0.5},
-        crossings_s={0: [0.52, 2.2]},
-        policy=FixedInterval(count=2, length_s=1.2),
+        rules={"every_s": 0.5}, crossings_s={0: [0.52, 2.2]}, policy=FixedInterval(count=2, length_s=1.2)
     )
     assert session_events(world.rows) == [
         (0.0, "session_start", 1, "start"),

@@ -1,6 +1,6 @@
 """A round that is planned at once is the round that its processes would have run, to the last bit."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 from unittest import mock
 
@@ -57,7 +57,7 @@ def classes(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def worked(
-    distances_m: list[float], work_of: Mapping[int, Any], planned: bool, seed: int, **options: Any
+    distances_m: list[float], works: Sequence[Any], planned: bool, seed: int, **options: Any
 ) -> SmallWorld:
     """Two rounds, so that the second begins at a time that is no multiple of a slot."""
     with (
@@ -66,7 +66,7 @@ def worked(
     ):
         small = small_world(
             list(distances_m),
-            learner=Scripted(of=work_of, flops_per_sample=1.7e6),
+            learner=Scripted(of=dict(enumerate(works)), flops_per_sample=1.7e6),
             policy={"name": "schedule", "count": 1, "rounds": 2},
             seed=seed,
             **options,
@@ -78,6 +78,13 @@ def worked(
     simulation = small.simulation
     small.rows.write(*simulation.ledger.rows(simulation.network.power.running_s(), 0.01))
     return small
+
+
+def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
+    """By repr: equal to the last bit, and of the same type."""
+    for table in (DeviceRound, Round, LedgerRow):
+        assert list(map(repr, one.rows.of[table])) == list(map(repr, other.rows.of[table]))
+    assert repr(one.env.now) == repr(other.env.now)
 
 
 @given(
@@ -115,24 +122,8 @@ def test_a_plan_is_what_the_processes_return(
         devices = {}  # a class needs a device
     event(f"classes: {bool(devices)}")
     event(f"{radio['scheduler']}, {radio['fidelity']}, {'TDD' if radio['tdd'] is not None else 'intervals'}")
-    planned, processes = (
-        worked(
-            distances_m,
-            dict(enumerate(works)),
-            planned,
-            seed,
-            radio=radio,
-            doppler_speed_m_s=doppler_speed_m_s,
-            devices=devices,
-        )
-        for planned in (True, False)
-    )
-    for table in (DeviceRound, Round, LedgerRow):
-        # repr: equal to the last bit, and of the same type
-        assert [repr(row) for row in planned.rows.of[table]] == [
-            repr(row) for row in processes.rows.of[table]
-        ]
-    assert repr(planned.env.now) == repr(processes.env.now)
+    options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s, "devices": devices}
+    expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 
 
 shared = st.fixed_dictionaries(
@@ -167,22 +158,8 @@ def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
     """Many devices begin and end in the same slots, and the remainder of blocks goes round in their order."""
-    planned, processes = (
-        worked(
-            distances_m,
-            dict(enumerate(works)),
-            planned,
-            seed,
-            radio=radio,
-            doppler_speed_m_s=doppler_speed_m_s,
-        )
-        for planned in (True, False)
-    )
-    for table in (DeviceRound, Round, LedgerRow):
-        assert [repr(row) for row in planned.rows.of[table]] == [
-            repr(row) for row in processes.rows.of[table]
-        ]
-    assert repr(planned.env.now) == repr(processes.env.now)
+    options = {"radio": radio, "doppler_speed_m_s": doppler_speed_m_s}
+    expect_alike(*(worked(distances_m, works, planned, seed, **options) for planned in (True, False)))
 
 
 @pytest.mark.parametrize("at_once", [1, 2, 3])
@@ -192,13 +169,12 @@ def test_a_large_round_takes_some_devices_after_the_others(at_once: int, taps: i
     options: dict[str, Any] = {
         "radio": {"preset": "journal", "fidelity": "slot", "link": {"frequency_taps": taps}}
     }
-    works = {id_: (1, 100 * id_, 40_000 * id_, 90_000) for id_ in range(MOST)}
+    works = [(1, 100 * id_, 40_000 * id_, 90_000) for id_ in range(MOST)]
     distances_m = [20.0 + 40.0 * id_ for id_ in range(MOST)]
     whole = worked(distances_m, works, True, 1, **options)
     with mock.patch.object(plan, "LINKS_AT_ONCE", at_once):
         pieces = worked(distances_m, works, True, 1, **options)
-    for table in (DeviceRound, Round, LedgerRow):
-        assert [repr(row) for row in whole.rows.of[table]] == [repr(row) for row in pieces.rows.of[table]]
+    expect_alike(whole, pieces)
     for small, held in ((whole, True), (pieces, False)):
         for id_ in range(MOST):
             link = small.simulation.radio.fading(id_, 0)

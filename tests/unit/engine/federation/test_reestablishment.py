@@ -241,10 +241,7 @@ def test_where_nobody_moves_one_attempt_tells_all() -> None:
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),
-        radio={
-            "budget": {"server_power_dbm": -40.0},
-            "monitoring": {"t310_s": 1.0, "t311_s": 3.0},
-        },
+        radio={"budget": {"server_power_dbm": -40.0}, "monitoring": {"t310_s": 1.0, "t311_s": 3.0}},
         devices={"idle_power_w": IDLE_W},
         rules={"deadline_s": 1e6},
     )

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from edgefl import load_scenario, simulate
-from edgefl.engine.records import Round
 from edgefl.engine.selectors import Candidates
 from edgefl.engine.selectors.uniform import Uniform
 from edgefl.learning.data.data_in_memory import SplitInMemory
@@ -21,10 +20,9 @@ from edgefl.learning.datasets.synthetic import Synthetic
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.partitions.natural import Natural
 from edgefl.rng import Streams
-from edgefl.run.api import resume
 from edgefl.run_directory.interruption import Interrupted
 from tests.refusals import refused_at
-from tests.tools import kill
+from tests.tools.leaving import goes_on
 
 GROUPS, DEVICES = 40, 25
 AT_ONCE, ON_DEMAND = Synthetic(groups=GROUPS), Synthetic(groups=GROUPS, test_groups=GROUPS)
@@ -88,19 +86,7 @@ def test_a_run_is_the_same_to_the_last_byte(tmp_path: Path, algorithm: str) -> N
 
 def test_a_run_goes_on_where_it_was_left(tmp_path: Path) -> None:
     described = load_scenario(scenario(test_groups=5))
-    undisturbed = simulate(described, tmp_path / "undisturbed", device="cpu")
-    rounds = 0
-
-    def leave(row: Round) -> None:
-        nonlocal rounds
-        rounds += 1
-        if rounds == 5:
-            raise Interrupted(signal.SIGTERM)
-
-    with pytest.raises(Interrupted):
-        simulate(described, tmp_path / "run", device="cpu", on_round=leave, snapshot_rounds=2)
-    resume(tmp_path / "run")
-    assert kill.differences(tmp_path / "run", undisturbed) == []
+    goes_on(described, tmp_path, after=5, every=2, error=Interrupted(signal.SIGTERM))
 
 
 def test_a_device_that_does_not_take_part_takes_a_few_bytes() -> None:

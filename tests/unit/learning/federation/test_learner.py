@@ -154,11 +154,6 @@ def test_the_first_model_is_a_function_of_the_seed_alone() -> None:
     assert torch.equal(learner(algorithm="fedprox").model, first)
 
 
-def test_an_impossible_partition_is_refused_at_once() -> None:
-    with refused_at("learning.partition"):
-        learner(partition={"name": "dirichlet", "overlap": 0.3})
-
-
 def test_loss_of_the_zero_model_is_log_c() -> None:
     """Zero weights give uniform probabilities: cross-entropy log C exactly."""
     one = learner()

@@ -21,7 +21,6 @@ from edgefl.testing.conformance import same
 from tests.unit.learning.digits_cell import data_of, settings_of
 
 DEVICES, ROUNDS = 6, 2
-CPU = torch.device("cpu")
 # one more name than there are: probes of two rounds, two pilot sessions, the check, and a short memory
 WARM_STARTS: dict[str, dict[str, Any]] = {
     **{name: {"warm_start": name} for name in registry.names("warm_starts")},

@@ -24,6 +24,7 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.mlp import Mlp
 from edgefl.learning.models.mlp2 import Mlp2
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.leaving import goes_on
 
 CLOSE = 1e-6  # of parameters of order 0.1 to 1 after a round
@@ -44,19 +45,11 @@ HELD = [
 ]  # samples of each device: odd batches, and more than a chunk
 STEPS, BATCH, ROUNDS = 6, 23, 3
 MODELS = [Logistic(), Mlp2(hidden=19), Mlp(hidden=(33, 6, 18))]
-BASE: dict[str, Any] = {
-    "name": "numba",
-    "devices": {"count": 12},
-    "radio": {"preset": "journal"},
-    "sessions": {"name": "schedule", "count": 2, "rounds": 4},
-    "learning": {
-        "dataset": "digits",
-        "partition": "iid",
-        "model": {"name": "mlp2", "hidden": 20},
-        "local": {"batch": 16, "weight_decay": 0.001},
-        "kernels": "numba",
-    },
-}
+BASE: dict[str, Any] = sections("""
+    name=numba; devices={count: 12}; radio={preset: journal}; sessions={name: schedule, count: 2, rounds: 4}
+    learning.dataset=digits; learning.partition=iid; learning.model={name: mlp2, hidden: 20}
+    learning.local={batch: 16, weight_decay: 0.001}; learning.kernels=numba
+""")
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 256, (SAMPLES, CHANNELS, SIDE, SIDE), dtype=np.uint8)

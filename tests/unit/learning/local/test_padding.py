@@ -25,10 +25,7 @@ ROUNDING = 1e-5  # float32 training of a few steps, summed in another order; mod
 
 rng = np.random.default_rng(0)
 DATA = SplitInMemory(
-    Split(
-        rng.integers(0, 256, (SAMPLES, SIDE, SIDE), dtype=np.uint8),
-        rng.integers(0, CLASSES, SAMPLES),
-    ),
+    Split(rng.integers(0, 256, (SAMPLES, SIDE, SIDE), dtype=np.uint8), rng.integers(0, CLASSES, SAMPLES)),
     np.array([100.0]),
     np.array([50.0]),
     torch.device("cpu"),

@@ -23,13 +23,7 @@ TEST = np.repeat(np.arange(4), 20)
 def dealt_to(*held: np.ndarray, count: int | None = None, **groups: Any) -> DeviceTests:
     device_data: Any = SimpleNamespace(key=0, samples=lambda device: held[device])
     return DeviceTests(
-        device_data,
-        TEST,
-        groups.get("test"),
-        TRAIN,
-        groups.get("train"),
-        count=count,
-        streams=Streams(1),
+        device_data, TEST, groups.get("test"), TRAIN, groups.get("train"), count=count, streams=Streams(1)
     )
 
 

@@ -17,7 +17,6 @@ from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.models.resnet18 import Resnet18
 from edgefl.learning.modules.parameters import ModelLayout
 from edgefl.learning.scores import tester as blocks
-from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.tasks.classification import VECTOR, Classification
 from edgefl.learning.thread_pool import ThreadPool
@@ -78,7 +77,7 @@ def test_threads_change_no_byte(model: Model) -> None:
     module, row = built(model, split)
     before = [one.clone() for one in module.state_dict().values()]
     alone, together = (
-        evaluate(ModelTester(model, module, ThreadPool(count)), row, in_memory(split), range(CLASSES))
+        ModelTester(model, module, ThreadPool(count)).evaluate(row, in_memory(split), range(CLASSES))
         for count in (1, 3)
     )
     assert alone == together
@@ -111,7 +110,7 @@ def test_convolutions_are_tested_channels_last(channels: int) -> None:
 def test_accuracy_and_loss_by_their_definitions(labels: list[int]) -> None:
     split = images()
     module, model = built(Logistic(), split)
-    accuracy, loss = evaluate(ModelTester(Logistic(), module, ThreadPool(1)), model, in_memory(split), labels)
+    accuracy, loss = ModelTester(Logistic(), module, ThreadPool(1)).evaluate(model, in_memory(split), labels)
     kept = np.isin(split.y, labels)
     weights, bias = (one.double().numpy() for one in ModelLayout.of(module).views(model).values())
     logits = (split.x[kept].reshape(-1, 64) - MEAN) / STD @ weights.T + bias
@@ -129,9 +128,9 @@ def test_after_a_drift_other_labels_are_right() -> None:
     assert both.x is split.x
     module, model = built(Logistic(), split)
     tester, data = ModelTester(Logistic(), module, ThreadPool(1)), in_memory(both)
-    afterwards = evaluate(tester, model, data.lap(1), range(CLASSES))
-    assert afterwards == evaluate(tester, model, in_memory(changed), range(CLASSES))
-    assert afterwards != evaluate(tester, model, data, range(CLASSES))
+    afterwards = tester.evaluate(model, data.lap(1), range(CLASSES))
+    assert afterwards == tester.evaluate(model, in_memory(changed), range(CLASSES))
+    assert afterwards != tester.evaluate(model, data, range(CLASSES))
 
 
 def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
@@ -156,7 +155,7 @@ def test_a_model_is_tested_once_and_again_when_anything_is_another() -> None:
         asked.clear()
         scores = drifting.test(tester, row, of, labels, ids, Moment(round_, 0.0))
         assert bool(asked) == anew, number
-        plain = evaluate(tester, row, of.lap(round_ - 1), labels)
+        plain = tester.evaluate(row, of.lap(round_ - 1), labels)
         assert scores == plain or row is unknown
 
 

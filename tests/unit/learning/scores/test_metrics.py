@@ -12,6 +12,7 @@ from edgefl import load_model, load_scenario, simulate
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.scores.metrics import METRICS
 from tests.refusals import refused_at
+from tests.tables import sections
 
 EXACT = 1e-12
 SAMPLES, CLASSES = 60, 7
@@ -54,15 +55,11 @@ def test_perplexity_of_a_guess_is_the_number_of_labels() -> None:
     assert METRICS["perplexity"](torch.zeros(5, CLASSES), torch.arange(5)) == pytest.approx(CLASSES)
 
 
-BASE: dict[str, Any] = {
-    "name": "metrics",
-    "devices": {"count": 5},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 4},
-    "learning": {
-        "dataset": "digits", "partition": "iid", "model": "logistic", "local": {"batch": 16},
-        "evaluation": {"every": 2, "metrics": ["perplexity", "auc", "macro_f1", "top5"]},
-    },
-}  # fmt: skip
+BASE: dict[str, Any] = sections("""
+    name=metrics; devices={count: 5}; sessions={name: schedule, count: 1, rounds: 4}; learning.dataset=digits
+    learning.partition=iid; learning.model=logistic; learning.local={batch: 16}
+    learning.evaluation={every: 2, metrics: [perplexity, auc, macro_f1, top5]}
+""")  # fmt: skip
 
 
 def test_a_run_has_them_as_columns(tmp_path: Path) -> None:
@@ -81,7 +78,7 @@ def test_a_run_has_them_as_columns(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"learning__evaluation__metrics": ["auc", "auc"]}, "some are given twice"),
+        ({"learning__evaluation__metrics": ["auc", "auc"]}, "list each metric once"),
         ({"learning__evaluation__metrics": ["f2"]}, "top5"),
     ],
 )

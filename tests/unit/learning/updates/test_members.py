@@ -14,7 +14,6 @@ from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
-from edgefl.learning.scores.evaluation import evaluate
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_side import LOCAL_MODEL
 from edgefl.learning.updates.device_states import DeviceStates
@@ -165,7 +164,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
     ):
         stage.train(ids, round_)
         trainer = stage.trainer
-        expected = evaluate(trainer.tester, one.model, trainer.training_data.test, own.labels(members))
+        expected = trainer.tester.evaluate(one.model, trainer.training_data.test, own.labels(members))
         tested = stage.evaluate()
         assert tested is not None
         assert (tested.accuracy, tested.loss) == expected

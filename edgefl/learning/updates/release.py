@@ -1,0 +1,52 @@
+"""What a device's update goes through on its way to the server, and what leaves the server."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from edgefl.learning.chance import RoundChance
+
+
+class Release:
+    """Release updates unchanged, without an account; a subclass may change updates and charge them to an account.
+
+    Attributes:
+        changes_upload: whether `limited` changes uploads.
+    """
+
+    changes_upload: ClassVar[bool] = False
+
+    def limited(self, rows: Tensor, start: Tensor, ids: Sequence[int], chance: RoundChance) -> Tensor:
+        """Return devices' uploads [k, M] as they are released; `start` are the received models."""
+        return rows
+
+    def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:
+        """Return updates [K, M] for the mean that the server releases, weighted by shares [K]."""
+        return rows
+
+    def columns(
+        self, ids: Sequence[int], trained: np.ndarray
+    ) -> tuple[Mapping[str, np.ndarray], Mapping[str, str]]:
+        """Return the account's columns if these updates are released, and the stage after which a column holds.
+
+        Args:
+            trained: whether each device took at least one local step, [k] bool.
+
+        Returns:
+            Values [k] by column, and stage by column; `uploaded` returns the values of a column that has none here.
+        """
+        return {}, {}
+
+    def uploaded(self, ids: Sequence[int], samples: Mapping[int, int]) -> Mapping[str, tuple[float, ...]]:
+        """Charge an upload to each of these devices, in this order; return the account's columns afterwards.
+
+        Args:
+            ids: device ids, possibly repeated.
+            samples: number of samples of each device; without samples, an upload reveals nothing.
+        """
+        return {}
+
+    def keep(self, ids: Sequence[int]) -> None:
+        """Charge an aggregated update to each of these devices."""
