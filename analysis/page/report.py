@@ -220,7 +220,7 @@ class Report:
             notes = [*self.sentences, *(self.small_print if explain else ())]
             print(document(command, out=self.out, answers=self.verdicts, notes=notes, table=self.rows))
         elif quiet:
-            print(*(self.verdicts or [self.out]), sep="\n")
+            print("\n".join(self.verdicts) or self.out)
         else:
             self.print(explain=explain)
 

@@ -93,7 +93,7 @@ def _beside(roots: Sequence[Path]) -> Path | None:
 
 
 def _near(missing: Path) -> str:
-    """Return a hint with the folder beside a missing one whose name is most similar, or ''."""
+    """Return a hint at the folder with the most similar name beside a missing one; '' if none is similar."""
     known = [each.name for each in sorted(missing.parent.glob("*/"))] if missing.parent.is_dir() else []
     near = [name for name in known if name.startswith(f"{missing.name}-")]  # runs/quickstart-seed100
     near = near or difflib.get_close_matches(missing.name, known, n=1)
