@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from edgefl.commands import examples
 from edgefl.commands.sections import full_names, model_of, tree, types_of
 from edgefl.commands.sizes import cells, size
-from edgefl.config import registry
+from edgefl.config import gone_keys, registry
 from edgefl.config.component import meaning, parameters_of
 from edgefl.config.registry import MEANINGS, did_you_mean, nearest
 from edgefl.config.scenario_fields import Named
@@ -46,6 +46,8 @@ A number after a letter is an equation's: J 18 is equation (18) of the journal p
 
 def listed(kind: str | None) -> list[str]:
     """List the kinds of components, or the components of one kind, one line each."""
+    if kind is not None and kind not in registry.KINDS and (found := _components(kind)):
+        raise EdgeflError(f"'{kind}' is one of the {found[0].partition('/')[0]}: edgefl describe {kind}")
     meant = MEANINGS if kind is None else {name: _meaning_of(kind, name) for name in registry.names(kind)}
     width = max(map(len, meant), default=0)
     return [f"{name:{width}}  {text}".rstrip() for name, text in meant.items()]
@@ -105,15 +107,21 @@ def _full_names(bare: str) -> list[str]:
         EdgeflError: no component or key has this name, or several keys have this name.
     """
     known = full_names()
-    found = known.get(bare, [])
-    components = [full for full in found if "/" in full]
+    found, components = known.get(bare, []), _components(bare)
     if components or len(found) == 1:
         return components or found
     if found:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
+    if bare in gone_keys.ABROAD:
+        raise EdgeflError(f"'{bare}': no key has this name; here it is {gone_keys.ABROAD[bare]}")
     near = nearest(bare, list(known)) or next((name for name in known if name.endswith(f"_{bare}")), None)
     hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
+
+
+def _components(bare: str) -> list[str]:
+    """Return KIND/NAME of every component with a bare name."""
+    return [full for full in full_names().get(bare, []) if "/" in full]
 
 
 def _meaning_of(kind: str, name: str) -> str:
@@ -128,7 +136,8 @@ def _component(kind: str, name: str) -> str:
     lines = [f"{kind}/{name}", "", inspect.getdoc(component) or "(no description)"]
     lines += ["", *_parameters(parameters_of(component).model_fields)]
     if place := _place_of(kind):
-        lines += ["", *examples.of(place, name, parameters_of(component))]
+        example = examples.of(place, name, parameters_of(component))
+        lines += ["", *example] if example else []
     if kind == "models":
         lines += ["", *size(component)]
     return "\n".join([*lines, "", f"Defined by {component.__module__}:{component.__qualname__}"])

@@ -104,11 +104,22 @@ def require_methods(path: str, component: type, base: type) -> None:
 def blame(error: BaseException) -> str | None:
     """Return file, line and error of a failure in the user's own code, or None if edgefl's code failed."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [frame for frame in frames if frame.filename in _loaded]
-    if not theirs:
-        return None
-    last = theirs[-1]
-    return f"{last.filename}:{last.lineno} {last.name}: {type(error).__name__}: {clipped(str(error), 300)}"
+    theirs = [(frame.filename, frame.lineno, frame.name) for frame in frames if frame.filename in _loaded]
+    file, line, name = theirs[-1] if theirs else _miscalled(error)
+    return f"{file}:{line} {name}: {type(error).__name__}: {clipped(str(error), 300)}" if file else None
+
+
+def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
+    """Return file, line and name of a user's method that could not be called with edgefl's arguments; '' if none."""
+    named, bracket, _ = str(error).partition("()")
+    owner, _, method = named.rpartition(".")
+    if not (isinstance(error, TypeError) and bracket):
+        return "", None, ""
+    modules = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) in _loaded]
+    found = (getattr(getattr(each, owner, None) if owner else each, method, None) for each in modules)
+    codes = (getattr(each, "__code__", None) for each in found)
+    code = next((each for each in codes if each is not None and each.co_filename in _loaded), None)
+    return (code.co_filename, code.co_firstlineno, method) if code else ("", None, "")
 
 
 def _allowed() -> bool:

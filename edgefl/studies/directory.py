@@ -90,6 +90,8 @@ def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[
         recorded = about.get("identity")
         if recorded is None and about.get("status") != State.COMPLETED:
             continue  # the run ended before it wrote its identity
+        if about.get("status") == State.FAILED:
+            continue  # nothing of it is kept if --retry repeats it with mended code or settings
         own = prepared[path].identity
         if recorded is not None and recorded["hash"] == own.hash:
             continue

@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Protocol, TypeVar
 
+from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
@@ -41,7 +42,7 @@ Work = Callable[[T, Callable[[Any], None]], None]
 class Failure:
     """The reason why a task failed.
 
-    trace: traceback of the failure; empty if the failure is a user's error.
+    trace: traceback of the failure; empty if the failure is a user's error, also in their own code.
     """
 
     error: str
@@ -52,6 +53,8 @@ class Failure:
         """Return a caught error as a `Failure`."""
         if isinstance(error, EdgeflError):
             return cls(str(error))
+        if (where := outside.blame(error)) and not os.environ.get("EDGEFL_TRACEBACK"):
+            return cls(f"{where}; EDGEFL_TRACEBACK=1 shows the traceback")
         return cls(
             f"{type(error).__name__}: {error}".removesuffix(": "), "".join(traceback.format_exception(error))
         )

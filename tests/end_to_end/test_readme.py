@@ -1,5 +1,6 @@
 """The commands of README work as printed (the two set-up commands aside); test_docs.py has the pages of docs/."""
 
+import json
 import re
 import runpy
 from io import StringIO
@@ -55,6 +56,8 @@ def test_command(chain: list[str], folder: Path) -> None:
             run(command, folder)
             if str(STUDY) in command:  # before the runs are compared at other targets
                 check_picture(folder / "runs" / "comparison")
+    abouts = [json.loads(file.read_text()) for file in (folder / "runs").glob("*/run.json")]
+    assert not any(about["notes"] for about in abouts)  # a first command gives no advice
 
 
 def check_picture(study: Path) -> None:

@@ -172,6 +172,21 @@ def test_failed_runs_are_done_again_on_demand(radio: Path, tmp_path: Path) -> No
     assert runs(out)[str(complete.relative_to(out))] == made
 
 
+def test_failed_runs_are_done_again_with_what_has_been_mended(radio: Path, tmp_path: Path) -> None:
+    failing = STUDY.replace("variants: {b: {}, a: {devices.count: 5}}\n", FEW).replace("[1, 2]", "[3, 2]")
+    radio.write_text(failing)
+    out = tmp_path / "out"
+    with refused_at("", "few seed 2", kind=IncompleteStudy):
+        run(plan(radio), out, StudyOptions(jobs=1))
+    shutil.rmtree(out / "few" / "seed-3")  # only the failed run is left
+    radio.write_text(failing.replace("km2: 3", "km2: 30"))
+    with refused_at("", "--retry", kind=IncompleteStudy):
+        run(plan(radio), out, StudyOptions(jobs=1))
+    run(plan(radio), out, StudyOptions(jobs=1, retry=True))
+    assert about(out / "few" / "seed-2")["status"] == State.COMPLETED
+    assert "density_per_km2: 30" in (out / "few" / "seed-2" / "scenario.yaml").read_text()
+
+
 def test_what_was_begun_and_left_is_ended(radio: Path, tmp_path: Path) -> None:
     """Killed at four instants: before run.json, before scenario.yaml, under way, interrupted."""
     undisturbed, out = tmp_path / "undisturbed", tmp_path / "out"

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -76,7 +77,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("", "write KIND/NAME"),
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
-        ("target", "no component, section or key has this name: write KIND/NAME"),
+        ("goal", "no component, section or key has this name: write KIND/NAME"),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
         ("/fedprox", "no kind ''"),
@@ -120,6 +121,21 @@ def test_kinds_and_components_are_listed_with_a_meaning() -> None:
     for kind in registry.KINDS:
         assert [line.split()[0] for line in listed(kind)] == registry.names(kind)
     assert "uniform            Draw devices without replacement" in listed("selectors")
+
+
+@pytest.mark.parametrize(
+    ("look_up", "name", "remedy"),
+    [
+        (listed, "fedavg", "'fedavg' is one of the algorithms: edgefl describe fedavg"),
+        (describe, "clients_per_round", "here it is rounds.selector.count"),
+        (describe, "target_accuracy", "here it is stop.accuracy"),
+    ],
+)
+def test_a_name_of_another_kind_or_program_leads_on(
+    look_up: Callable[[str], object], name: str, remedy: str
+) -> None:
+    with pytest.raises(EdgeflError, match=re.escape(remedy)):
+        look_up(name)
 
 
 def test_an_installed_package_that_does_not_work_spoils_no_list(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ import edgefl
 from edgefl.commands import cli
 from edgefl.config import outside, registry
 from edgefl.errors import EdgeflError
+from edgefl.studies.workers import Failure
 from tests.refusals import refused_at
 from tests.tools.called import code_of
 from tests.tools.forked import Command
@@ -38,6 +39,12 @@ class Fails(Static):
 
     def start(self, *arguments, **options):
         return 1 / 0
+
+class Few(Static):
+    "Take fewer arguments than edgefl gives."
+
+    def start(self):
+        return None
 
 class NoMobility:
     pass
@@ -114,7 +121,7 @@ def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        ("mine_only:Nobody", "mine_only.py has no Nobody; it defines Mine, Lacks, Fails, NoMobility"),
+        ("mine_only:Nobody", "mine_only.py has no Nobody; it defines Mine, Lacks, Fails, Few, NoMobility"),
         ("mine_only:here", "here is not a class"),
         (
             "mine_only:NoMobility",
@@ -176,6 +183,29 @@ def test_a_part_that_fails_at_work_is_blamed_by_file_and_line(
     monkeypatch.setenv("EDGEFL_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         cli.main(["validate", str(file)])
+
+
+def test_a_method_with_too_few_arguments_is_blamed_where_it_is_defined(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of("validate", "--allow-code", scenario(folder, "mine_only:Few")) == 2
+    line = PARTS.splitlines().index("    def start(self):") + 1
+    said = capsys.readouterr().err
+    assert f"{folder / 'mine_only.py'}:{line} start: TypeError: Few.start() got an unexpected" in said
+    assert "Traceback" not in said
+
+
+def test_a_failure_of_a_users_part_in_a_study_is_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(outside.ALLOW, "1")
+    with outside.looking_in(folder):
+        part = outside.load("mine_only:Fails")
+    with pytest.raises(ZeroDivisionError) as raised:
+        part().start()
+    failure = Failure.of(raised.value)
+    assert failure.trace == ""
+    assert failure.error.startswith(f"{folder / 'mine_only.py'}:")
 
 
 def test_two_folders_with_modules_of_one_name_are_not_mixed_up(
