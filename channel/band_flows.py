@@ -116,7 +116,7 @@ class BandFlows(tuple[BandFlow, ...]):
 
     @property
     def need(self) -> FloatArray:
-        """Sum of bits/s/Hz over slots [n] that each flow needs on the whole band."""
+        """Bits/s/Hz, summed over slots, that each flow [n] needs to end if it has the whole band."""
         return self._columns[2]
 
     @property

@@ -81,7 +81,7 @@ class BlockSweep:
         }
 
     def _serve(self, there: Rows, joined: int, slot: int, stop: int) -> tuple[int, list[int]]:
-        """Serve flows up to `stop` or the first end of a flow; return that slot, and the flows that end.
+        """Serve flows until `stop` or until the first flow ends; return that slot and the flows that end.
 
         Args:
             there: the flows at the first slot. joined: how many flows have joined; the next ones may join in between.

@@ -1,4 +1,4 @@
-"""Base of all components of this package: frozen parameters, each with a meaning and a range."""
+"""Base class of all components of this package: frozen parameters, each with a meaning and a range."""
 
 import operator
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def parameter(
 
 @dataclass(frozen=True)
 class ChannelComponent:
-    """Base of components: frozen parameters plus one or two methods.
+    """Base class of components: frozen parameters plus one or two methods.
 
     Each component is one file in the package of its kind, and is named after that file: the class in
     `channel/schedulers/round_robin.py` is `round_robin`. A component is a frozen dataclass with fields declared by

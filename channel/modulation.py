@@ -40,7 +40,7 @@ def _snr_needed(efficiency: npt.ArrayLike, gap_db: float) -> FloatArray:
 def snr_needed_over_parts(
     efficiency: npt.ArrayLike, symbol_bits: npt.ArrayLike, gap_db: float, parts: int
 ) -> FloatArray:
-    """Return the mean SNR over the independent parts of a band from which one code over all of them can be sent.
+    """Return the least mean SNR over a band's independent parts at which one code over all of them can be sent.
 
     A transport block is coded over all of its resource blocks, so that strong parts make up for weak ones: it arrives
     if the mean information of its symbols reaches its rate. A part at the SNR s conveys min(log2(1 + s / gap), m) of

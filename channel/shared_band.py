@@ -323,7 +323,7 @@ class SharedBand:
             self._drop(plan.ended)
 
     def _look_ahead(self, horizon: int | None) -> _Plan:
-        """Plan the flows' slots up to the horizon or the first end of a flow."""
+        """Plan the flows' slots up to the horizon, or until the first flow ends."""
         if self._plan is None:
             state, shares = self._band.begin(self._flows, self._state)
             self._plan = _Plan(shares, [state])

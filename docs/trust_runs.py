@@ -61,11 +61,11 @@ SKETCH_WHY = (
     "The sketch has shadowing but no line of sight, and its beams have a vertical width of 10 degrees; in"
     " edgefl line of sight changes over 50 m and by 20 dB. The sketch and edgefl both give 1.2 to 2"
     " handovers per border. In the sketch devices return to the previous cell sooner, because its shadowing"
-    " decorrelates within half the distance. The sketch's handovers become fewer at higher speed, when"
-    " filter and time to trigger cover a longer distance; islands of line of sight are too large to be"
-    " filtered out like this. On foot the filter averages over only a metre or two and smooths nothing, so"
-    " shadowing and line of sight cause more handovers than geometry alone. A run with more than three"
-    " handovers per border has a note in run.json."
+    " decorrelates within half the distance. In the sketch, handovers are rarer at higher speed, because"
+    " the filter and the time to trigger then span a longer distance. In edgefl, islands of line of sight are"
+    " too large to be filtered out this way. On foot the filter averages over only a metre or two and"
+    " smooths nothing, so shadowing and line of sight cause more handovers than geometry alone. A run with more"
+    " than three handovers per border has a note in run.json."
 )
 
 

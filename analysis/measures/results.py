@@ -92,7 +92,7 @@ class Comparison(Found):
 
     @property
     def in_scope(self) -> tuple[int, int]:
-        """The numbers of sessions and cells that `table` averages over."""
+        """How many sessions and how many cells `table` averages over."""
         mine = self.detail[self.detail["in_scope"]]
         return len(mine[["cell", "session"]].drop_duplicates()), mine["cell"].nunique()
 

@@ -55,7 +55,7 @@ def table_of(
 
 
 def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
-    """Average costs over seeds, in the order of the series and of the keys' values."""
+    """Average costs over seeds; rows are sorted by series, then by the keys' values."""
     names, wanted = _series(points, keys), [*MEASURED, *OF_ROUND, "energy_j", "simulated_s"]
     table = costs.table(wanted, list(dict.fromkeys(costs.by_seed["variant"])))
     places = list(zip(table["setting"], table["variant"], strict=True))

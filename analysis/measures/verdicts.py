@@ -86,8 +86,8 @@ def ratios(
 ) -> pd.DataFrame:
     """Divide each variant's costs by those of `base`, paired by seed: a row per variant.
 
-    With a target, costs are those of reaching the target; a session that missed it counts with its whole length, so
-    that a ratio is a bound. Without a target, costs are those of a round.
+    With a target, costs are those of reaching it. A session that missed it is charged its whole length, less than
+    reaching the target would cost, so its ratio is a bound. Without a target, costs are those of a round.
 
     Returns:
         by variant: NAME_ratio, _ratio_low, _ratio_high and _pairs of time and energy, missed and targets.

@@ -319,7 +319,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
 
 
 def _points(comparison: Comparison) -> tuple[pd.DataFrame, tuple[str, str]]:
-    """Return the variants' time and energy to reach the target, or of a round, and the names of both."""
+    """Return each variant's time and energy, to the target or per round, and the names of both quantities."""
     table, target = comparison.table, comparison.target
     names = TO_TARGET if target else OF_ROUND
     time, energy = (table[f"{name}_{'at_least' if target else 'mean'}"] for name in names)

@@ -73,7 +73,7 @@ def lg_spread(
 
 @dataclass(frozen=True)
 class PathLoss(ChannelComponent, ABC):
-    """Base of path-loss models, which bring their own shadowing and correlation distances.
+    """Base class of path-loss models, which bring their own shadowing and correlation distances.
 
     Source of the numbers: 3GPP TR 38.901, Table 7.4.1-1 (shadowing deviation), Table 7.5-6 (its correlation
     distance; delay and angular spreads), Table 7.6.3.1-2 (correlation distance of the LoS state), Table 7.2-1 and

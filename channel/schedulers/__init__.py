@@ -90,7 +90,7 @@ class Flows:
 
 @dataclass(frozen=True)
 class Scheduler(ChannelComponent, ABC):
-    """Base of all schedulers, which share the band among the flows of one direction of a cell."""
+    """Base class of all schedulers, which share the band among the flows of one direction of a cell."""
 
     per_slot: ClassVar[bool]
 

@@ -178,7 +178,7 @@ class Scenarios:
 
 
 def find(path: Path) -> list[Watched]:
-    """Find the run directories of a study, or the run itself, or those of its federations.
+    """Find the run directories at a path: a study's runs, or one run, or the federations of one run.
 
     Raises:
         EdgeflError: no run was found.

@@ -18,7 +18,7 @@ from edgefl.config.strict import Strict
 
 
 class Component(Strict):
-    """Base of edgefl's components, each with frozen, validated parameters and one or two methods.
+    """Base class of edgefl's components, each with frozen, validated parameters and one or two methods.
 
     A component is named in YAML by its file: `algorithm: {name: fedprox, mu: 1.0}` is the class in
     `edgefl/learning/algorithms/fedprox.py`. Methods take and return state, and take a random generator.

@@ -1,4 +1,4 @@
-"""Base of a scenario's sections, and the mark of fields that hold components."""
+"""Base class of a scenario's sections, and the mark of fields that hold components."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MARK = "x-edgefl-component"  # key that marks a component's field in a JSON sche
 
 
 class Section(Strict):
-    """Base of a scenario's sections, which are frozen and refuse unknown keys."""
+    """Base class of a scenario's sections, which are frozen and refuse unknown keys."""
 
 
 def given_keys(section: object) -> dict[str, Any] | None:

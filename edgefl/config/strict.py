@@ -1,4 +1,4 @@
-"""Base of all models that check a scenario file: it refuses unknown keys, nan, infinity and wrong types.
+"""Base class of all models that check a scenario file: it refuses unknown keys, nan, infinity and wrong types.
 
 Pydantic accepts true for the number 1, "1" for 1, and 'off' for false; in a settings file each is a mistake.
 """

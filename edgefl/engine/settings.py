@@ -104,7 +104,7 @@ class DeviceSettings(EveryDevice):
         for place, one in {"": self, **of_classes}.items():
             if one.vehicle_above_m_s is not None and self.indoors_by != "trip":
                 raise ValueError(
-                    f"{place}vehicle_above_m_s: a device is in a car for a whole trip: set indoors_by: trip"
+                    f"{place}vehicle_above_m_s needs indoors_by: trip, since a device is in a car for a whole trip"
                 )
         return self
 

@@ -64,7 +64,7 @@ def _record(model: Mapping[str, np.ndarray]) -> ArrayRecord:
 
 
 class _Around:
-    """Base of the wrappers that add warm starts to a strategy, for both kinds of strategies."""
+    """Base class of the wrappers that add warm starts to a strategy, for both kinds of strategies."""
 
     def __init__(self, inner: Any, openings: Openings) -> None:
         self.inner, self.openings = inner, openings

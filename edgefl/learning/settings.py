@@ -114,8 +114,8 @@ class LocalSettings(Section):
     )
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
-        description="train devices together or one by one; auto: together, except for recurrent layers and "
-        "embedding bags, and on a CPU for convolutions and fewer than ten devices; the faster "
+        description="train devices together or one by one; auto: together, except for models with recurrent "
+        "layers or embedding bags and, on a CPU, models with convolutions or fewer than ten devices; the faster "
         "way depends on model, batch and any GPU",
     )
     precision: Literal["float32", "bf16"] = Field(

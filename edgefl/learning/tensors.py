@@ -1,4 +1,4 @@
-"""The type of tensors, for modules that do not import PyTorch because loading it takes longer than a scenario."""
+"""The type of tensors, for modules that avoid importing PyTorch, which takes longer than reading a scenario."""
 
 from typing import TYPE_CHECKING, Any
 

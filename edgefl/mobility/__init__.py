@@ -67,7 +67,7 @@ def still_until_s(movement: Movement, time_s: float) -> float:
 
 
 class Mobility(Component):
-    """Base of all mobility models.
+    """Base class of all mobility models.
 
     The path of a device depends only on its number and the seed: more devices do not change the paths of earlier
     ones.

@@ -10,7 +10,7 @@ from edgefl.rng import Streams
 
 
 class LargerArea(Mobility):
-    """Base of models with an area that may be larger than the cell.
+    """Base class of models with an area that may be larger than the cell.
 
     A device outside the cell is absent; crossing the edge is a departure or an arrival.
     """
@@ -22,7 +22,7 @@ class LargerArea(Mobility):
 
 
 class Walkers(LargerArea):
-    """Base of models with devices that draw a speed once, uniformly, and keep it.
+    """Base class of models with devices that draw a speed once, uniformly, and keep it.
 
     The mean speed then does not decay with time, as it does if every leg draws a new speed (Yoon, Liu and Noble,
     INFOCOM 2003), and a link has a single Doppler shift.

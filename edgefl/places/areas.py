@@ -89,7 +89,7 @@ class Places:
         """Return the local plane, in which a file's longitudes and latitudes become metres.
 
         Args:
-            path: the file whose places need the plane. lines: its places, [n, 2] longitudes and latitudes each.
+            path: the file to convert, for errors. lines: its coordinates, each [n, 2] longitudes and latitudes.
 
         Raises:
             EdgeflError: the scenario does not give the origin's place on Earth; the message proposes a place.

@@ -138,7 +138,7 @@ def trapezoids(polygons: Sequence[Rings]) -> Trapezoids:
             which may be repeated.
 
     Raises:
-        ValueError: a polygon has under three corners, no area or crossing sides, or MOST_TRAPEZOIDS is exceeded.
+        ValueError: a polygon has under three corners, sides that cross, or no area; or MOST_TRAPEZOIDS is exceeded.
     """
     loops = [np.asarray(ring, dtype=float).reshape(-1, 2) for rings in polygons for ring in rings]
     for loop in loops:

@@ -51,7 +51,7 @@ class StreetMap:
         one, other = np.sort(merged[corner_of.ravel()[[begin, begin + 1]]], axis=0)
         ends = np.unique(np.stack([one, other])[:, one != other], axis=1)
         if not ends.size:
-            raise ValueError("the streets have no length: a line needs two points apart")
+            raise ValueError("the streets have no length: a line needs at least two distinct points")
         _, first = np.unique(merged, return_index=True)
         return cls(corners[first].T, ends)._longest_part()
 

@@ -98,7 +98,7 @@ def _records_of_positions(
 
 
 def rounds_of(simulation: Simulation, key: int | Seat, learner: Learner, world: World) -> Rounds:
-    """Return the rounds of a server, which its learner trains."""
+    """Return the object that runs a server's rounds; `learner` trains."""
     own, processors = world.sections, Processors(simulation.fleet, learner.flops_per_sample)
     only = None if world.only is None else sorted(world.only)
     return Rounds(simulation, Seat.of(key), own.rounds, processors, own.reports, only)

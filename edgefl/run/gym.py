@@ -39,8 +39,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     """An environment in which actions decide a federation's rounds.
 
     Before a round, an observation is an array [devices, FEATURES], and an action an array [devices, controls] in
-    [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the present device with
-    the highest value takes part. The reward of a step is
+    [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the one with the
+    highest value among the devices present takes part. The reward of a step is
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 

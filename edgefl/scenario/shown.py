@@ -9,7 +9,7 @@ from edgefl.config.yaml_source import write
 
 
 class Shown(Section):
-    """Base of the scenario, which Python shows as a short description instead of hundreds of values."""
+    """Base class of the scenario, which Python shows as a short description instead of hundreds of values."""
 
     def __repr__(self) -> str:
         found = facts(self)

@@ -81,8 +81,8 @@ def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[
     for run_file in directory.glob("**/seed-*/run.json"):
         if " " in (old := run_file.parent.relative_to(directory).as_posix()):
             raise EdgeflError(
-                f"{directory / old}: has the name that an earlier version gave it; continue the study with blanks"
-                f" replaced by - in the names of its folders ({folder_of(old)}), or choose another --out"
+                f"{directory / old}: has the name that an earlier version gave it; to continue the study, rename"
+                f" its folders with - instead of blanks ({folder_of(old)}), or choose another --out"
             )
     wrong = []
     records = {path: about_run(directory / path) for path in prepared}

@@ -45,7 +45,7 @@ def schedulers(scheduler: Scheduler) -> None:
 
 
 def path_loss(model: PathLoss) -> None:
-    """Check that path loss is finite, and never falls with distance or without line of sight; check probabilities."""
+    """Check that path loss is finite, never falls with distance, and is never lower out of sight; check its odds."""
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
     los_db, nlos_db = (
         np.asarray(

@@ -148,7 +148,7 @@ class GainReader:
     survey: Callable[[bool], Survey | None] = lambda _: None
 
     def read(self, asking: ChannelReports, row: int) -> None:
-        """Measure the link in a row of a round, together with all other links that are due."""
+        """Measure the link with this row number, and all other links due for measurement."""
         assert self.positions_m is not None  # without positions, no link is measured again
         on_grid, rounds = self.monitoring.measures_at(self.env.now), [asking]
         together, survey = on_grid or self.shared, self.survey(on_grid)

@@ -97,7 +97,7 @@ class Indoors:
         return self.of_number(along * 2 * _MIDDLE + across, ids)
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n] with losses [n] are in a building."""
+        """Return for each device [n] whether it is in a building, from its loss [n]."""
         return loss_db != 0.0
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -127,7 +127,7 @@ class IndoorsByTrip:
     N(9 dB, (5 dB)^2)). Left out: a device's time outdoors while it walks to a place.
 
     Args:
-        buildings: walls of the devices' buildings, which here depend on trip numbers instead of square numbers.
+        buildings: walls of the devices' buildings, looked up here by a trip's number instead of a grid square's.
         vehicle_above_m_s: [devices] speed above which each device is in a car; inf for a device that is never in one.
         trips: returns the current trips of all devices.
     """
@@ -172,7 +172,7 @@ class IndoorsByTrip:
         return loss_db
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n], with losses [n] now, are in a building; cars do not count."""
+        """Return for each device [n] whether it is in a building (not a car), from its loss [n] now."""
         return (loss_db != 0.0) & (self._trips()[1][ids] <= self._above_m_s[ids])
 
     def _car_db(self, trip: np.ndarray, ids: np.ndarray) -> FloatArray:
@@ -187,7 +187,7 @@ class Obstacles(Protocol):
         """Return the loss [n] of devices [n] at positions [n, 2] now, dB."""
 
     def inside(self, loss_db: FloatArray, ids: np.ndarray) -> BoolArray:
-        """Return [n] whether devices [n] with losses [n] now are in a building, where no direct path arrives."""
+        """Return for each device [n] whether it is in a building, so without a direct path, from its loss [n] now."""
 
 
 class BehindWalls(LargeScaleGains):

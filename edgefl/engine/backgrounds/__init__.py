@@ -15,7 +15,7 @@ Metres = Annotated[float, Field(ge=0, le=5000)]
 
 
 class Background(Component):
-    """Base of all background traffic: users' files, which arrive at random on the same band as learning.
+    """Base class of all background traffic: users' files, which arrive at random on the same band as learning.
 
     Users are not devices: they have their own power and walls. No table contains the users' energy.
     """

@@ -42,8 +42,8 @@ class Network:
     Args:
         movement: movement of the devices.
         radius_m: distance from the origin beyond which a device is absent, or None for no limit.
-        reached: returns [n] whether any site is in range of positions [n, 2], since a device out of range is absent,
-            too, or None if sites have no limited range.
+        reached: function that returns, for positions [n, 2], whether any site is in range [n]: a device out of range
+            is absent. None if the sites' range is unlimited.
         measurements: the devices' measurements of the cells.
         power: returns the devices' switches and batteries, given the listener for their changes.
         tick_s: time between two checks of the devices.

@@ -11,7 +11,7 @@ __all__ = ["Churn"]
 
 
 class Churn(Component):
-    """Base of all churn models."""
+    """Base class of all churn models."""
 
     # whether the model numbers its devices itself, as a file does; a class then takes the first of these numbers
     own_numbers: ClassVar[bool] = False

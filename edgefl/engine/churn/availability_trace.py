@@ -191,7 +191,7 @@ def _of_list(entry: Sequence[Any]) -> _Client:
 def _repeated(client: _Client, period: float, who: str) -> _Client:
     """Repeat the spells of a client, given as a list or in a table, with a period."""
     if client.period < math.inf:
-        raise EdgeflError(f"{who} has a finish_time, with which it repeats; leave period out")
+        raise EdgeflError(f"{who} has a finish_time, which is its period; leave period out")
     last = client.spells[-1:]
     if last and last[0][1] == math.inf:
         last = ((last[0][0], period),)

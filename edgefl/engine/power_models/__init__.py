@@ -61,7 +61,7 @@ class Draws:
 
 
 class PowerModel(Component):
-    """Base of all power models."""
+    """Base class of all power models."""
 
     # keys of the device that the model does not use; setting one is an error
     ignores: ClassVar[frozenset[str]] = frozenset()

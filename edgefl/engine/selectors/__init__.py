@@ -191,7 +191,7 @@ class Decision:
 
 
 class Selector(Component):
-    """Base of all selectors."""
+    """Base class of all selectors."""
 
     # whether the selector can select single devices while others are at work
     fills_places: ClassVar[bool] = False
@@ -210,7 +210,7 @@ class Selector(Component):
 
 
 class CountedSelector(Selector):
-    """Base of selectors that take a fixed number of devices, or all if fewer are present."""
+    """Base class of selectors that take a fixed number of devices, or all if fewer are present."""
 
     fills_places: ClassVar[bool] = True
 
@@ -221,7 +221,7 @@ class CountedSelector(Selector):
 
 
 class Decider(Selector):
-    """Base of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
+    """Base class of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
     Each cell has its own memory, which is passed in and returned. A resumed run asks for all decisions again from the
     first round on, and a decider has to repeat them exactly.
@@ -248,7 +248,7 @@ class Decider(Selector):
 
 
 class CountedDecider(Decider, CountedSelector):
-    """Base of deciders that take a fixed number of devices, or fewer."""
+    """Base class of deciders that take a fixed number of devices, or fewer."""
 
 
 def with_surplus(number: int, factor: float, present: int) -> int:

@@ -25,7 +25,7 @@ class LeastEnergy(CountedDecider):
         gt=0,
         le=1e9,
         description=(
-            "deadline of a round; if left out, rounds.deadline_s, or slack times the shortest possible time"
+            "deadline of a round; if left out, rounds.deadline_s; without either, the shortest time times slack"
         ),
     )
     slack: float = Field(

@@ -32,7 +32,7 @@ class ServerState:
 
 
 class ServerPolicy(Component):
-    """Base of all servers, which decide on dispatches and models."""
+    """Base class of all servers, which decide on dispatches and models."""
 
     # whether devices have tiers, each with its own model and a common start
     has_tiers: ClassVar[bool] = False
@@ -69,7 +69,7 @@ class ServerPolicy(Component):
         return ()
 
     def staleness_of(self, tiers: Sequence[int]) -> Staleness | None:
-        """Return the weighting of stale updates, with the tier of each device of the run."""
+        """Return the settings that weight stale updates, with each device's tier filled in."""
         learning = self.learning
         return learning and replace(learning, tiers=tuple(tiers))
 
@@ -91,7 +91,7 @@ class ServerPolicy(Component):
 
 
 class WeighingServer(ServerPolicy):
-    """Base of servers with overlapping rounds that weight updates by their staleness."""
+    """Base class of servers with overlapping rounds that weight updates by their staleness."""
 
     concurrency: int | None = Field(
         None,

@@ -29,7 +29,7 @@ class SessionState:
 
 
 class SessionPolicy(Component):
-    """Base of all session policies; called after each round."""
+    """Base class of all session policies; called after each round."""
 
     # whether the policy uses scores on validation samples, which need learning.evaluation.validation
     asks_validation: ClassVar[bool] = False
@@ -69,7 +69,7 @@ class SessionPolicy(Component):
 
 
 class TimedPolicy(SessionPolicy):
-    """Base of policies that end a session at a given time, after any number of rounds."""
+    """Base class of policies that end a session at a given time, after any number of rounds."""
 
     @property
     def longest(self) -> None:
@@ -94,7 +94,7 @@ class TimedPolicy(SessionPolicy):
 
 
 class BoundedPolicy(SessionPolicy):
-    """Base of policies that end a session on evidence, within bounds on its length.
+    """Base class of policies that end a session on evidence, within bounds on its length.
 
     A round that does not change the model, because too few updates arrive, does not count towards the shortest
     session, which exists to train a model. Such a round does count towards the longest session, so that sessions end.

@@ -40,7 +40,7 @@ __all__ = [
 
 
 class Algorithm(Component, RareVerbs):
-    """Base of all algorithms; each method defaults to federated averaging.
+    """Base class of all algorithms; each method defaults to federated averaging.
 
     The methods here, in the order of a round, are what nearly all algorithms need. Other methods are in `_rare.py`:
     terms of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.

@@ -11,7 +11,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class AdaptiveServer(FedAvg):
-    """Base of adaptive optimisers at the server, which take the mean change Delta as the gradient.
+    """Base class of adaptive optimisers at the server, which take the mean change Delta as the gradient.
 
     m+ = beta1 m + (1 - beta1) Delta, v+ by each algorithm's rule, w+ = w + server_lr m+ / (sqrt(v+) + tau),
     m = 0 and v = tau^2 before the first round. Reddi et al., Adaptive Federated Optimization, ICLR 2021,
@@ -25,7 +25,9 @@ class AdaptiveServer(FedAvg):
 
     uses: ClassVar[str] = "mean"
 
-    server_lr: float = Field(0.01, gt=0, le=1e9, description="eta: the server's step size; tune with tau")
+    server_lr: float = Field(
+        0.01, gt=0, le=1e9, description="eta: the server's step size; tune both it and tau"
+    )
     beta1: ClassVar[float] = 0.9  # share of the mean change that is kept; Reddi et al.
     tau: float = Field(1e-3, ge=1e-12, le=1e9, description="tau: changes far below tau are not normalised")
     weighting: Literal["data", "equal"] = Field(

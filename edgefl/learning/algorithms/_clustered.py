@@ -11,7 +11,7 @@ CLUSTER, LOWEST_LOSS = "cluster", "lowest_loss"
 
 
 class Clustered(Algorithm):
-    """Base of algorithms with several models at the server, which are the rows of `models` [C, M] in its state.
+    """Base class of algorithms with several models at the server, which are the rows of `models` [C, M] in its state.
 
     Each device receives all models, chooses the one with the lowest mean loss on its training data and trains it;
     each model becomes the mean, by data size, of what its devices send. Devices are tested with the model that they

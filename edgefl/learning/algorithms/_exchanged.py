@@ -47,7 +47,7 @@ class Sent:
 
 
 class _AtARate:
-    """Base of `Trained` and `Updates`, which state the learning rate of local training."""
+    """Base class of `Trained` and `Updates`, which state the learning rate of local training."""
 
     lr: float | Tensor
 

@@ -8,7 +8,7 @@ from edgefl.learning.tensors import Tensor
 
 
 class RareVerbs:
-    """Base of `Algorithm` with the methods and declarations that few algorithms override, in a round's order."""
+    """Base class of `Algorithm` with the methods and declarations that few algorithms override, in call order."""
 
     # whether the algorithm needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False

@@ -16,7 +16,9 @@ class FedAdagrad(AdaptiveServer):
     With server_lr = 2 tau and beta1 = 0 the algorithm approaches FedAvg as tau grows.
     """
 
-    server_lr: float = Field(0.1, gt=0, le=1e9, description="eta: the server's step size; tune with tau")
+    server_lr: float = Field(
+        0.1, gt=0, le=1e9, description="eta: the server's step size; tune both it and tau"
+    )
     beta1: ClassVar[float] = 0.0  # share of the mean change that is kept; Reddi et al.
 
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:

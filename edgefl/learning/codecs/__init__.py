@@ -108,7 +108,7 @@ def damping_of(change: Tensor, variance: Tensor) -> Tensor:
 
 
 class Codec(Component):
-    """Base of all codecs.
+    """Base class of all codecs.
 
     On the uplink the change is the model that a device would send, minus the model that the device received. A
     device's memory follows the device through sessions and handovers, and changes only with an update that is
@@ -162,7 +162,7 @@ class Codec(Component):
 
 
 class FeedbackCodec(Codec):
-    """Base of codecs with optional error feedback: what a message leaves out is added to the next change.
+    """Base class of codecs with optional error feedback: what a message leaves out is added to the next change.
 
     A device compresses w = change + residual and keeps w minus the decoded message as the new residual, so all
     messages and the residual add up to all changes. Seide et al., Interspeech 2014; Stich et al., NeurIPS 2018. With

@@ -90,7 +90,7 @@ class Data:
 
 
 class Dataset(Component):
-    """Base of all data sets."""
+    """Base class of all data sets."""
 
     @property
     def task(self) -> str:

@@ -23,7 +23,7 @@ ALLOWED = {
 
 
 class Cifar(FileDataset):
-    """Base of CIFAR's data sets, which have files of training samples, a test file and a file of label names.
+    """Base class of CIFAR's data sets, which have files of training samples, a test file and a file of label names.
 
     LABELS, NAMES: key of the labels in a file of samples, and key of the labels' names in the file of names.
     """

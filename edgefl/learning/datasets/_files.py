@@ -1,4 +1,4 @@
-"""Base of data sets with published files: find, verify and read the files.
+"""Base class of data sets with published files: find, verify and read the files.
 
 An explicit root is the only place searched. Without a root, the order is: the environment variable EDGEFL_DATA, the
 user cache ($XDG_CACHE_HOME/edgefl or ~/.cache/edgefl), the folder of the distribution's package, an installed Python
@@ -75,7 +75,7 @@ class FileSet:
 
 
 class FileDataset(Dataset):
-    """Base of data sets with published files; a data set declares its files and parses them.
+    """Base class of data sets with published files; a data set declares its files and parses them.
 
     FILES: the files, their checksums and where they come from.
     """

@@ -19,7 +19,7 @@ WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
 class TextDataset(FileDataset):
-    """Base of data sets of texts, with a file for training and one for testing.
+    """Base class of text data sets, which have one training file and one test file.
 
     NAMES: names of the labels, in their order.
     """

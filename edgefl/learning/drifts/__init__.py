@@ -28,7 +28,7 @@ class Moment:
 
 
 class Drift(Component):
-    """Base of all drifts from one concept to another; at any time a device has one of the two concepts.
+    """Base class of all drifts from one concept to another; at any time a device has one of the two concepts.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
     - incremental: at `at`, and again after each interval `every`, a further share `step` of all devices gets the new

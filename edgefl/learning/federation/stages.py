@@ -34,7 +34,7 @@ from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
 
 class _SessionStage:
-    """Base of a session's stages, which change only the federation's state."""
+    """Base class of a session's stages, which change only the federation's state."""
 
     def __init__(self, trainer: Trainer, federation: Federation, warm_start: WarmStart) -> None:
         self.trainer, self.federation, self.warm_start = trainer, federation, warm_start

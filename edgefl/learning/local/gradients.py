@@ -68,7 +68,7 @@ class Batch:
 
 
 class Kernel(ABC):
-    """Base of the three ways to compute a chunk's gradients, each with a copy of the module for its thread.
+    """Base class of the three ways to compute a chunk's gradients, each with a copy of the module for its thread.
 
     Batch statistics are updated in place, as in training mode.
     """

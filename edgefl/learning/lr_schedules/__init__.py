@@ -11,7 +11,7 @@ __all__ = ["LrSchedule"]
 
 
 class LrSchedule(Component):
-    """Base of all schedules; each defines a shape that starts at 1 and falls.
+    """Base class of all schedules; each defines a shape that starts at 1 and falls.
 
     A round's rate is lr (floor + (1 - floor) shape^power), with `learning.local.lr`, `lr_floor` and `lr_power`. The
     schedule restarts with each session, since devices and labels change. If `rounds` is set, the schedule instead

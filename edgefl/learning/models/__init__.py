@@ -111,7 +111,7 @@ class Size:
 
 
 class Model(Component):
-    """Base of all models.
+    """Base class of all models.
 
     A module with a representation has the children `features` and `head`; the representation is what
     `features` returns. Without these children, the representation is the logits.

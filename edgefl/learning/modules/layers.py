@@ -6,7 +6,7 @@ from torch import Tensor, nn
 
 
 class Recurrent(nn.Module):
-    """Base of layers that run along a sequence, like PyTorch's `nn.RNNBase`; `batching.choose` looks for them."""
+    """Base class of layers that run along a sequence, like `nn.RNNBase`; `batching.choose` looks for them."""
 
 
 class _HandedDropout(nn.Module):

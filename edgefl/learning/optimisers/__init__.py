@@ -29,7 +29,7 @@ class Step:
 
 
 class Optimiser(Component):
-    """Base of all local optimisers.
+    """Base class of all local optimisers.
 
     A device's state starts as zeros in every round, as FedAvg's momentum does. With `state: kept`, the state and the
     number of steps continue from the device's last update that arrived, and follow the device from cell to cell as

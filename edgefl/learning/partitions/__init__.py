@@ -39,7 +39,7 @@ NO_INPUTS = PartitionInputs()
 
 
 class Partition(Component):
-    """Base of all partitions.
+    """Base class of all partitions.
 
     Sessions are counted from 1. A partition only deals training samples; a session is tested on all test data of its
     labels.
@@ -108,7 +108,7 @@ class Partition(Component):
 
 
 class Staying(Partition):
-    """Base of partitions that deal all labels once; samples follow their device through all sessions.
+    """Base class of partitions that deal all labels once; samples follow their device through all sessions.
 
     The labels of a session depend on the devices that are present.
     """

@@ -17,7 +17,7 @@ SLACK = 0.01  # tolerance in labels; allows 0.3333 for a third
 
 
 class RecurringLabels(Partition):
-    """Base of partitions with two alternating label sets A and B, listed sets, or all labels in every session.
+    """Base class of partitions with two alternating label sets A and B, listed sets, or all labels in every session.
 
     With `label_sets`, each session has the labels of its own set, such as labels that no earlier session has had
     (the conference paper's Table 12).

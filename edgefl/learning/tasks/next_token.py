@@ -10,7 +10,7 @@ from edgefl.learning.tasks.classification import Classification
 
 
 class NextToken(Classification):
-    """Learn the token after a text by cross-entropy; report accuracy, and perplexity, e to the mean loss.
+    """Learn to predict a text's next token; report accuracy, and perplexity: e to the mean cross-entropy.
 
     A sample is a piece of text, its target the next token; a model has an output per token. Perplexity is the number
     of equally likely tokens with the same uncertainty: for an untrained model about the number of tokens.

@@ -1,4 +1,4 @@
-"""The part of devices in a round of training, and the vectors that devices keep."""
+"""What devices do in a round of training, and the vectors that they keep."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -19,7 +19,7 @@ class Release:
     changes_upload: ClassVar[bool] = False
 
     def limited(self, rows: Tensor, start: Tensor, ids: Sequence[int], chance: RoundChance) -> Tensor:
-        """Return devices' uploads [k, M] as they are released; `start` are the received models."""
+        """Return devices' uploads [k, M] in the form in which they are released; `start` are the received models."""
         return rows
 
     def averaged(self, rows: Tensor, shares: Tensor, chance: RoundChance) -> Tensor:

@@ -44,7 +44,7 @@ class OpeningModel:
 
 
 class WarmStart(Component):
-    """Base of all warm starts. Pilot sessions 1 to P start with the last session's model, whatever the warm start."""
+    """Base class of all warm starts. Pilot sessions 1 to P start with the last session's model, whichever it is."""
 
     # whether the warm start needs classes, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False

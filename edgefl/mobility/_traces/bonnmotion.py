@@ -1,4 +1,4 @@
-"""Read movements of BonnMotion: a node's line has t, x, y (or t, x, y, z) of each of its waypoints.
+"""Read BonnMotion's movement files: a node's line has t, x, y (or t, x, y, z) of each of its waypoints.
 
 Source: https://sys.cs.uos.de/bonnmotion/doc/README.pdf, "BonnMotion native trace format"
 """
@@ -11,7 +11,7 @@ from edgefl.mobility._traces._samples import BadRow, Samples
 
 
 def begins(head: Head) -> bool:
-    """Return whether a file with this beginning is a movement of BonnMotion."""
+    """Return whether a file with this beginning is a BonnMotion movement file."""
     words = [line.split() for line in head.lines[:3]]
     if not words or not all(map(are_numbers, words)) or _is_one(words):
         return False
