@@ -94,15 +94,15 @@ def _beside(roots: Sequence[Path]) -> Path | None:
 
 def _near(missing: Path) -> str:
     """Return a hint at the folder with the most similar name beside a missing one; '' if none is similar."""
-    known = [each.name for each in sorted(missing.parent.glob("*/"))] if missing.parent.is_dir() else []
+    known = [each.name for each in sorted(missing.parent.glob("*/"))] if os.path.isdir(missing.parent) else []
     near = [name for name in known if name.startswith(f"{missing.name}-")]  # runs/quickstart-seed100
     near = near or difflib.get_close_matches(missing.name, known, n=1)
     return f"; did you mean {missing.parent / near[0]}?" if near else ""
 
 
 def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
-    if not root.is_dir():
-        wrong = f"{root} is a file" if root.exists() else f"no folder {root}"
+    if not os.path.isdir(root):  # False for a name that is too long, where Path.is_dir raises
+        wrong = f"{root} is a file" if os.path.exists(root) else f"no folder {root}"
         raise ValueError(f"{wrong}: give the folder of a run or of a study{_near(root)}")
     directories = run_directories(root)
     if not directories:

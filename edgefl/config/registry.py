@@ -86,7 +86,7 @@ def base(kind: str) -> type[AnyComponent]:
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return a hint for an error message: `: did you mean 'x'?` with a similar word, or all known words."""
-    near = nearest(NAMED_ABROAD.get(word, word), known)
+    near = word if word in known else nearest(NAMED_ABROAD.get(word, word), known)
     return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
 
 

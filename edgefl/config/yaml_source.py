@@ -152,7 +152,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             raw = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        if path.is_dir():
+        if isinstance(error, IsADirectoryError):
             inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
             remedy = f"give a file: {inside}" if inside else "it holds no .yaml file"
             raise EdgeflError(f"{clipped(str(path))}: is a folder; {remedy}") from error

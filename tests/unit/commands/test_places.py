@@ -47,6 +47,17 @@ def test_what_is_not_there_is_told_with_what_is(
     assert not printed.out
 
 
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize(
+    "command", ["run", "study", "validate", "preview", "resume", "watch", "report", "compare"]
+)
+def test_a_name_that_no_system_takes_is_no_traceback(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert code_of(command, "x" * 300) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_nothing_alike_is_no_guess(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for wanted in ("utterly-different.yaml", "nowhere/mine.yaml"):
         assert code_of("validate", wanted) == 2

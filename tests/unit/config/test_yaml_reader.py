@@ -108,7 +108,10 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         ('a: 1\nb: "x\nc: 2\n', "a.yaml:2: the quote opened here is never closed"),
         ('a: "x\nb: "y"\nc: 2\n', "a.yaml:1: the quote opened here is closed only in line 2"),
         ("a: [1]]\n", "a.yaml:1: this bracket was never opened, here 'a: [1]]'"),
-        ("a: b: c\n", "a.yaml:1: a second ': ' in one value; put the value in quotes"),
+        (
+            "a: b: c\n",
+            "a.yaml:1: a second ': ' in one value; write a: {b: c} if keys are nested, or a: 'b: c'",
+        ),
         ("a: 'x' y\n", "a.yaml:1: text that is neither 'key: value' nor part of the value above"),
         ("a:\n  b: 2\n  - 1\n", "a.yaml:3: a list item among keys"),
     ],
@@ -120,7 +123,7 @@ def test_the_line_named_is_the_one_to_change(tmp_path: Path, content: str, messa
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     large = saved(tmp_path, b" " * (LARGEST_FILE + 1))
     for path, message in [
-        (tmp_path, "cannot be read (Is a directory)"),
+        (tmp_path, "is a folder; give a file: "),
         (tmp_path / "none.yaml", "cannot be read (No such file or directory)"),
         (tmp_path / "a\0b", "cannot be read"),
         (tmp_path / ("x" * 300), "cannot be read (File name too long)"),

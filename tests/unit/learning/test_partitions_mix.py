@@ -41,7 +41,7 @@ def test_as_flash_deals_cifar_out() -> None:
     labels = np.random.default_rng(0).permutation(np.repeat(np.arange(10), 5000))
     dealt = DirichletMix(alpha=0.1, samples=100).assign(labels, 500, 1, Streams(1))
     assert np.array_equal(np.sort(np.concatenate(dealt)), np.arange(50_000))
-    with refused_at("", "50000 samples", "501 devices with 100 each"):
+    with refused_at("", "50000 samples", "501 devices with 100 samples each"):
         DirichletMix(alpha=0.1, samples=100).assign(labels, 501, 1, Streams(1))
 
 

@@ -384,7 +384,7 @@ def test_neighbouring_zones_share_labels() -> None:
     [
         ("sectors", 4, None, ("positions",)),
         ("cells", 4, [0, 1, 2, 3], ("base stations",)),
-        ("sectors", 5, [0, 1, 2, 3], ("4 of 5 devices",)),
+        ("sectors", 5, [0, 1, 2, 3], ("4 of 5",)),
         ("sectors", 4, [0, np.nan, 2, 3], ("device 1", "1 of 4")),
     ],
 )
