@@ -18,7 +18,7 @@ class Coverage:
 
     A link is usable if its SINR, averaged over fading and interference, is `coverage_margin_db` above what the lowest
     CQI needs in both directions. The uplink is judged as if it had the whole band and could concentrate its power on
-    a part of it: with a smaller share, its SINR is no lower than that. A device without a link is not connected: it
+    a part of it, since its SINR is no lower on a smaller share. A device without a link is not in connected mode: it
     is absent, and no server knows it. So `radio_link_monitoring`'s timers serve only links lost in a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
