@@ -72,9 +72,8 @@ def mixed_loss_db(state: Float32Array, los_db: Floats, nlos_db: Floats) -> Float
     phases, so their mean powers add up.
     """
     of_los = np.square(state)
-    mixed = (
-        los_db - nlos_db
-    )  # the gain without line of sight over the gain with it; below, the mixed gain over the gain with it
+    # the gain without line of sight over the gain with it; below, the mixed gain over the gain with it
+    mixed = los_db - nlos_db
     mixed *= 0.1
     np.power(10.0, mixed, out=mixed)
     mixed *= 1.0 - of_los

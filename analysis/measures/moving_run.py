@@ -52,9 +52,8 @@ class MovingRun:
         before_s, after_s = self.times_s[after - 1], self.times_s[after]
         share = float(np.clip((time_s - before_s) / (after_s - before_s), 0, 1))
         here_m, there_m = self.places_m[after - 1], self.places_m[after]
-        jumped = (
-            np.hypot(*(there_m - here_m).T) > 0.5 * self.ground.layout["radius_m"]
-        )  # entered on the other side
+        # entered on the other side
+        jumped = np.hypot(*(there_m - here_m).T) > 0.5 * self.ground.layout["radius_m"]
         between_m = (1 - share) * here_m + share * there_m
         return np.where(jumped[:, None], there_m, between_m), self.serving[after - (share < 0.5)]
 

@@ -115,9 +115,8 @@ def grid_key(runs: Settings) -> str | None:
     for variant in dict.fromkeys(info["variant"]):
         own = [point for (_, name), point in points.items() if name == variant]
         swept = differing(own)
-        axis = next(
-            (key for key in swept if {bare(key), key.rpartition(".")[2]} & axes), None
-        )  # other keys may follow the axis
+        # other keys may follow the axis
+        axis = next((key for key in swept if {bare(key), key.rpartition(".")[2]} & axes), None)
         if axis and all(numbers.follows(points, key, [axis]) for key in swept):
             swept = [axis]
         keys |= {tuple(swept)} if len(own) > 1 else set()

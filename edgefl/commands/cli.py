@@ -68,9 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if sys.stdout is None:  # the caller closed the output
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(
-            errors="backslashreplace"
-        )  # file names may have characters that the output cannot encode
+        # file names may have characters that the output cannot encode
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
             _require_folder()

@@ -286,9 +286,8 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     document = written(world.scenario) | {"duration_s": duration_s}
     devices = document["devices"]
     devices.pop("density_per_km2", None)
-    listed = (
-        world.fleet.members(1) is not None
-    )  # lists of devices by session, rather than by time, stay as they are
+    # lists of devices by session, rather than by time, stay as they are
+    listed = world.fleet.members(1) is not None
     for one in [devices, *devices.get("classes", {}).values()]:
         one.pop("mobility", None)
         if not listed:

@@ -191,9 +191,8 @@ class MonitoredTransfer:
     sync_snr: Callable[[float], float]
     lowest_snr: float
     _over: bool = False
-    _stalls: list[tuple[int, int | None]] = field(
-        default_factory=list
-    )  # slots out of sync; the end is None during a stall
+    # slots out of sync; the end is None during a stall
+    _stalls: list[tuple[int, int | None]] = field(default_factory=list)
     _seen: tuple[int, float, bool] = -1, 0.0, False  # slot, SNR, whether in sync
 
     def stalls_s(self, end_s: float) -> list[tuple[float, float]]:

@@ -102,9 +102,8 @@ class Attendance:
                 if federations.done:
                     raise Deserted(began_s)
                 if self._simulation.duration_s < math.inf:
-                    given_up = federations.waits(
-                        self.label
-                    )  # the run has an end: a device may come before then
+                    # the run has an end: a device may come before then
+                    given_up = federations.waits(self.label)
                     continue
                 linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))
                 raise EdgeflError(

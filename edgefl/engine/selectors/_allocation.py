@@ -165,9 +165,8 @@ def least_time(of: Uploads, begun_s: FloatArray) -> tuple[float, Allocation]:
 
 def share_costs(snr: FloatArray) -> FloatArray:
     """Return d rate / d share at the maximum power, bits/s/Hz: log2(1 + q) - q / ((1 + q) ln 2) for an SNR q."""
-    low = (
-        snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
-    )  # the difference of nearly equal numbers loses all digits
+    # the difference of nearly equal numbers loses all digits
+    low = snr**2 * (1 / 2 - snr * (2 / 3 - snr * (3 / 4 - snr * 4 / 5))) / LN2
     return np.where(snr < WEAK, low, _rate_of(snr) - snr / ((1.0 + snr) * LN2))
 
 

@@ -55,9 +55,8 @@ class ImageFolder(Dataset):
         ]
         count = sum(map(len, files_of))
         size = 3 * math.prod(self.size)
-        require(
-            [Need((), 2.0 * count * size, f"{count:,} images")]
-        )  # twice: as single images, and together in one array
+        # twice: as single images, and together in one array
+        require([Need((), 2.0 * count * size, f"{count:,} images")])
         # above 90 million pixels Pillow warns, and takes a gigabyte
         bomb = Image.DecompressionBombWarning
         images, labels = [], []

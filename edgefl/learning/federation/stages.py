@@ -178,10 +178,11 @@ class TrainStage(_SessionStage):
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
         trainer, now, model = self.trainer, self.federation.now, self.federation.model
+        # if no device is present, the session's members
         tested, moment = (
             list(present) or sorted(now.members),
             now.round.moment,
-        )  # if no device is present, the session's members
+        )
         if trainer.due(moment.round):
             deployed = self.deployed(tested)
             evaluation = trainer.test(deployed, now.labels, moment, tested)

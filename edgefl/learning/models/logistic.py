@@ -49,6 +49,5 @@ class Logistic(Model):
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         weights = prod(input_shape) * classes
-        return Size(
-            weights + classes, flops_per_sample=4 * weights
-        )  # one product in the forward pass, and one for the weights' gradient
+        # one product in the forward pass, and one for the weights' gradient
+        return Size(weights + classes, flops_per_sample=4 * weights)
