@@ -217,8 +217,9 @@ def _one(runs: Runs, run: Any) -> list[str]:
     joules = rounds["energy_j"].sum()
     sentences = [
         f"{len(runs.sessions)} session{'s' * (len(runs.sessions) != 1)} with {len(training):,} training "
-        f"rounds take {time_text(run.simulated_s)} of simulated time and {energy_text(joules)} of the "
-        f"devices' energy; the median round takes {time_text(training['latency_s'].median())}.",
+        f"round{'s' * (len(training) != 1)} took {time_text(run.simulated_s)} of simulated time and "
+        f"{energy_text(joules)} of the devices' energy; the median round takes "
+        f"{time_text(training['latency_s'].median())}.",
         *([f"How it ended: {run.stopped}."] if run.stopped else []),
     ]
     known = training.dropna(subset=["accuracy"]).sort_values("end_s")
