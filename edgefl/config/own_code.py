@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 LENGTH = 16  # hexadecimal digits of a hash: a million versions collide with probability 3e-8
 OURS = "edgefl"
+INSTALLED = {"site-packages", "dist-packages"}  # of any environment: the system's may lie below a virtual one
 _NAMED = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*)")
 # class or function -> hash of its code when first seen: the file may have been edited since the import
 _seen: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
@@ -80,7 +81,7 @@ def _of_module(module: ModuleType) -> str:
     if getattr(module, "__file__", None) is None:  # a built-in module
         return _distribution(module.__name__)
     file = Path(str(module.__file__)).resolve()
-    if any(file.is_relative_to(folder) for folder in _installed()):
+    if any(file.is_relative_to(folder) for folder in _installed()) or not INSTALLED.isdisjoint(file.parts):
         return _distribution(module.__name__)
     depth = module.__name__.count(".") + (file.name == "__init__.py")
     root = file.parents[depth] if module.__name__ != "__main__" else file.parent

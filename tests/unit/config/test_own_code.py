@@ -109,6 +109,20 @@ def test_installed_code_is_its_distribution_and_version() -> None:
     assert own_code.of_part(Path).startswith("python 3.")
 
 
+def test_a_package_of_a_lower_environment_is_installed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Followed into its imports, the code of Flower, PyTorch and scikit-learn took two minutes to hash."""
+    packages = tmp_path / "system" / "site-packages"
+    (packages / "lowest-2.7.dist-info").mkdir(parents=True)
+    (packages / "lowest-2.7.dist-info" / "METADATA").write_text("Name: lowest\nVersion: 2.7\n")
+    (packages / "lowest-2.7.dist-info" / "top_level.txt").write_text("lowest\n")
+    (packages / "lowest.py").write_text("class Part:\n    pass\n")
+    monkeypatch.syspath_prepend(packages)
+    assert own_code.of_part(importlib.import_module("lowest").Part) == "lowest 2.7"
+    del sys.modules["lowest"]
+
+
 def test_edgefl_itself_is_left_out() -> None:
     import edgefl.learning.algorithms.fedprox  # noqa: F401
 
