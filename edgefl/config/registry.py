@@ -86,7 +86,7 @@ def base(kind: str) -> type[AnyComponent]:
 
 def did_you_mean(word: str, known: list[str]) -> str:
     """Return a hint for an error message: `: did you mean 'x'?` with a similar word, or all known words."""
-    near = word if word in known else nearest(NAMED_ABROAD.get(word, word), known)
+    near = nearest(word, known)
     return f": did you mean '{near}'?" if near else f"; known: {', '.join(known)}"
 
 
@@ -104,7 +104,7 @@ def _unknown(kind: str, name: str) -> str:
     singular = {"path_loss": "path loss", "mobility": "mobility model", "churn": "churn model"}.get(
         kind, kind.removesuffix("s").replace("_", " ")
     )
-    return f"no {singular} '{name}'{did_you_mean(name, names(kind))}"
+    return f"no {singular} '{name}'{did_you_mean(NAMED_ABROAD.get(name, name), names(kind))}"
 
 
 @cache
