@@ -58,7 +58,7 @@ def test_its_notebook_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         if cell["cell_type"] == "code":
             exec("".join(cell["source"]), names)
     assert isinstance(names["results"], edgefl.Results)
-    assert len(names["results"].rounds) == 15
+    assert len(names["results"].rounds) == 30
     assert (Path("runs") / "first" / "comparison.png").is_file()
 
 
