@@ -160,9 +160,10 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
         recorded); server_j, which no other column includes; simulated_s and its
         parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
-        training rounds' completed participations: downlink_s, compute_s, uplink_s and waiting_s (time in queues, or
-        until the next slot); and over each round's slowest participation: slowest_downlink_s, ..., which add up to
-        the latency of a synchronous round. Means of participations are NaN if devices.csv has no rows.
+        training rounds' completed participations: downlink_s, compute_s, uplink_s, access_s (before the transfers)
+        and waiting_s (time in queues, or until the next slot); and over each round's slowest participation:
+        slowest_downlink_s, ..., which add up to the latency of a synchronous round. Means of participations are NaN
+        if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
@@ -201,6 +202,8 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
         rounds[[*ROUND, "start_s"]], on=ROUND, how="inner"
     )
     lasts = {f"{step}_s": done[f"{step}_end_s"] - done[f"{step}_start_s"] for step in STAGES}
+    if "access_s" in done:
+        lasts["access_s"] = done["access_s"]
     done = done.assign(**lasts)
     done["waiting_s"] = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
     names = [*lasts, "waiting_s"]
@@ -225,7 +228,7 @@ DEVICE = {
     "phone_day_percent": "share of a phone's day (%)",
     "battery_percent": "share of its own battery (%)",
 }
-OPTIONAL = {"circuit_j", "probe_j"}  # not shown if they are zero everywhere
+OPTIONAL = {"circuit_j", "probe_j", "access_s", "slowest_access_s"}  # not shown if they are zero everywhere
 RUN_TIME = {
     "rounds_s": "training rounds",
     "probe_s": "probe rounds",
@@ -235,7 +238,7 @@ RUN_TIME = {
 STEP_TIME = {
     f"{who}{step}_s": f"{words}: {step}"
     for who, words in (("", "mean device"), ("slowest_", "slowest device"))
-    for step in ("downlink", "compute", "uplink", "waiting")
+    for step in ("access", "downlink", "compute", "uplink", "waiting")
 }
 COUNTS = {
     "rounds": "rounds (broadcasts)",
@@ -253,8 +256,9 @@ EXPLANATIONS = (
     "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
     "aggregated; idle: drawn by devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Time of a participation: only completed ones in training rounds; waiting: queueing between the steps. "
-    "The slowest device's steps add up to the latency of a synchronous round.",
+    "Time of a participation: only completed ones in training rounds; access: until the network lets a device receive "
+    "or send (radio.access); waiting: queueing between the steps. The slowest device's steps add up to the latency of "
+    "a synchronous round.",
     "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
     "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
     "cells, and each has the size of a transfer.",

@@ -17,8 +17,8 @@ Write = Callable[..., Path]
 def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     """Two devices; a pilot, a probe and two training rounds in three sessions.
 
-    In the rounds of session 2, from 20 s and 30 s on, device 1 takes 1 s down, 2 s to compute, 3 s up, with 0.5 s of
-    waiting; device 2 a second more up. In round 2 device 2 does not complete.
+    In the rounds of session 2, from 20 s and 30 s on, device 1 takes 1 s down, 2 s to compute, 3 s up, with 0.5 s
+    until it may send, 0.4 s of them for access; device 2 a second more up. In round 2 device 2 does not complete.
     """
     rounds = [
         {"session": 1, "round": 1, "phase": "pilot", "participants": 2, "completed": 2},
@@ -45,6 +45,7 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
                     "compute_end_s": start_s + 3,
                     "uplink_start_s": start_s + 3.5,
                     "uplink_end_s": start_s + 3.5 + up_s,
+                    "access_s": 0.4,
                     "iterations": 5,
                     "downlink_bits": 32,
                     "uplink_bits": 32,
@@ -72,7 +73,8 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert (found.tail_j, found.energy_j, found.total_j) == (0, 25, 30)
     assert found.probe_j == 5
     assert (found.rounds_s, found.probe_s, found.between_s, found.simulated_s) == (40, 10, 10, 60)
-    assert (found.downlink_s, found.compute_s, found.waiting_s) == (1, 2, 0.5)
+    assert (found.downlink_s, found.compute_s) == (1, 2)
+    assert (found.access_s, found.waiting_s) == (pytest.approx(0.4), pytest.approx(0.1))
     assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # what did not complete is left out
     assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
 
