@@ -26,3 +26,23 @@ def notes_at(positions: Sequence[int], notes: Notes) -> dict[str, Tensor]:
 def like_rows(values: np.ndarray, rows: Tensor) -> Tensor:
     """Convert values [k] to a tensor with the type and torch device of `rows`."""
     return torch.as_tensor(values, dtype=rows.dtype, device=rows.device)
+
+
+def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, received: bool) -> Tensor:
+    """Return K devices' uploads as if all had started from the current model w, with weighted changes.
+
+    row' = w + weight (row - start), or with `received` False, w + weight (row - w). A row that started from w with
+    weight 1 stays exactly the same.
+
+    Args:
+        sent: uploads [K, M]. start: models received, [M] or [K, M]. model: w, [M] or [K, M]. weights: [K].
+    """
+    base = (start if received else model).expand_as(sent)
+    same = (weights == 1) & (base == model).all(1)
+    return torch.where(same.unsqueeze(1), sent, model + weights.unsqueeze(1) * (sent - base))
+
+
+def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
+    """Move the model's current statistics [Q] towards each device's [K, Q] by the device's weight, at most 1."""
+    way = weights.clamp_max(1.0).unsqueeze(1)
+    return torch.where(way == 1, statistics, today + way * (statistics - today))

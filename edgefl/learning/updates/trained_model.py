@@ -17,15 +17,16 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.updates.arrivals import Arrivals
 from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.release import Release
-from edgefl.learning.updates.rows import like_rows
+from edgefl.learning.updates.rows import like_rows, rebased, towards
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
-from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, joined, parts, rebased, towards
+from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, parts
 from edgefl.rng import Streams
 
 # stale updates count like fresh ones
@@ -205,43 +206,31 @@ class TrainedModel:
         version, self.version = self.version, self.version + 1
         if not taken:
             return
-        round_, positions = taken[0].round, [update.position for update in taken]
-        sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
-        stale = [version - update.round.version for update in taken]
-        weights = staleness.weights(stale, (sizes / sizes.sum()).tolist())
-        if reweighed is not None:
-            part = sizes.sum() / sum(samples[id_] for id_ in round_.ids)
-            weights = [part * reweighed[update.round.ids[update.position]] for update in taken]
-        as_they_are = not any(stale) and set(weights) == {1.0} and staleness.base == "received"
-        as_they_are = as_they_are or bool(staleness.tiers)
-        together = all(update.round is round_ for update in taken)
-        if not (as_they_are and together):
-            round_, positions = joined(taken), list(range(len(taken)))
+        arrivals = Arrivals.of(taken, version, samples, staleness, reweighed)
+        round_, positions, ids = arrivals.round, arrivals.positions, arrivals.ids
         # a copy [K, M] may not fit the memory, but rows with other waiting updates must not be moved
         shared = any(update.round is round_ for update in self.waiting.values())
 
-        def put(rows: Tensor, positions: Sequence[int]) -> Tensor:
-            return rows[list(positions)] if shared else in_front(rows, positions)
+        def put(rows: Tensor) -> Tensor:
+            return rows[positions] if shared else in_front(rows, positions)
 
-        ids = [round_.ids[k] for k in positions]
-        rows = put(round_.rows, positions)
+        rows = put(round_.rows)
         parameters, statistics = layout.split(rows)
-        sent = parameters if round_.sent is None else put(round_.sent, positions)
+        sent = parameters if round_.sent is None else put(round_.sent)
         chance = RoundChance(self._streams, at, self.model.device)
         trained = self.side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
         counted, start = round_.undone(positions, sent, trained.start)
-        if not (as_they_are and (together or staleness.tiers)):
+        if arrivals.rebased:
             began, (start, today) = start, layout.split(self.model)
-            by = like_rows(np.array(weights), rows)
+            by = like_rows(arrivals.weights, rows)
             counted = rebased(counted, began, start, by, received=staleness.base == "received")
             statistics = towards(statistics, today, by)
-        shares = like_rows(sizes / sizes.sum(), rows)
-        counted = self._release.averaged(counted, shares, chance)
+        shares = like_rows(arrivals.shares, rows)
         updates = Updates(
-            rows=counted,
+            rows=self._release.averaged(counted, shares, chance),
             start=start,
             shares=shares,
-            coverage=float(sizes.sum() / total(samples)),
+            coverage=float(sum(samples[id_] for id_ in ids) / total(samples)),
             iterations=trained.iterations,
             travel=trained.travel,
             lr=round_.lr,
@@ -249,19 +238,15 @@ class TrainedModel:
             rng=chance.of_server("aggregate"),
             local=parameters,
             received=None if round_.meant is None else trained.start,
-            staleness=max(stale),
+            staleness=arrivals.staleness,
         )
         self.side.keep(round_, positions, rows, trained, sent, self.state)
         model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
         if not torch.isfinite(model.sum()):
             raise Diverged(None)
         own = self.side.keeps_statistics
-        made = torch.cat([model, layout.split(self.model)[1] if own else updates.shares @ statistics])
-        if staleness.tiers:
-            tiers = self.tiers or TierModels.of(self.model, max(staleness.tiers) + 1)
-            self.tiers = tiers.with_one(staleness.tiers[ids[0]], made)
-            made = self.tiers.mean()
-        self.model = made
+        made = torch.cat([model, layout.split(self.model)[1] if own else shares @ statistics])
+        self.model = self._mixed(made, ids[0], staleness.tiers) if staleness.tiers else made
         self.starting -= set(ids)
 
     def adopt(self, model: Tensor, *, as_next: bool) -> None:
@@ -332,6 +317,12 @@ class TrainedModel:
         self.tiers = None if tiers is None else TierModels(tiers["models"], tiers["made"].cpu())
         rounds = map(TrainedRound.of, groups.values())
         self.waiting = {id_: Update(one, k) for one in rounds for k, id_ in enumerate(one.ids)}
+
+    def _mixed(self, made: Tensor, device: int, tier_of: Sequence[int]) -> Tensor:
+        """Return the mean of all tiers' models after this device's tier has made a model."""
+        tiers = self.tiers or TierModels.of(self.model, max(tier_of) + 1)
+        self.tiers = tiers.with_one(tier_of[device], made)
+        return self.tiers.mean()
 
     def _receivers(
         self, ids: Sequence[int], samples: Sequence[np.ndarray], rng: Chance = NO_CHANCE

@@ -1,7 +1,7 @@
 """The results of a round of local training, and devices' updates until they are aggregated."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +11,9 @@ from torch import Tensor
 from edgefl.learning.algorithms import Notes
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.local_task import LocalModels
-from edgefl.learning.updates.rows import like_rows
+from edgefl.learning.updates.rows import rebased
 
-_MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
+MEANT = "uncoded"  # name of `TrainedRound.meant` in snapshots
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class TrainedRound:
 
     def part(self, positions: Sequence[int]) -> "TrainedRound":
         """Return a copy of the round with only the devices at these positions."""
-        shared = {"start": self.start, _MEANT: self.meant}
+        shared = {"start": self.start, MEANT: self.meant}
         of_all = {"lr", "version"} | {k for k, one in shared.items() if one is not None and one.dim() == 1}
         tensors = self.tensors().items()
         return self.of({name: one if name in of_all else one[list(positions)] for name, one in tensors})
@@ -85,7 +85,7 @@ class TrainedRound:
             "lr": torch.as_tensor(self.lr, dtype=torch.float64),
             "version": torch.tensor(self.version),
             "start": self.start,
-            _MEANT: self.meant,
+            MEANT: self.meant,
             "rows": models.rows,
             "personal": models.personal,
             "steps": torch.from_numpy(models.steps),
@@ -118,7 +118,7 @@ class TrainedRound:
             tensors.get("sent"),
             (received, sent),
             memory,
-            tensors.get(_MEANT),
+            tensors.get(MEANT),
         )
 
 
@@ -180,43 +180,3 @@ def parts(updates: Sequence[Update]) -> list[TrainedRound]:
         places.setdefault(id(update.round), []).append(update.position)
     rounds = {id(update.round): update.round for update in updates}
     return [rounds[key].part(positions) for key, positions in places.items()]
-
-
-def joined(updates: Sequence[Update]) -> TrainedRound:
-    """Join updates of several rounds into one round, in which each device has the model that it received.
-
-    The joined round's version is the earliest version from which any of its updates started.
-    """
-    pieces = parts(updates)
-    tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
-    for one in tensors:
-        if _MEANT in one:
-            one[_MEANT] = one[_MEANT].expand(len(one["rows"]), -1)
-    order = np.argsort(np.concatenate([one.ids for one in pieces]))
-    rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
-    rows = {
-        name: torch.cat([one[name] for one in tensors])[order]
-        for name in tensors[0].keys() - {"lr", "version"}
-    }
-    lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, pieces[0].rows)
-    return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=min(one.version for one in pieces))
-
-
-def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, received: bool) -> Tensor:
-    """Return K devices' uploads as if all had started from the current model w, with weighted changes.
-
-    row' = w + weight (row - start), or with `received` False, w + weight (row - w). A row that started from w with
-    weight 1 stays exactly the same.
-
-    Args:
-        sent: uploads [K, M]. start: models received, [M] or [K, M]. model: w, [M] or [K, M]. weights: [K].
-    """
-    base = (start if received else model).expand_as(sent)
-    same = (weights == 1) & (base == model).all(1)
-    return torch.where(same.unsqueeze(1), sent, model + weights.unsqueeze(1) * (sent - base))
-
-
-def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
-    """Move the model's current statistics [Q] towards each device's [K, Q] by the device's weight, at most 1."""
-    way = weights.clamp_max(1.0).unsqueeze(1)
-    return torch.where(way == 1, statistics, today + way * (statistics - today))

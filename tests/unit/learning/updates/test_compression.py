@@ -9,8 +9,9 @@ from torch import Tensor
 
 from edgefl.config import registry
 from edgefl.contract import SessionStart
+from edgefl.learning.updates.arrivals import joined
 from edgefl.learning.updates.transfers import HELD
-from edgefl.learning.updates.updates import TrainedRound, joined
+from edgefl.learning.updates.updates import TrainedRound
 from tests.unit.learning.federation.test_resume import DEVICES, Cell, settings
 
 CODECS = registry.names("codecs")

@@ -1,0 +1,82 @@
+"""The updates of one aggregation, weighed, and changed as if all had started from the server's current model."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from edgefl.contract import Staleness
+from edgefl.learning.updates.rows import like_rows
+from edgefl.learning.updates.updates import MEANT, TrainedRound, Update, parts
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The K updates of one aggregation, side by side in one round.
+
+    round: the updates' round; updates of several rounds are joined in a new one.
+    positions: the updates' rows in the round.
+    shares: each device's share of the data of all K, [K].
+    weights: factor of each update's change, apart from its share, [K].
+    staleness: how many models the stalest update has missed.
+    rebased: whether updates count as changes from the current model; otherwise they are used unchanged.
+    """
+
+    round: TrainedRound
+    positions: list[int]
+    shares: np.ndarray
+    weights: np.ndarray
+    staleness: int
+    rebased: bool
+
+    @classmethod
+    def of(
+        cls,
+        taken: Sequence[Update],
+        version: int,
+        samples: Mapping[int, int],
+        staleness: Staleness,
+        reweighed: Mapping[int, float] | None,
+    ) -> "Arrivals":
+        """Weigh updates for the model after `version`; the other arguments are those of `TrainedModel.aggregate`."""
+        round_, positions = taken[0].round, [update.position for update in taken]
+        sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
+        shares = sizes / sizes.sum()
+        stale = [version - update.round.version for update in taken]
+        weights = staleness.weights(stale, shares.tolist())
+        if reweighed is not None:
+            part = sizes.sum() / sum(samples[id_] for id_ in round_.ids)
+            weights = [part * reweighed[update.round.ids[update.position]] for update in taken]
+        unchanged = not any(stale) and set(weights) == {1.0} and staleness.base == "received"
+        unchanged = unchanged or bool(staleness.tiers)
+        together = all(update.round is round_ for update in taken)
+        if not (unchanged and together):
+            round_, positions = joined(taken), list(range(len(taken)))
+        rebased = not (unchanged and (together or staleness.tiers))
+        return cls(round_, positions, shares, np.array(weights), max(stale), rebased)
+
+    @property
+    def ids(self) -> list[int]:
+        """The devices' ids."""
+        return [self.round.ids[k] for k in self.positions]
+
+
+def joined(updates: Sequence[Update]) -> TrainedRound:
+    """Join updates of several rounds into one round, in which each device has the model that it received.
+
+    The joined round's version is the earliest version from which any of its updates started.
+    """
+    pieces = parts(updates)
+    tensors = [one.tensors() | {"start": one.start.expand_as(one.rows)} for one in pieces]
+    for one in tensors:
+        if MEANT in one:
+            one[MEANT] = one[MEANT].expand(len(one["rows"]), -1)
+    order = np.argsort(np.concatenate([one.ids for one in pieces]))
+    rates = np.repeat([one.lr for one in pieces], [len(one.ids) for one in pieces])[order]
+    rows = {
+        name: torch.cat([one[name] for one in tensors])[order]
+        for name in tensors[0].keys() - {"lr", "version"}
+    }
+    lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, pieces[0].rows)
+    return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=min(one.version for one in pieces))
