@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from edgefl.engine.selectors import Candidates
-from edgefl.examples.papers import chen, yang_scheduling
+from edgefl.examples.papers import chen, yang_energy, yang_scheduling
 
 DISTANCES_M = np.array([40.0, 160.0, 90.0, 220.0, 120.0])
 HELD = np.array([100.0, 500.0, 200.0, 400.0, 300.0])
@@ -60,3 +60,27 @@ def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
     assert list(decision.ids) == [15, 16, 17, 18, 19]
     assert decision.clock_hz is not None
     assert np.all(decision.clock_hz == 1e9)
+
+
+def test_yangs_joules_are_least_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One user, by each sending time and each local accuracy: a / (1 - eta) rounds of v log2(1 / eta) iterations."""
+    monkeypatch.setattr(yang_energy, "USERS", 1)
+    world = yang_energy.World(3)
+    end_s = 2 * world.seconds(0.5, equal=False)
+    eta, sent_s = np.linspace(0.02, 0.98, 2401)[:, None], np.geomspace(1e-4, 1e-1, 4001)
+    rounds = 2 * 10 * np.log(1e3) / (1 - eta)
+    cycles = 2 / (1.9 * 0.1) * np.log2(1 / eta) * world.cycles[0]
+    clock_hz = cycles / (end_s / rounds - sent_s)
+    noise_w = 10**-20.4 * 20e6
+    power_w = np.expm1(28.1e3 / (20e6 * sent_s) * np.log(2)) * noise_w / world.gain[0]
+    joules = rounds * (power_w * sent_s + 1e-28 * cycles * clock_hz**2)
+    can = (clock_hz > 0) & (clock_hz <= 2e9) & (power_w <= 0.01)
+    assert world.best(end_s, equal=False) == pytest.approx(joules[can].min(), rel=1e-4)
+
+
+def test_yangs_optimum_saves_over_each_other_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yang_energy, "USERS", 4)
+    monkeypatch.setattr(yang_energy, "LONGER", (1.5,))
+    found = yang_energy.compared(yang_energy.World(5))
+    assert max(found.values()) <= 1 + 1e-6
+    assert found["delay", "neither"] <= min(found["delay", "equal band"], found["delay", "fixed eta"]) + 1e-9
