@@ -256,9 +256,9 @@ EXPLANATIONS = (
     "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
     "aggregated; idle: drawn by devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Time of a participation: only completed ones in training rounds; access: until the network lets a device receive "
-    "or send (radio.access); waiting: queueing between the steps. The slowest device's steps add up to the latency of "
-    "a synchronous round.",
+    "Time of a participation: only completed ones in training rounds; access: until the network lets a device "
+    "receive or send (radio.access); waiting: queueing between the steps. The slowest device's steps add up to the "
+    "latency of a synchronous round.",
     "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
     "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
     "cells, and each has the size of a transfer.",
