@@ -238,14 +238,7 @@ class TorchLearner:
             settings.algorithm,
             devices,
             model,
-            Transfers(
-                settings.algorithm,
-                trainer.layout,
-                self._payload,
-                devices,
-                settings.uplink_codec,
-                settings.downlink_codec,
-            ),
+            Transfers.of(settings, trainer.layout, self._payload, devices),
             trainer.streams.below("chance", trainer.cell, name),
             release_of(settings, trainer.layout, devices),
         )

@@ -13,6 +13,7 @@ from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
 from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
@@ -53,6 +54,15 @@ class Transfers:
         self.changes_upload = uplink is not None
         for one in fed_back(uplink, downlink, differences=algorithm.sends_differences):
             one.check(self._sizes)
+
+    @classmethod
+    def of(
+        cls, settings: LearningSettings, layout: ModelLayout, payload: Payload, devices: DeviceStates
+    ) -> "Transfers":
+        """Return the transfers that a scenario asks for."""
+        return cls(
+            settings.algorithm, layout, payload, devices, settings.uplink_codec, settings.downlink_codec
+        )
 
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
