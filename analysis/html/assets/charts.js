@@ -1,8 +1,9 @@
 // The charts: lines by uPlot that differ by dash as well as by colour, with their data to download.
 edgefl.dashes = [[], [8, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
-edgefl.STEPS = { // steps between two grid lines, in units: hours and minutes have their own
+edgefl.STEPS = { // steps between two grid lines, in units: hours and minutes have their own, and there is no half a round
   h: [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 72, 168], min: [0.5, 1, 2, 5, 10, 15, 30, 60],
+  rounds: [1, 10, 100, 1e3, 1e4, 1e5].flatMap((v) => [v, 2 * v, 5 * v]),
 };
 
 edgefl.plot = (into, options) => {
@@ -13,7 +14,7 @@ edgefl.plot = (into, options) => {
     font: "12px system-ui", labelFont: "12px system-ui",
   });
   const number = (u, splits) => splits.map((v) => (v === null ? "" : +v.toPrecision(6)).toLocaleString("en"));
-  const clock = options.clock, [unit, size] = clock ? ["h", clock.day_s / 24] : options.time ? edgefl.timeUnit(options.x[options.x.length - 1] || 1) : ["", 1];
+  const clock = options.clock, [unit, size] = clock ? ["h", clock.day_s / 24] : options.time ? edgefl.timeUnit(options.x[options.x.length - 1] || 1) : ["rounds", 1];
   const times = (u, splits) => splits.map((v) => (v === null ? "" : clock ? edgefl.ofDay(v, clock) : +(v / size).toPrecision(6)).toLocaleString("en"));
   const xLabel = clock && options.xLabel ? "time of day" : options.time && options.xLabel ? `${options.xLabel.replace(/, s$/, "")}, ${unit}` : options.xLabel;
   const across = { ...axis(xLabel, options.time ? times : number, xLabel ? 44 : 26), ...(edgefl.STEPS[unit] ? { incrs: edgefl.STEPS[unit].map((v) => v * size) } : {}) };

@@ -158,6 +158,14 @@ def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
     assert lowest < 45.0 < 95.0 < highest
 
 
+def test_no_tick_stands_between_two_rounds(write_run: Write) -> None:
+    root = write_run("a", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}]).parent
+    (by_round,) = [
+        ax for ax in figures(compare(root))["comparison"].axes if ax.get_xlabel() == "training round"
+    ]
+    assert by_round.get_xticks().tolist() == [0, 1, 2]
+
+
 def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
     """A round costs 2 + 3 + 4 + 5 J, tails included."""
     shares = {"energy_rx_j": 2.0, "energy_tx_j": 3.0, "energy_compute_j": 4.0, "energy_tail_j": 5.0}

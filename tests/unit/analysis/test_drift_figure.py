@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -68,6 +69,12 @@ def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Fig
     ):
         (said,) = (text.get_text() for text in one.texts if "Running mean" in text.get_text())
         assert said.startswith(begins)
+
+
+def test_no_tick_stands_between_two_rounds() -> None:
+    by_round = drawn((1,)).axes[0]
+    by_round.set_xlim(0, 2)
+    assert not np.mod(by_round.get_xticks(), 1).any()
 
 
 def test_time_begins_at_the_drift(figure: Figure) -> None:

@@ -142,6 +142,13 @@ def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
         assert low <= np.nanmin(drawn) <= np.nanmax(drawn) <= high
 
 
+def test_no_tick_stands_between_two_whole_values(write_run: Write) -> None:
+    many = sweep(study(write_run, powers=tuple(range(20, 29))), keys=["power_dbm"], target=0.5)
+    ax = sweep_figure(many).axes[-1]
+    ax.set_xlim(20, 22)
+    assert not np.mod(ax.get_xticks(), 1).any()
+
+
 def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)
     assert set(found.table["not_reached"]) == {2}

@@ -60,6 +60,8 @@ def test_terms_are_lines_on_a_logarithmic_axis_that_break_between_sessions(write
     assert list(np.isnan(y)) == [True, False, False, False] * 2, "an empty place before each session"
     means = report.numbers["theory.csv"].set_index("variant").loc["a"]
     assert y[1] == means["bound"] > means["gradient2"]
+    ax.set_xlim(0, 2)
+    assert not np.mod(ax.get_xticks(), 1).any()
 
 
 def test_a_round_that_one_seed_has_no_bound_for_is_ticked(write_run: Write) -> None:
