@@ -100,13 +100,14 @@ def study(
     from edgefl.run_directory.snapshot import Every
 
     plan = studies.plan(study, seeds=seed or ())
+    elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of
 
         for line in lines_of(plan, out, device=device):
-            console.print(line, soft_wrap=True)
+            told.answer(line)
+        told.finish()
         return
-    elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
 
     def noted(note: str) -> None:
         if told.plain:
