@@ -110,9 +110,12 @@ class DeviceSettings(EveryDevice):
 
     @model_validator(mode="after")
     def _one_number(self) -> Self:
-        if (self.count is None) == (self.density_per_km2 is None):
-            both = self.count is not None
-            raise ValueError(f"give either count or density_per_km2{', not both' if both else ''}")
+        if self.count is None and self.density_per_km2 is None:
+            counts = [one.count or 0 for one in (self.classes or {}).values()]
+            known = f", here count: {sum(counts)}, the sum of the classes" if counts and all(counts) else ""
+            raise ValueError(f"give either count or density_per_km2{known}")
+        if self.count is not None and self.density_per_km2 is not None:
+            raise ValueError("give either count or density_per_km2, not both: set one of them to null")
         if self.count == "all" or self.classes_by == "types":
             self._check_recorded()
         if self.classes is not None and self.classes_by != "types":
