@@ -87,6 +87,14 @@ def test_an_error_leaves_standard_output_empty(folder: Path, capsys: pytest.Capt
     assert "devices.count" in err
 
 
+@pytest.mark.parametrize("command", ["run", "validate", "preview"])
+def test_a_setting_in_two_words_is_told_its_sign(
+    folder: Path, command: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert code_of(command, "radio.yaml", "--set", "devices.count", "5") == 2
+    assert "edgefl: error: --set devices.count: write --set KEY=VALUE, e.g." in capsys.readouterr().err
+
+
 def test_numbers_that_json_lacks_are_null() -> None:
     table = pd.DataFrame({"a": [np.inf], "b": [np.nan], "c": [np.int64(3)], "d": [True]})
     whole = json.loads(document("x", table=table), parse_constant=lambda name: pytest.fail(name))
