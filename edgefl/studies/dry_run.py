@@ -35,8 +35,8 @@ class _Forecasts:
     reuses all of its training is probed without training.
     """
 
-    def __init__(self, device: str, load: Loaded) -> None:
-        self._device, self._load = device, load
+    def __init__(self, device: str, load: Loaded, *, several: bool) -> None:
+        self._device, self._load, self._several = device, load, several
         self._loading_s = 0.0  # wall time that a process spends only once, on loading PyTorch and data
         self._of_cases: dict[tuple[bool, tuple[str, ...]], Probe] = {}
         # without and with training: each probe with its scenario's keys and values
@@ -83,7 +83,7 @@ class _Forecasts:
     def _probe(self, run: Run, trains: bool) -> Probe:
         first, began_s = not any(self._probes), time.perf_counter()
         made = self._tried(run, trains)
-        if first and made.start_wall_s > made.rounds * made.round_wall_s:
+        if self._several and first and made.start_wall_s > made.rounds * made.round_wall_s:
             loads, made = made, self._tried(run, trains)
             self._loading_s = max(0.0, loads.start_wall_s - made.start_wall_s)
         if not first:
@@ -121,7 +121,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
-    forecasts = _Forecasts(device, load)
+    forecasts = _Forecasts(device, load, several=len(plan.runs) > 1)
     to_do = [run for run in plan.runs if states[run.path] is not State.COMPLETED]
     failing = yield from _failing(to_do, reuse, forecasts)
     costs = [(ONE, forecasts.of(run, reuse[run.path])) for run in to_do if run.label not in failing]
