@@ -237,9 +237,10 @@ def verdicts(sweep: Sweep) -> list[str]:
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
         if not of_time.pairs:
-            sentences.append(f"{lead}a target was missed at {words} {first} or {last}, so there is no ratio.")
-            continue
-        sentences.append(lead + Versus(f"{words} {last}", first, of_time, of_energy, task).sentence())
+            said = f"a target was missed at {words} {first} or {last}, so there is no ratio."
+        else:
+            said = Versus(f"{words} {last}", first, of_time, of_energy, task).sentence()
+        sentences.append(lead + said if lead else said[0].upper() + said[1:])
     return sentences
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from edgefl.analysis.page.formatting import count_of
 from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.engine.air.efficiency import Efficiency
@@ -99,7 +100,8 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
         return "not stopped by its scores"
     last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
     told = [
-        f"{r} in {len(some)} cells, in the last after {_seconds(last_s[r])}" for r, some in by_reason.items()
+        f"{r} in {count_of(len(some), 'cell')}, in the last after {_seconds(last_s[r])}"
+        for r, some in by_reason.items()
     ]
     if left := sum(how is None for how in servers):
         told.append(f"{left} of {len(servers)} cells not stopped by their scores")
@@ -114,7 +116,9 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
-    where = "" if len(without) == len(counts.rounds) else f" in cell {', '.join(map(str, without))}"
+    *others, last = map(str, without)
+    named = f"cells {', '.join(others)} and {last}" if others else f"cell {last}"
+    where = "" if len(without) == len(counts.rounds) else f" in {named}"
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     remedies = [
@@ -126,7 +130,7 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
         filter(
             None,
             (
-                f"no update was ever aggregated{where} in {in_all:,} rounds: overall, {why}{needed}",
+                f"no update was ever aggregated{where} in {count_of(in_all, 'round')}: overall, {why}{needed}",
                 ", and ".join(remedies),
             ),
         )
@@ -326,8 +330,8 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > NEGLIGIBLE * counts.participants:
         yield (
-            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "
-            "that distance"
+            f"{count_of(gains.clamped, 'time')} a device was closer than cell.min_distance_m and had the path loss "
+            "at that distance"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was just beyond the edge and had the gain at the edge"
+        yield f"{count_of(gains.beyond, 'time')} a device was just beyond the edge and had the gain at the edge"

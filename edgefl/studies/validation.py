@@ -140,7 +140,7 @@ def look(
     for label, scenario in cases:
         made.append(_tried(scenario, device))
         if label:
-            yield f"{label}, one of {seeds} seeds:"
+            yield f"{label}, one of {seeds} seeds:" if seeds > 1 else f"{label}:"
             yield from made[-1].costs()
     yield "\n  ".join([ok, *summary(made)])
     if not cases[0][0]:

@@ -266,7 +266,8 @@ def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
             (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": grid}))
         return path.parent
 
-    assert grid_key(load_settings(root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
+    assert grid_key(load_settings(one := root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
+    assert verdicts(sweep(one))[0].startswith("X 2 Hz needs 1.0 times the time of 1 Hz")
     follows = root("follows", [{"x_hz": 1.0}, {"x_hz": 2.0}])
     for file in follows.rglob("scenario.yaml"):  # a default that follows the axis
         x_hz = yaml.safe_load(file.read_text())["radio"]["x_hz"]
