@@ -36,9 +36,7 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# share of all participations: what happens to a smaller share changes no result that matters to a reader
-NEGLIGIBLE = 0.02
-# share of a cell's devices out of coverage: a smaller share changes no result that matters to a reader
+# share of participations, or of a cell's devices: what befalls fewer changes no result that matters to a reader
 MATTERS = 0.1
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
@@ -328,7 +326,7 @@ def _seconds(value: float) -> str:
 
 def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note links shorter or longer than the distances for which the path-loss model is defined."""
-    if gains.clamped > NEGLIGIBLE * counts.participants:
+    if gains.clamped > MATTERS * counts.participants:
         yield (
             f"{count_of(gains.clamped, 'time')} a device was closer than cell.min_distance_m and had the path loss "
             "at that distance"
