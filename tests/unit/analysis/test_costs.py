@@ -162,6 +162,15 @@ def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
     assert pd.read_csv(report.out / "costs.csv").loc[0, "total_j"] == 30
 
 
+def test_a_number_too_small_for_its_table_has_its_own_unit(write_run: Write) -> None:
+    """25 J in all, and 20 uJ idle; a single seed has no mean over seeds."""
+    ledger = a_run(write_run, {"name": "previous"}) / "ledger.csv"
+    ledger.write_text(ledger.read_text().replace(",2,13,", ",1e-5,11,").replace(",3,17,", ",1e-5,14,"))
+    report = report_costs(ledger.parent)
+    assert dict(report.tables)["Energy of a run (J)"].loc["idle, not included", "a"] == "0.0200 mJ"
+    assert "over seeds" not in str(report)
+
+
 def test_only_rows_that_are_there_are_explained(write_run: Write) -> None:
     """Without record.energy_excess there is no row above the minimum."""
     path = a_run(write_run, {"name": "previous"})
