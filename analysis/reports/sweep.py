@@ -149,10 +149,9 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         swept = [key for number, key in enumerate(swept) if not numbers.follows(points, key, swept[:number])]
         if 1 <= len(swept) <= 2:
             return swept
-        which = (
-            f"differ in {', '.join(swept)}: choose one or two with --key" if swept else "differ in no number"
-        )
-        raise ValueError(f"the runs {which}, but an axis needs numbers")
+        which = f"{', '.join(swept)}: choose one or two with --key"
+        none = "no number, but an axis needs numbers: edgefl compare takes runs without an axis"
+        raise ValueError(f"the runs differ in {which if swept else none}")
     chosen = []
     for name in wanted:
         fitting = [key for key in every if key == name or key.endswith(f".{name}")]
