@@ -219,7 +219,8 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
         if spread:
             ax.errorbar(x, bar.mean, spread, color=INK, linewidth=0.9, zorder=5)
         if len(bars) <= MOST_BARS_WITH_VALUES:
-            text = f"{'>' if open_ended else ''}{amount(bar.mean)}"
+            known = "< 0.0001" if 0 < bar.mean < 1e-4 else amount(bar.mean)
+            text = f"{'>' if open_ended else ''}{known}"
             top = (x, bar.mean + spread)
             note(ax, text, top, (0, 2), ha="center")
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))

@@ -158,12 +158,14 @@ def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
     assert lowest < 45.0 < 95.0 < highest
 
 
-def test_no_tick_stands_between_two_rounds(write_run: Write) -> None:
-    root = write_run("a", [{"session": 1, "round": t} for t in (1, 2)], [{"session": 1}]).parent
-    (by_round,) = [
-        ax for ax in figures(compare(root))["comparison"].axes if ax.get_xlabel() == "training round"
-    ]
+def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Write) -> None:
+    rounds = [{"session": 1, "round": t, "energy_compute_j": 1e-6} for t in (1, 2)]
+    root = write_run("a", rounds, [{"session": 1, "labels": ""}]).parent
+    by_round, _, energy = figures(compare(root))["comparison"].axes
+    assert by_round.get_xlabel() == "training round"
     assert by_round.get_xticks().tolist() == [0, 1, 2]
+    assert {text.get_text() for text in by_round.texts} == {"session 1", "", "a"}
+    assert "< 0.0001" in {text.get_text() for text in energy.texts}
 
 
 def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
