@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgefl.analysis.page.formatting import count_of
 from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
 from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
@@ -76,7 +75,7 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """Return a few lines that describe the run."""
-        devices = f"{count_of(self.devices, 'device')} in {self.where}"
+        devices = f"{self.devices:,} device{'s' * (self.devices != 1)} in {self.where}"
         return [devices, *self.about, *(f"note: {note}" for note in self.notes)]
 
     @property
@@ -107,7 +106,7 @@ class Forecast:
         """Return what the run costs, one line per cost."""
         probe, cells = self.probe, len(self.scenario.layout.served)
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
-        tried = count_of(probe.rounds, "round")
+        tried = f"{probe.rounds} round{'s' * (probe.rounds != 1)}"
         return [
             f"expected from a probe of {tried} in a scratch directory ({wall_time(wall_s)}), roughly:",
             f"  rounds          {self.rounds.text('{:,.0f}'.format)}{f' in {cells} cells' if cells > 1 else ''}",
@@ -185,7 +184,9 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
         return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin in time" if count is None else count
-    rounds = "each until its time" if longest is None else f"of at most {count_of(longest, 'round')}"
+    rounds = (
+        "each until its time" if longest is None else f"of at most {longest:,} round{'s' * (longest != 1)}"
+    )
     lines = [f"sessions: {sessions}, {rounds}"]
     name, parameters = run.model["model"]["name"], run.model["model"]["parameters"]
     if parameters is not None:
@@ -209,7 +210,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
-    said = f"{count_of(world.members_count, 'device')}, weight {settings.weight:g}"
+    said = f"{world.members_count:,} device{'s' * (world.members_count != 1)}, weight {settings.weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"

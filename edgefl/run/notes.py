@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from edgefl.analysis.page.formatting import count_of
 from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
 from edgefl.engine.air.efficiency import Efficiency
@@ -98,7 +97,7 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
         return "not stopped by its scores"
     last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
     told = [
-        f"{r} in {count_of(len(some), 'cell')}, in the last after {_seconds(last_s[r])}"
+        f"{r} in {len(some):,} cell{'s' * (len(some) != 1)}, in the last after {_seconds(last_s[r])}"
         for r, some in by_reason.items()
     ]
     if left := sum(how is None for how in servers):
@@ -124,11 +123,12 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
         *["a lower rounds.min_updates requires fewer"] * (least > 1),
     ]
     in_all = sum(counts.rounds[cell] for cell in without)
+    rounds = f"{in_all:,} round{'s' * (in_all != 1)}"
     yield "; ".join(
         filter(
             None,
             (
-                f"no update was ever aggregated{where} in {count_of(in_all, 'round')}: overall, {why}{needed}",
+                f"no update was ever aggregated{where} in {rounds}: overall, {why}{needed}",
                 ", and ".join(remedies),
             ),
         )
@@ -328,8 +328,8 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > MATTERS * counts.participants:
         yield (
-            f"{count_of(gains.clamped, 'time')} a device was closer than cell.min_distance_m and had the path loss "
-            "at that distance"
+            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "
+            "that distance"
         )
     if gains.beyond:
-        yield f"{count_of(gains.beyond, 'time')} a device was just beyond the edge and had the gain at the edge"
+        yield f"{gains.beyond} times a device was just beyond the edge and had the gain at the edge"
