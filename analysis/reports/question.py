@@ -78,10 +78,7 @@ class Answer:
 
 
 def answer(
-    path: str | Path,
-    question: Question,
-    seeds: Mapping[Setting, Sequence[int]],
-    reference: str | None = None,
+    path: str | Path, question: Question, seeds: Mapping[Setting, Sequence[int]], reference: str | None = None
 ) -> Answer:
     """Compare the two variants, paired by seed, and estimate how many seeds a decision needs.
 

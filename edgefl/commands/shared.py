@@ -81,8 +81,7 @@ Override = Annotated[
 ]
 TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu, cuda, cuda:N or mps.")]
 SnapshotRounds = Annotated[
-    int | None,
-    typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),
+    int | None, typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes.")
 ]
 AllowCode = Annotated[
     bool,

@@ -31,8 +31,7 @@ ELSEWHERE = 3  # exit code: other processes still do some of the runs
 def study(
     study: StudyFile,
     out: Annotated[
-        Path | None,
-        typer.Option(help=("Study directory: new, empty, or to continue. Default: below runs/.")),
+        Path | None, typer.Option(help=("Study directory: new, empty, or to continue. Default: below runs/."))
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,

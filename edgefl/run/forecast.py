@@ -75,7 +75,7 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """Return a few lines that describe the run."""
-        devices = f"{self.devices:,} device{'s' * (self.devices != 1)} in {self.where}"
+        devices = f"{self.devices} device{'s' * (self.devices != 1)} in {self.where}"
         return [devices, *self.about, *(f"note: {note}" for note in self.notes)]
 
     @property
@@ -184,9 +184,7 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
         return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin in time" if count is None else count
-    rounds = (
-        "each until its time" if longest is None else f"of at most {longest:,} round{'s' * (longest != 1)}"
-    )
+    rounds = "each until its time" if longest is None else f"of at most {longest} round{'s' * (longest != 1)}"
     lines = [f"sessions: {sessions}, {rounds}"]
     name, parameters = run.model["model"]["name"], run.model["model"]["parameters"]
     if parameters is not None:
@@ -210,7 +208,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
-    said = f"{world.members_count:,} device{'s' * (world.members_count != 1)}, weight {settings.weight:g}"
+    said = f"{world.members_count} device{'s' * (world.members_count != 1)}, weight {settings.weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"

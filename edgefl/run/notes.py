@@ -97,7 +97,7 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
         return "not stopped by its scores"
     last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
     told = [
-        f"{r} in {len(some):,} cell{'s' * (len(some) != 1)}, in the last after {_seconds(last_s[r])}"
+        f"{r} in {len(some)} cell{'s' * (len(some) != 1)}, in the last after {_seconds(last_s[r])}"
         for r, some in by_reason.items()
     ]
     if left := sum(how is None for how in servers):

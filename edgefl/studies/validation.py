@@ -119,12 +119,7 @@ def _try(task: tuple[Scenario, str], report: Callable[[Forecast], None]) -> None
 
 
 def look(
-    one: Path | Scenario,
-    device: str,
-    load: Loaded,
-    overrides: Sequence[str] = (),
-    *,
-    plan: bool = False,
+    one: Path | Scenario, device: str, load: Loaded, overrides: Sequence[str] = (), *, plan: bool = False
 ) -> Iterator[str]:
     """Check a scenario or a study as `check` does; yield lines that describe it.
 

@@ -27,22 +27,16 @@ def drawn(seeds: tuple[int, ...]) -> Figure:
             for name, rounds in NAMES.items()
         ]
     )
-    rounds = pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "variant": name,
-                    "seed": 1,
-                    "number": range(1, ROUNDS + 1),
-                    "drifted": [float(number >= FIRST) for number in range(1, ROUNDS + 1)],
-                    "accuracy": [0.8 if number < FIRST else 0.2 for number in range(1, ROUNDS + 1)],
-                    "start_s": range(ROUNDS),
-                    "end_s": range(1, ROUNDS + 1),
-                }
-            )
-            for name in NAMES
-        ]
-    )
+    number = np.arange(1, ROUNDS + 1)
+    one = {
+        "seed": 1,
+        "number": number,
+        "drifted": 1.0 * (number >= FIRST),
+        "start_s": number - 1,
+        "end_s": number,
+    }
+    alike = pd.DataFrame(one | {"accuracy": np.where(number < FIRST, 0.8, 0.2)})
+    rounds = pd.concat([alike.assign(variant=name) for name in NAMES])
     comparison = DriftComparison(
         table=table,
         detail=table,

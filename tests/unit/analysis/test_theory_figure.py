@@ -11,8 +11,13 @@ from PIL import Image
 from edgefl.analysis import report_theory
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.reports.theory import theory_figure
+from tests.tables import sections
 
 Write = Callable[..., Path]
+MEASURED = sections("""
+    theory_loss=2.0; theory_loss_after=1.9; theory_gradient2=0.5; theory_gradient2_devices=0.7
+    theory_smoothness=1.0; theory_noise_steps=0.1; theory_noise_drift=0.05; theory_steps_min=2; theory_steps_max=2
+""")
 
 
 def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
@@ -22,18 +27,7 @@ def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
     path = write_run(
         f"{variant}/{seed}", rounds, [{"session": 1}, {"session": 2}], variant=variant, seed=seed
     )
-    table = pd.read_csv(path / "rounds.csv").assign(
-        theory_lr=lr,
-        theory_loss=2.0,
-        theory_loss_after=1.9,
-        theory_gradient2=0.5,
-        theory_gradient2_devices=0.7,
-        theory_smoothness=1.0,
-        theory_noise_steps=0.1,
-        theory_noise_drift=0.05,
-        theory_steps_min=2,
-        theory_steps_max=2,
-    )
+    table = pd.read_csv(path / "rounds.csv").assign(theory_lr=lr, **MEASURED)
     table.to_csv(path / "rounds.csv", index=False)
     return path.parents[1]
 
