@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from edgefl.analysis.commands.report_command import ReadingCommand, command_for
+from edgefl.analysis.runs.choices import Json, Quiet
 
 app = typer.Typer(
     help="Read edgefl run directories.",
@@ -209,6 +210,8 @@ def report(
     phone: Annotated[
         bool, typer.Option("--phone", help="Put the picture's map on top, for narrow pages.")
     ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
 
@@ -226,14 +229,18 @@ def report(
         edgefl report runs/moving --picture film.gif
     """
     from edgefl.analysis.html import write_report
+    from edgefl.analysis.page.machine import document
     from edgefl.analysis.reports.moving import draw_moving
 
-    path = write_report(runs, out)
+    files = {"report": write_report(runs, out)}
     if picture:
-        draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
-    print(f"report: {path} ({path.stat().st_size / 1e6:.2f} MB)")
-    if picture:
-        print(f"picture: {picture}")
+        files["picture"] = draw_moving(runs, picture, cell=cell, at_hour=at, phone=phone)
+    if json:
+        table = [{"about": about, "file": file} for about, file in files.items()]
+        print(document("report", out=files["report"].parent, table=table))
+        return
+    for about, file in files.items():
+        print(file if quiet else f"{about}: {file} ({file.stat().st_size / 1e6:.2f} MB)")
 
 
 @app.command(cls=ReadingCommand)

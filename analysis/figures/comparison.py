@@ -74,6 +74,7 @@ def cost_figure(comparison: Comparison) -> Figure:
     lengths = metrics.training_rounds(comparison.rounds).groupby("session")["round"].max()
     starts = session_bands(top, comparison.per_session, lengths, pilots=False)
     top.set_xlabel("training round", labelpad=2)
+    top.locator_params("x", integer=True)
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
     curves = {name: curve_of(comparison.rounds, name, "latency_s", starts, "round") for name in styles}
     for curve in curves.values():
@@ -218,7 +219,8 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
         if spread:
             ax.errorbar(x, bar.mean, spread, color=INK, linewidth=0.9, zorder=5)
         if len(bars) <= MOST_BARS_WITH_VALUES:
-            text = f"{'>' if open_ended else ''}{amount(bar.mean)}"
+            known = "< 0.0001" if 0 < bar.mean < 1e-4 else amount(bar.mean)
+            text = f"{'>' if open_ended else ''}{known}"
             top = (x, bar.mean + spread)
             note(ax, text, top, (0, 2), ha="center")
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))

@@ -92,7 +92,10 @@ def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pi
             labels = compact_labels(about["labels"])
             again = {"recurring": "again", "returning": "same devices again", "pilot": "pilot"}.get(kind, "")
             known = labels and labels != DIFFER
-            words += [f"labels {labels}", again] if known else ["", KIND_WORDS[kind]]
+            # in runs without labels, no labels are new
+            words += (
+                [f"labels {labels}", again] if known else ["", KIND_WORDS[kind] if labels or again else ""]
+            )
         if number % every == 0:
             write_above(ax, (start + end) / 2, words)
     return starts

@@ -81,6 +81,8 @@ def sweep_figure(sweep: Sweep) -> Figure:
     values = sorted(sweep.table[key].unique() / size)
     if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC:
         axes[-1].set_xscale("log")
+    elif not np.mod(values, 1).any():
+        axes[-1].locator_params("x", integer=True)
     if len(values) <= 8:
         axes[-1].set_xticks(values, [f"{value:g}" for value in values])
         axes[-1].minorticks_off()

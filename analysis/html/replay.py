@@ -147,12 +147,7 @@ def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) 
     x_m, y_m, cell = (track(positions, name, ids, times_s) for name in ("x_m", "y_m", "cell"))
     largest_m = max(np.nanmax(np.abs(x_m)), np.nanmax(np.abs(y_m)))
     unit_m = 0.1 if largest_m < LARGE_M else 1.0
-    return {
-        "time_s": times_s,
-        "x_m": Column(x_m, unit_m),
-        "y_m": Column(y_m, unit_m),
-        "cell": Column(cell),
-    }
+    return {"time_s": times_s, "x_m": Column(x_m, unit_m), "y_m": Column(y_m, unit_m), "cell": Column(cell)}
 
 
 def _battery(

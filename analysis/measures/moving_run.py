@@ -117,10 +117,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         serving=serving,
         served=[cell, *(other for other in served if other != cell)],
         classes=classes,
-        handovers=(
-            moved["time_s"].to_numpy(float),
-            np.searchsorted(ids, moved["device"].to_numpy(int)),
-        ),
+        handovers=(moved["time_s"].to_numpy(float), np.searchsorted(ids, moved["device"].to_numpy(int))),
         curve=curve[["start_s", "value"]].dropna(),
         curve_name=name,
         sessions=[

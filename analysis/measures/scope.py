@@ -6,7 +6,7 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, SESSION, SPELL, session_kinds, training_rounds, unpaired
 from edgefl.analysis.measures.results import RECURRING, RETURNING
-from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.page.formatting import count_of, did_you_mean
 from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
@@ -188,7 +188,7 @@ def notes_on(kinds: pd.DataFrame, sessions: pd.DataFrame, overlap: float) -> lis
     alike = int((kinds["overlap"] >= overlap).sum())
     if alike > len(back):
         notes.append(
-            f"{alike - len(back)} sessions are left out: their population came back in only some variants"
+            f"{count_of(alike - len(back), 'session')} left out: the population came back in only some variants"
         )
     stayed = int((back["resembles"] == back["session"] - 1).sum())
     if stayed:

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 COLUMN = re.compile(r".{1,22}? {2,}")  # a name, and the blanks before its description
+QUANTITY = r"\(?[\d,.]+ (?:[mk]?s|min|h|[mkM]?J|%)(?!\w)\S*"  # a number and its unit stay together
 
 
 class Words(Console):
@@ -34,7 +35,7 @@ def _broken(sentence: str | Text, width: int) -> Iterator[Text]:
         column = COLUMN.match(line.plain)
         below = column.end() if column else 0
         begin, breaks = 0, []
-        for word in re.finditer(r"\s*(\S+)", line.plain if not line.no_wrap else ""):
+        for word in re.finditer(rf"\s*({QUANTITY}|\S+)", line.plain if not line.no_wrap else ""):
             start = word.start(1)
             if word.end() - begin > width and start > max(begin, below):
                 begin = start - below

@@ -133,10 +133,7 @@ def per_session(comparison: Comparison) -> pd.DataFrame:
     columns: dict[str, Iterable[str]] = {}
     if comparison.clock is not None:
         columns = {name: table[name].astype(str) for name in ("begins", "cell", "devices")}
-    columns |= {
-        "labels": [compact_labels(labels) for labels in table["labels"]],
-        "kind": table["kind"],
-    }
+    columns |= {"labels": [compact_labels(labels) for labels in table["labels"]], "kind": table["kind"]}
     for variant in comparison.table["variant"]:
         columns[variant] = spreads(table, f"{variant}_accuracy_start", ending, decimals=1, scale=100)
     return pd.DataFrame(columns, index=table.index)

@@ -27,6 +27,7 @@ from edgefl.analysis.page.formatting import (
     amount,
     unit_for,
     with_spread,
+    with_unit,
 )
 from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
 from edgefl.analysis.page.report import Report, noted
@@ -59,7 +60,8 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
     by_class, variants = _by_class(given), variants_of(given.info, None)
     of_runs, stages = breakdown(given, by_class), cost_analysis(given)
     shown = _tables(of_runs, by_class, stages, variants)
-    sentences = [*EXPLANATIONS, *[ABOVE] * _told(of_runs, "excess_j"), *noted(given.said())]
+    over = [OVER_SEEDS] * (given.info["seed"].nunique() > 1)
+    sentences = [*over, *EXPLANATIONS, *[ABOVE] * _told(of_runs, "excess_j"), *noted(given.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
     figures = {} if by_class is None else {"costs_energy": energy_figure(by_class, variants)}
@@ -251,10 +253,12 @@ ABOVE = (
     "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
 )
+OVER_SEEDS = "Means over seeds, ± standard deviation."
+SMALLEST = 1e-4  # of the unit of a table: a smaller number is written in its own unit
 EXPLANATIONS = (
-    "Means over seeds, ± standard deviation. Energy: every joule that learning causes in the devices; circuits: the "
-    "part of uploads that is drawn whatever is radiated, waits and access included; wasted: on updates that were not "
-    "aggregated; idle: drawn by devices without work or tail.",
+    "Energy: every joule that learning causes in the devices; circuits: the part of uploads that is drawn whatever "
+    "is radiated, waits and access included; wasted: on updates that were not aggregated; idle: drawn by devices "
+    "without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
     "Time of a participation: only completed ones in training rounds; access: until the network lets a device "
     "receive or send (radio.access); waiting: queueing between the steps. The slowest device's steps add up to the "
@@ -286,7 +290,7 @@ def _tables(
     ):
         table, unit = _spreads(frames, words, units)
         written[f"{title} ({unit})" if unit else title] = table
-    written["Cost analysis (journal paper, section V), means over seeds"] = _stages(costs, variants)
+    written["Cost analysis (journal paper, section V)"] = _stages(costs, variants)
     return {title: table for title, table in written.items() if len(table)}
 
 
@@ -303,7 +307,9 @@ def _spreads(
     for label, rows in frames.items():
         means = [spread("x", rows[name] / size) if name in rows else {} for name in known]
         columns[label] = [
-            with_spread(
+            with_unit(of["x_mean"] * size, units)
+            if units and 0 < of.get("x_mean", 0) < SMALLEST
+            else with_spread(
                 of.get("x_mean", math.nan), of.get("x_std", math.nan), 0 if name == "devices" else None
             )
             for name, of in zip(known, means, strict=True)

@@ -228,6 +228,7 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
     _panel(top, curves, styles, "number")
     top.set_xlim(0, max(float(curve["number"].max()) for curve in curves.values()))
     top.set_xlabel("training round", labelpad=2)
+    top.locator_params("x", integer=True)
     _mark(top, spells)
     _over_time(bottom, curves, styles, spells[0][0], first["last_round_mean"] + back)
     _legend(figure, styles, back)

@@ -66,8 +66,7 @@ class MovingDrawing:
         past = day.curve["start_s"] <= time_s
         line, dot, *cursors = self._cursors
         line.set_data(
-            [*self._place(day.curve["start_s"][past]), self._place(time_s)],
-            [*day.curve["value"][past], now],
+            [*self._place(day.curve["start_s"][past]), self._place(time_s)], [*day.curve["value"][past], now]
         )
         dot.set_data([self._place(time_s)], [now])
         for cursor in cursors:
@@ -148,12 +147,7 @@ def _middle_of_longest(holds: np.ndarray) -> int:
 
 
 def draw_moving(
-    runs: Paths | Runs,
-    out: str | Path,
-    *,
-    cell: int = 0,
-    at_hour: float | None = None,
-    phone: bool = False,
+    runs: Paths | Runs, out: str | Path, *, cell: int = 0, at_hour: float | None = None, phone: bool = False
 ) -> Path:
     """Draw a run at a time, or as a film: the map next to a cell's accuracy and devices.
 

@@ -78,10 +78,7 @@ class Answer:
 
 
 def answer(
-    path: str | Path,
-    question: Question,
-    seeds: Mapping[Setting, Sequence[int]],
-    reference: str | None = None,
+    path: str | Path, question: Question, seeds: Mapping[Setting, Sequence[int]], reference: str | None = None
 ) -> Answer:
     """Compare the two variants, paired by seed, and estimate how many seeds a decision needs.
 
@@ -194,6 +191,10 @@ def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
     return by_run[metric].agg(lambda values: values.mean(skipna=False))
 
 
+def _seeds(seeds: pd.Index) -> str:
+    return f"seed{'s' * (len(seeds) > 1)} {ranges(seeds)}"
+
+
 def _row(
     question: Question, values: pd.Series, seeds: Sequence[int], error: float
 ) -> tuple[dict[str, object], str]:
@@ -205,11 +206,11 @@ def _row(
     note = ""
     if missed.any():
         note = (
-            f"the target was missed with seeds {ranges(first.index[missed])}, so there is no difference to "
+            f"the target was missed with {_seeds(first.index[missed])}, so there is no difference to "
             "measure: ask for a lower target, or for accuracy_first"
         )
     elif not pairs.all():
-        note = f"seeds {ranges(first.index[~pairs])} have no complete pair: the answer leaves them out"
+        note = f"the answer leaves out incomplete pairs: {_seeds(first.index[~pairs])}"
     usable = pairs & ~missed
     seen = interval((first - second)[usable], error)
     if missed.any():

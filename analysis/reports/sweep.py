@@ -149,10 +149,9 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         swept = [key for number, key in enumerate(swept) if not numbers.follows(points, key, swept[:number])]
         if 1 <= len(swept) <= 2:
             return swept
-        which = (
-            f"differ in {', '.join(swept)}: choose one or two with --key" if swept else "differ in no number"
-        )
-        raise ValueError(f"the runs {which}, but an axis needs numbers")
+        which = f"{', '.join(swept)}: choose one or two with --key"
+        none = "no number, but an axis needs numbers: edgefl compare takes runs without an axis"
+        raise ValueError(f"the runs differ in {which if swept else none}")
     chosen = []
     for name in wanted:
         fitting = [key for key in every if key == name or key.endswith(f".{name}")]
@@ -237,9 +236,10 @@ def verdicts(sweep: Sweep) -> list[str]:
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
         if not of_time.pairs:
-            sentences.append(f"{lead}a target was missed at {words} {first} or {last}, so there is no ratio.")
-            continue
-        sentences.append(lead + Versus(f"{words} {last}", first, of_time, of_energy, task).sentence())
+            said = f"a target was missed at {words} {first} or {last}, so there is no ratio."
+        else:
+            said = Versus(f"{words} {last}", first, of_time, of_energy, task).sentence()
+        sentences.append(lead + said if lead else said[0].upper() + said[1:])
     return sentences
 
 

@@ -213,6 +213,7 @@ def theory_figure(by_round: pd.DataFrame, lengths: pd.Series) -> Figure:
         ax.set_ylabel("bound on ‖∇F‖²")
         if len(names) > 1:
             ax.set_title(name, fontsize=SMALL + 0.5, color=INK, loc="left", pad=3)
+    axes[-1].locator_params("x", integer=True)
     axes[-1].set_xlabel("training round" + ("; lines mark where sessions begin" if len(starts) > 1 else ""))
     legend(figure, *axes)
     return figure

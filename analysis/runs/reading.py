@@ -153,9 +153,7 @@ def _parsed(text: bytes, table: str, score: str) -> pd.DataFrame:
     texts = [column for column in columns if column in TEXT_COLUMNS[table]]
     numbers = [column for column in columns if _as_accuracy(column, score) in FLOAT_COLUMNS]
     frame = pd.read_csv(
-        io.BytesIO(text),
-        dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float),
-        **EXACT,
+        io.BytesIO(text), dtype=dict.fromkeys(texts, str) | dict.fromkeys(numbers, float), **EXACT
     )
     return _with_accuracy(frame, score)
 

@@ -90,9 +90,7 @@ def _carry_out(
 
     with _interruptible(), ProgressDisplay(told.console, {name: scenario}) as progress:
         path = begin(
-            on_round=lambda row: progress.update(name, row),
-            on_note=note,
-            snapshot_rounds=snapshot_rounds,
+            on_round=lambda row: progress.update(name, row), on_note=note, snapshot_rounds=snapshot_rounds
         )
     if told.plain:
         _print_end(path, notes)

@@ -8,6 +8,7 @@ import typer
 
 from edgefl.analysis.page.words import Words
 from edgefl.config import outside
+from edgefl.errors import EdgeflError, clipped
 
 console = Words()
 
@@ -41,6 +42,16 @@ def _settings(incomplete: str) -> list[str]:
     return list(settable(incomplete))
 
 
+def _in_one_word(settings: list[str] | None) -> list[str] | None:
+    """Refuse `--set KEY VALUE` before its second word is taken for an argument."""
+    for text in settings or ():
+        if "=" not in text:
+            raise EdgeflError(
+                f"--set {clipped(text)}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05"
+            )
+    return settings
+
+
 ScenarioFile = Annotated[
     Path,
     typer.Argument(
@@ -64,13 +75,13 @@ Override = Annotated[
         "--set",
         metavar="KEY=VALUE",
         help="Override one dotted key; may be repeated.",
+        callback=_in_one_word,
         autocompletion=_settings,
     ),
 ]
 TorchDevice = Annotated[str, typer.Option(help="Where models are trained: auto, cpu, cuda, cuda:N or mps.")]
 SnapshotRounds = Annotated[
-    int | None,
-    typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes."),
+    int | None, typer.Option(min=1, help="Rounds between snapshots of the models. Default: every 10 minutes.")
 ]
 AllowCode = Annotated[
     bool,

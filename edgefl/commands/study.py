@@ -31,8 +31,7 @@ ELSEWHERE = 3  # exit code: other processes still do some of the runs
 def study(
     study: StudyFile,
     out: Annotated[
-        Path | None,
-        typer.Option(help=("Study directory: new, empty, or to continue. Default: below runs/.")),
+        Path | None, typer.Option(help=("Study directory: new, empty, or to continue. Default: below runs/."))
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
@@ -100,13 +99,14 @@ def study(
     from edgefl.run_directory.snapshot import Every
 
     plan = studies.plan(study, seeds=seed or ())
+    elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of
 
         for line in lines_of(plan, out, device=device):
-            console.print(line, soft_wrap=True)
+            told.answer(line)
+        told.finish()
         return
-    elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
 
     def noted(note: str) -> None:
         if told.plain:

@@ -49,12 +49,12 @@ class Told:
         self._answers += [f"{federation}: {one}" if federation else one for one in report.verdicts]
         self.add(notes=report.sentences, table=[{**of, **row} for row in report.rows.to_dict("records")])
 
-    def finish(self, out: Path) -> None:
-        """Print the collected output for a program: a JSON document, or only the directory."""
+    def finish(self, out: Path | None = None) -> None:
+        """Print the collected output for a program: a JSON document, or only the directory if there is one."""
         if self._json:
             from edgefl.analysis.page.machine import document
 
             of = {"answers": self._answers, "notes": self._notes, "table": self._table}
             print(document(self._command, out=out, **of))  # type: ignore[arg-type]
-        elif not self.plain:
+        elif out and not self.plain:
             print(out)

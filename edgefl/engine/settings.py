@@ -60,10 +60,7 @@ class HandoverSettings(Section):
     )
     measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements")
     l3_filter_k: int = Field(
-        4,
-        ge=0,
-        le=19,
-        description="coefficient k of the layer-3 measurement filter; 0: no filter",
+        4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filter"
     )
     # s: a return to the last cell within this time is a ping-pong, TR 36.839, 5.5.2
     min_time_of_stay_s: ClassVar[float] = 1.0
@@ -110,9 +107,12 @@ class DeviceSettings(EveryDevice):
 
     @model_validator(mode="after")
     def _one_number(self) -> Self:
-        if (self.count is None) == (self.density_per_km2 is None):
-            both = self.count is not None
-            raise ValueError(f"give either count or density_per_km2{', not both' if both else ''}")
+        if self.count is None and self.density_per_km2 is None:
+            counts = [one.count or 0 for one in (self.classes or {}).values()]
+            known = f", here count: {sum(counts)}, the sum of the classes" if counts and all(counts) else ""
+            raise ValueError(f"give either count or density_per_km2{known}")
+        if self.count is not None and self.density_per_km2 is not None:
+            raise ValueError("give either count or density_per_km2, not both: set one of them to null")
         if self.count == "all" or self.classes_by == "types":
             self._check_recorded()
         if self.classes is not None and self.classes_by != "types":
@@ -221,10 +221,7 @@ class RoundSettings(Section):
         description="interval at which moving devices are checked for crossing the cell edge",
     )
     deadline_s: float | None = Field(
-        None,
-        ge=1e-6,
-        le=LONGEST_S,
-        description="a round ends after this time; late devices are cut off",
+        None, ge=1e-6, le=LONGEST_S, description="a round ends after this time; late devices are cut off"
     )
     min_updates: int = Field(
         1,

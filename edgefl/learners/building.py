@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -56,6 +57,7 @@ def torch_device(name: str) -> "torch.device":
     Raises:
         EdgeflError: the name is unknown, or this machine has no such device.
     """
+    _check_name(name)
     import torch
 
     kind, colon, number = name.partition(":")
@@ -63,9 +65,6 @@ def torch_device(name: str) -> "torch.device":
         if not torch.backends.mps.is_available():
             raise EdgeflError("--device mps: PyTorch finds no Apple GPU here; use --device cpu or auto")
         return torch.device("mps")
-    numbered = number.isdecimal() and kind == "cuda" if colon else True
-    if kind not in ("auto", "cpu", "cuda") or not numbered:
-        raise EdgeflError(f"--device {name}: choose auto, cpu, cuda, cuda:N or mps")
     available = torch.cuda.is_available()
     if kind == "cuda" and not available:
         raise EdgeflError(f"--device {name}: PyTorch finds no CUDA device here; use --device cpu or auto")
@@ -75,6 +74,11 @@ def torch_device(name: str) -> "torch.device":
     return torch.device(name if colon else "cuda" if available and kind != "cpu" else "cpu")
 
 
+def _check_name(device: str) -> None:
+    if not re.fullmatch(r"auto|cpu|mps|cuda(:\d+)?", device):
+        raise EdgeflError(f"--device {device}: choose auto, cpu, cuda, cuda:N or mps")
+
+
 @dataclass(frozen=True)
 class Means:
     """The resources with which learners are built: name of the torch device, number of threads, data loader."""
@@ -82,6 +86,9 @@ class Means:
     device: str
     threads: int
     load: "Callable[[Dataset], Data] | None"
+
+    def __post_init__(self) -> None:
+        _check_name(self.device)  # a run that trains nothing looks for no such device
 
 
 def build(

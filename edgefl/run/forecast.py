@@ -75,7 +75,7 @@ class Forecast:
 
     def lines(self) -> list[str]:
         """Return a few lines that describe the run."""
-        devices = f"{self.devices} devices in {self.where}"
+        devices = f"{self.devices} device{'s' * (self.devices != 1)} in {self.where}"
         return [devices, *self.about, *(f"note: {note}" for note in self.notes)]
 
     @property
@@ -106,8 +106,9 @@ class Forecast:
         """Return what the run costs, one line per cost."""
         probe, cells = self.probe, len(self.scenario.layout.served)
         wall_s = probe.start_wall_s + probe.rounds * probe.round_wall_s
+        tried = f"{probe.rounds} round{'s' * (probe.rounds != 1)}"
         return [
-            f"expected from a probe of {probe.rounds} rounds in a scratch directory ({wall_time(wall_s)}), roughly:",
+            f"expected from a probe of {tried} in a scratch directory ({wall_time(wall_s)}), roughly:",
             f"  rounds          {self.rounds.text('{:,.0f}'.format)}{f' in {cells} cells' if cells > 1 else ''}",
             f"  simulated time  {self.simulated_s.text('{:,.6g} s'.format)}",
             f"  wall time       {self.wall_s.text(wall_time)}",
@@ -183,7 +184,7 @@ def _about(run: RunPlan, learner: Any) -> list[str]:
         return [line for name, one in worlds for line in one.sections.named([_shared(run, name, one)])]
     count, longest = own.sessions.count, own.sessions.longest
     sessions = "as many as begin in time" if count is None else count
-    rounds = "each until its time" if longest is None else f"of at most {longest} rounds"
+    rounds = "each until its time" if longest is None else f"of at most {longest} round{'s' * (longest != 1)}"
     lines = [f"sessions: {sessions}, {rounds}"]
     name, parameters = run.model["model"]["name"], run.model["model"]["parameters"]
     if parameters is not None:
@@ -207,7 +208,7 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
     learner, settings = run.learner_of(name), world.sections.settings
     assert settings is not None
     samples = _samples(world, learner)
-    said = f"{world.members_count} devices, weight {settings.weight:g}"
+    said = f"{world.members_count} device{'s' * (world.members_count != 1)}, weight {settings.weight:g}"
     if samples:
         model = run.model["federations"][name]["model"]["name"]
         said += f", model {model}: {learner.parameters:,} parameters, samples per device: {samples}"

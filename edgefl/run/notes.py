@@ -97,7 +97,8 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
         return "not stopped by its scores"
     last_s = {reason: max(how.time_s for how in some) for reason, some in by_reason.items()}
     told = [
-        f"{r} in {len(some)} cells, in the last after {_seconds(last_s[r])}" for r, some in by_reason.items()
+        f"{r} in {len(some)} cell{'s' * (len(some) != 1)}, in the last after {_seconds(last_s[r])}"
+        for r, some in by_reason.items()
     ]
     if left := sum(how is None for how in servers):
         told.append(f"{left} of {len(servers)} cells not stopped by their scores")
@@ -112,7 +113,9 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
-    where = "" if len(without) == len(counts.rounds) else f" in cell {', '.join(map(str, without))}"
+    *others, last = map(str, without)
+    named = f"cells {', '.join(others)} and {last}" if others else f"cell {last}"
+    where = "" if len(without) == len(counts.rounds) else f" in {named}"
     why = f"{counts.completed:,} of {counts.participants:,} participations were completed"
     needed = f", and a round needs {least} (rounds.min_updates)" if least > 1 else ""
     remedies = [
@@ -120,11 +123,12 @@ def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
         *["a lower rounds.min_updates requires fewer"] * (least > 1),
     ]
     in_all = sum(counts.rounds[cell] for cell in without)
+    rounds = f"{in_all:,} round{'s' * (in_all != 1)}"
     yield "; ".join(
         filter(
             None,
             (
-                f"no update was ever aggregated{where} in {in_all:,} rounds: overall, {why}{needed}",
+                f"no update was ever aggregated{where} in {rounds}: overall, {why}{needed}",
                 ", and ".join(remedies),
             ),
         )

@@ -258,7 +258,7 @@ def load(
         key, equals, value = text.partition("=")
         origin = f"--set {clipped(text)}"
         if not equals:
-            raise EdgeflError(f"{origin}: write dotted.key=value, e.g. --set learning.local.lr=0.05")
+            raise EdgeflError(f"{origin}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05")
         source.override(key.strip(), parse_value(value, origin), origin)
     if seed is not None:
         source.override("seed", seed, f"--seed {seed}")

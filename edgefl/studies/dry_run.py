@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from edgefl.errors import EdgeflError
@@ -25,20 +25,22 @@ ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs; the runs left after it are not checked
 FURTHER_PROBES_S = 0.2  # wall time of probes; later cases take the nearest probe's figures
 Costs = list[tuple[Range, Forecast]]  # number of runs, and forecast of each
+Found = tuple[set[tuple[str, str]], Probe]
 
 
 class _Forecasts:
     """Forecast runs in this process: probe each case while probing is quick, then use the nearest probe.
 
-    Cases with the same first rounds are probed once; a run that is not probed is only built and checked.
+    Cases with the same first rounds are probed once; a run that is not probed is only built and checked. A run that
+    reuses all of its training is probed without training.
     """
 
-    def __init__(self, device: str, load: Loaded) -> None:
-        self._device, self._load = device, load
-        self._of_cases: dict[tuple[str, ...], Probe] = {}
-        self._probes: list[
-            tuple[set[tuple[str, str]], Probe]
-        ] = []  # each probe with its scenario's keys and values
+    def __init__(self, device: str, load: Loaded, *, several: bool) -> None:
+        self._device, self._load, self._several = device, load, several
+        self._loading_s = 0.0  # wall time that a process spends only once, on loading PyTorch and data
+        self._of_cases: dict[tuple[bool, tuple[str, ...]], Probe] = {}
+        # without and with training: each probe with its scenario's keys and values
+        self._probes: tuple[list[Found], list[Found]] = [], []
         self._further_s = 0.0  # wall time of probes after the first one, which loads PyTorch and data
         self._checks_s = 0.0  # wall time of checks without a probe
 
@@ -47,40 +49,52 @@ class _Forecasts:
         """Whether building runs has taken so long that no further runs are checked."""
         return self._checks_s > CHECKS_S
 
-    def check(self, run: Run) -> None:
+    def check(self, run: Run, reuse: ReusePlan) -> None:
         """Build a run as at its real start, either to probe its first rounds or only to check it."""
-        if self._known(run) is None:
-            self._probe(run)
+        if self._known(run, not reuse.whole) is None:
+            self._probe(run, not reuse.whole)
             return
         began_s = time.perf_counter()
         check_build(run.scenario, self._device, self._load)
         self._checks_s += time.perf_counter() - began_s
 
     def of(self, run: Run, reuse: ReusePlan) -> Forecast:
-        """Return a run's forecast; training reused from another run costs only disk space."""
+        """Return a run's forecast, without the training that it reuses from another run."""
         sessions = run.scenario.sessions.count
         own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
-        made = self._known(run) or self._probe(run)
-        return Forecast(run.scenario, probe=made, own=0.0 if reuse.whole else own)
+        made = self._known(run, not reuse.whole) or self._probe(run, not reuse.whole)
+        return Forecast(run.scenario, probe=made, own=own)
 
-    def _known(self, run: Run) -> Probe | None:
+    def wall_time(self, costs: Costs) -> str:
+        """Write the wall time of runs that one process carries out."""
+        once = (ONE, Range(self._loading_s, self._loading_s))
+        return total([once, *((number, cost.wall_s) for number, cost in costs)]).text(wall_time)
+
+    def _known(self, run: Run, trains: bool) -> Probe | None:
         """Return the probe of a run's first rounds, or the nearest probe if probing takes long, or None."""
-        if run.case not in self._of_cases:
+        if (trains, run.case) not in self._of_cases:
             own = _of_first_rounds(run.scenario)
-            keys, near = min(self._probes, key=lambda one: len(own ^ one[0]), default=(own, None))
+            keys, near = min(self._probes[trains], key=lambda one: len(own ^ one[0]), default=(own, None))
             if near is None or (keys != own and self._further_s < FURTHER_PROBES_S):
                 return None
-            self._of_cases[run.case] = near
-        return self._of_cases[run.case]
+            self._of_cases[trains, run.case] = near
+        return self._of_cases[trains, run.case]
 
-    def _probe(self, run: Run) -> Probe:
-        began_s = time.perf_counter()
-        made = probe(prepare(run.scenario, device=self._device, load=self._load))
-        if self._probes:
+    def _probe(self, run: Run, trains: bool) -> Probe:
+        first, began_s = not any(self._probes), time.perf_counter()
+        made = self._tried(run, trains)
+        if self._several and first and made.start_wall_s > made.rounds * made.round_wall_s:
+            loads, made = made, self._tried(run, trains)
+            self._loading_s = max(0.0, loads.start_wall_s - made.start_wall_s)
+        if not first:
             self._further_s += time.perf_counter() - began_s
-        self._probes.append((_of_first_rounds(run.scenario), made))
-        self._of_cases[run.case] = made
+        self._probes[trains].append((_of_first_rounds(run.scenario), made))
+        self._of_cases[trains, run.case] = made
         return made
+
+    def _tried(self, run: Run, trains: bool) -> Probe:
+        built = prepare(run.scenario, device=self._device, load=self._load)
+        return probe(built if trains else built.untrained())
 
 
 def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
@@ -107,13 +121,13 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         yield f"{states[run.path]:<12} {run.label}{_from(reuse[run.path])}"
     counts = Counter(states.values())
     yield ", ".join(f"{counts[state]} {state}" for state in State if counts[state])
-    forecasts = _Forecasts(device, load)
+    forecasts = _Forecasts(device, load, several=len(plan.runs) > 1)
     to_do = [run for run in plan.runs if states[run.path] is not State.COMPLETED]
-    failing = yield from _failing(to_do, forecasts)
+    failing = yield from _failing(to_do, reuse, forecasts)
     costs = [(ONE, forecasts.of(run, reuse[run.path])) for run in to_do if run.label not in failing]
     if costs:
         yield (
-            f"still to be done, roughly: {_wall_time(costs)} on one core, not counting training that a run "
+            f"still to be done, roughly: {forecasts.wall_time(costs)} on one core, not counting training that a run "
             f"takes from another; {_disk(costs)} on disk; "
             f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
@@ -126,7 +140,9 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         raise EdgeflError(f"{len(failing)} of {len(to_do)} runs would fail at their start:{listed}")
 
 
-def _failing(runs: Sequence[Run], forecasts: _Forecasts) -> Generator[str, None, dict[str, str]]:
+def _failing(
+    runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], forecasts: _Forecasts
+) -> Generator[str, None, dict[str, str]]:
     """Build runs as `simulate` does at their start; return the errors of those that fail, by label.
 
     Yields:
@@ -138,7 +154,7 @@ def _failing(runs: Sequence[Run], forecasts: _Forecasts) -> Generator[str, None,
             yield f"only the first {number} of {len(runs)} runs were checked: more would take over {CHECKS_S:g} s"
             break
         try:
-            forecasts.check(run)
+            forecasts.check(run, reuse[run.path])
         except EdgeflError as error:
             failing[run.label] = str(error)
     return failing
@@ -164,12 +180,8 @@ def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _For
     where = f" in each of {settings} settings" if settings > 1 else ""
     return (
         f"with its question, which may add seeds up to a budget of {question.budget}{where}:"
-        f" {runs.text('{:,.0f}'.format)} runs, {_wall_time(costs)} on one core, {_disk(costs)} on disk"
+        f" {runs.text('{:,.0f}'.format)} runs, {forecasts.wall_time(costs)} on one core, {_disk(costs)} on disk"
     )
-
-
-def _wall_time(costs: Costs) -> str:
-    return total((number, cost.wall_s) for number, cost in costs).text(wall_time)
 
 
 def _disk(costs: Costs) -> str:

@@ -119,12 +119,7 @@ def _try(task: tuple[Scenario, str], report: Callable[[Forecast], None]) -> None
 
 
 def look(
-    one: Path | Scenario,
-    device: str,
-    load: Loaded,
-    overrides: Sequence[str] = (),
-    *,
-    plan: bool = False,
+    one: Path | Scenario, device: str, load: Loaded, overrides: Sequence[str] = (), *, plan: bool = False
 ) -> Iterator[str]:
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
@@ -140,7 +135,7 @@ def look(
     for label, scenario in cases:
         made.append(_tried(scenario, device))
         if label:
-            yield f"{label}, one of {seeds} seeds:"
+            yield f"{label}, one of {seeds} seeds:" if seeds > 1 else f"{label}:"
             yield from made[-1].costs()
     yield "\n  ".join([ok, *summary(made)])
     if not cases[0][0]:

@@ -162,6 +162,9 @@ def test_it_opens_without_a_complaint_and_draws_its_charts(page: Page, file: Pat
     counts = page.js(inked)
     assert len(counts) == 4 + 3 + 2
     assert min(counts) > 500
+    few = "{x: [1, 2], lines: [{label: 'a', y: [1, 2]}], xLabel: 'training round', height: 200}"
+    page.js(f"drawn = edgefl.plot(document.getElementById('chart-list'), {few}); 1")
+    assert page.js("[drawn.axes[0]._splits, drawn.axes[1]._splits]") == [[1, 2], [0, 1, 2]], "no halves"
 
 
 @in_browser

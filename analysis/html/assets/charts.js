@@ -1,8 +1,9 @@
 // The charts: lines by uPlot that differ by dash as well as by colour, with their data to download.
 edgefl.dashes = [[], [8, 3], [2, 3], [8, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
-edgefl.STEPS = { // steps between two grid lines, in units: hours and minutes have their own
+edgefl.STEPS = { // steps between two grid lines, in units: hours and minutes have their own, and counts are whole
   h: [0.25, 0.5, 1, 2, 3, 6, 12, 24, 48, 72, 168], min: [0.5, 1, 2, 5, 10, 15, 30, 60],
+  counts: [1, 10, 100, 1e3, 1e4, 1e5].flatMap((v) => [v, 2 * v, 5 * v]),
 };
 
 edgefl.plot = (into, options) => {
@@ -13,11 +14,13 @@ edgefl.plot = (into, options) => {
     font: "12px system-ui", labelFont: "12px system-ui",
   });
   const number = (u, splits) => splits.map((v) => (v === null ? "" : +v.toPrecision(6)).toLocaleString("en"));
-  const clock = options.clock, [unit, size] = clock ? ["h", clock.day_s / 24] : options.time ? edgefl.timeUnit(options.x[options.x.length - 1] || 1) : ["", 1];
+  const clock = options.clock, [unit, size] = clock ? ["h", clock.day_s / 24] : options.time ? edgefl.timeUnit(options.x[options.x.length - 1] || 1) : ["counts", 1];
   const times = (u, splits) => splits.map((v) => (v === null ? "" : clock ? edgefl.ofDay(v, clock) : +(v / size).toPrecision(6)).toLocaleString("en"));
   const xLabel = clock && options.xLabel ? "time of day" : options.time && options.xLabel ? `${options.xLabel.replace(/, s$/, "")}, ${unit}` : options.xLabel;
   const across = { ...axis(xLabel, options.time ? times : number, xLabel ? 44 : 26), ...(edgefl.STEPS[unit] ? { incrs: edgefl.STEPS[unit].map((v) => v * size) } : {}) };
   const percent = (u, splits) => splits.map((v) => `${+(100 * v).toFixed(2)}\u00a0%`);
+  const counted = !options.share && options.lines.every((line) => line.y.every((v) => v == null || Number.isInteger(v)));
+  const up = { ...axis(undefined, options.share ? percent : number, 62), ...(counted ? { incrs: edgefl.STEPS.counts } : {}) };
   const marks = (u) => {
     u.ctx.save();
     u.ctx.strokeStyle = edgefl.css("--soft");
@@ -37,7 +40,7 @@ edgefl.plot = (into, options) => {
     cursor: { drag: { x: options.legend !== false, y: false }, points: { size: 6 } },
     scales: { x: { time: false, ...(options.range ? { range: () => options.range } : {}) },
       ...(options.share ? {} : { y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } }) },
-    axes: [across, axis(undefined, options.share ? percent : number, 62)],
+    axes: [across, up],
     series: [{ label: xLabel || "time, s", value: (u, v) => (v === null || v === undefined ? "" : clock ? edgefl.ofDay(v, clock) : +(v / size).toPrecision(6)) },
       ...options.lines.map((line, i) => ({
         label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(line.look ?? i)), width: 2, dash: edgefl.dashes[i % 7], spanGaps: true,

@@ -158,6 +158,16 @@ def test_no_curve_of_accuracy_lies_below_its_axis(write_run: Write) -> None:
     assert lowest < 45.0 < 95.0 < highest
 
 
+def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Write) -> None:
+    rounds = [{"session": 1, "round": t, "energy_compute_j": 1e-6} for t in (1, 2)]
+    root = write_run("a", rounds, [{"session": 1, "labels": ""}]).parent
+    by_round, _, energy = figures(compare(root))["comparison"].axes
+    assert by_round.get_xlabel() == "training round"
+    assert by_round.get_xticks().tolist() == [0, 1, 2]
+    assert {text.get_text() for text in by_round.texts} == {"session 1", "", "a"}
+    assert "< 0.0001" in {text.get_text() for text in energy.texts}
+
+
 def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
     """A round costs 2 + 3 + 4 + 5 J, tails included."""
     shares = {"energy_rx_j": 2.0, "energy_tx_j": 3.0, "energy_compute_j": 4.0, "energy_tail_j": 5.0}

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -12,6 +13,9 @@ from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.reports.costs import breakdown, cost_analysis, report_costs
 
 Write = Callable[..., Path]
+STEPS = [f"{step}_{end}_s" for step in ("downlink", "compute", "uplink") for end in ("start", "end")]
+SENT = ["iterations", "downlink_bits", "uplink_bits", "energy_j", "outcome"]
+COLUMNS = ["session", "round", "phase", "device", "cell", *STEPS, "access_s", *SENT]
 
 
 def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
@@ -31,29 +35,10 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     rows = []
     for round_, start_s in ((1, 20.0), (2, 30.0)):
         for device in (1, 2):
-            up_s = 3.0 + (device == 2)
-            rows.append(
-                {
-                    "session": 2,
-                    "round": round_,
-                    "phase": "train",
-                    "device": device,
-                    "cell": 0,
-                    "downlink_start_s": start_s,
-                    "downlink_end_s": start_s + 1,
-                    "compute_start_s": start_s + 1,
-                    "compute_end_s": start_s + 3,
-                    "uplink_start_s": start_s + 3.5,
-                    "uplink_end_s": start_s + 3.5 + up_s,
-                    "access_s": 0.4,
-                    "iterations": 5,
-                    "downlink_bits": 32,
-                    "uplink_bits": 32,
-                    "energy_j": 5.0,
-                    "outcome": "late_uplink" if (round_, device) == (2, 2) else "completed",
-                }
-            )
-    pd.DataFrame(rows).to_csv(path / "devices.csv", index=False)
+            ends_s = start_s + np.cumsum([0, 1, 0, 2, 0.5, 3.0 + (device == 2)])
+            outcome = "late_uplink" if (round_, device) == (2, 2) else "completed"
+            rows.append([2, round_, "train", device, 0, *ends_s, 0.4, 5, 32, 32, 5.0, outcome])
+    pd.DataFrame(rows, columns=COLUMNS).to_csv(path / "devices.csv", index=False)
     (path / "ledger.csv").write_text(
         "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j\n"
         "1,2,7,2,0,11,2,13,0\n2,3,8,3,0,14,3,17,0\n"
@@ -162,6 +147,15 @@ def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
     assert "models kept at the end | 5 (5.00 MB)" in (report.out / "costs.md").read_text()
     assert r"\toprule" in (report.out / "costs.tex").read_text()
     assert pd.read_csv(report.out / "costs.csv").loc[0, "total_j"] == 30
+
+
+def test_a_number_too_small_for_its_table_has_its_own_unit(write_run: Write) -> None:
+    """25 J in all, and 20 uJ idle; a single seed has no mean over seeds."""
+    ledger = a_run(write_run, {"name": "previous"}) / "ledger.csv"
+    ledger.write_text(ledger.read_text().replace(",2,13,", ",1e-5,11,").replace(",3,17,", ",1e-5,14,"))
+    report = report_costs(ledger.parent)
+    assert dict(report.tables)["Energy of a run (J)"].loc["idle, not included", "a"] == "0.0200 mJ"
+    assert "over seeds" not in str(report)
 
 
 def test_only_rows_that_are_there_are_explained(write_run: Write) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -26,22 +27,16 @@ def drawn(seeds: tuple[int, ...]) -> Figure:
             for name, rounds in NAMES.items()
         ]
     )
-    rounds = pd.concat(
-        [
-            pd.DataFrame(
-                {
-                    "variant": name,
-                    "seed": 1,
-                    "number": range(1, ROUNDS + 1),
-                    "drifted": [float(number >= FIRST) for number in range(1, ROUNDS + 1)],
-                    "accuracy": [0.8 if number < FIRST else 0.2 for number in range(1, ROUNDS + 1)],
-                    "start_s": range(ROUNDS),
-                    "end_s": range(1, ROUNDS + 1),
-                }
-            )
-            for name in NAMES
-        ]
-    )
+    number = np.arange(1, ROUNDS + 1)
+    one = {
+        "seed": 1,
+        "number": number,
+        "drifted": 1.0 * (number >= FIRST),
+        "start_s": number - 1,
+        "end_s": number,
+    }
+    alike = pd.DataFrame(one | {"accuracy": np.where(number < FIRST, 0.8, 0.2)})
+    rounds = pd.concat([alike.assign(variant=name) for name in NAMES])
     comparison = DriftComparison(
         table=table,
         detail=table,
@@ -68,6 +63,12 @@ def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Fig
     ):
         (said,) = (text.get_text() for text in one.texts if "Running mean" in text.get_text())
         assert said.startswith(begins)
+
+
+def test_no_tick_stands_between_two_rounds() -> None:
+    by_round = drawn((1,)).axes[0]
+    by_round.set_xlim(0, 2)
+    assert not np.mod(by_round.get_xticks(), 1).any()
 
 
 def test_time_begins_at_the_drift(figure: Figure) -> None:

@@ -64,7 +64,7 @@ def test_only_sessions_in_which_it_comes_back_in_every_variant_are_compared(writ
     kinds = population_kinds(runs.rounds, runs.sessions)
     assert not kinds.recurring.any()
     notes = notes_on(kinds, runs.sessions, 0.5)
-    assert notes[0].startswith("1 sessions are left out: their population came back in only some variants")
+    assert notes[0].startswith("1 session left out: the population came back in only some variants")
     assert notes[1].startswith("the variants have different devices in session 4")
 
 

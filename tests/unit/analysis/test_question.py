@@ -118,7 +118,7 @@ def test_one_axis_is_drawn_as_intervals_around_their_means() -> None:
 
 def test_a_pair_that_is_missing_is_told_and_asks_for_nothing(studied: Callable[..., Path]) -> None:
     found = answer(studied(6, deviation=0.2), ACCURACY, {(): range(1, 9)})
-    assert found.notes == ("seeds 7, 8 have no complete pair: the answer leaves them out",)
+    assert found.notes == ("the answer leaves out incomplete pairs: seeds 7, 8",)
     assert found.wanted() == {(): 8}
 
 

@@ -142,6 +142,13 @@ def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
         assert low <= np.nanmin(drawn) <= np.nanmax(drawn) <= high
 
 
+def test_no_tick_stands_between_two_whole_values(write_run: Write) -> None:
+    many = sweep(study(write_run, powers=tuple(range(20, 29))), keys=["power_dbm"], target=0.5)
+    ax = sweep_figure(many).axes[-1]
+    ax.set_xlim(20, 22)
+    assert not np.mod(ax.get_xticks(), 1).any()
+
+
 def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)
     assert set(found.table["not_reached"]) == {2}
@@ -151,8 +158,10 @@ def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
 
 def test_two_keys_make_a_map(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
-    with pytest.raises(ValueError, match="choose one or two with --key"):
+    with pytest.raises(ValueError, match=r"choose one or two with --key$"):
         sweep(root)
+    with pytest.raises(ValueError, match=r"in no number, .*: edgefl compare takes runs without an axis"):
+        sweep(next(root.rglob("run.json")).parent)
     found = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5)
     assert [figure.name for figure in found.figures] == ["sweep_map.png", "sweep_pareto.png"]
     assert list(dict.fromkeys(found.table["series"])) == ["ours", "slow"]
@@ -259,7 +268,8 @@ def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
             (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": grid}))
         return path.parent
 
-    assert grid_key(load_settings(root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
+    assert grid_key(load_settings(one := root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"
+    assert verdicts(sweep(one))[0].startswith("X 2 Hz needs 1.0 times the time of 1 Hz")
     follows = root("follows", [{"x_hz": 1.0}, {"x_hz": 2.0}])
     for file in follows.rglob("scenario.yaml"):  # a default that follows the axis
         x_hz = yaml.safe_load(file.read_text())["radio"]["x_hz"]

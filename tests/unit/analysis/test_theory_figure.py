@@ -11,8 +11,13 @@ from PIL import Image
 from edgefl.analysis import report_theory
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.reports.theory import theory_figure
+from tests.tables import sections
 
 Write = Callable[..., Path]
+MEASURED = sections("""
+    theory_loss=2.0; theory_loss_after=1.9; theory_gradient2=0.5; theory_gradient2_devices=0.7
+    theory_smoothness=1.0; theory_noise_steps=0.1; theory_noise_drift=0.05; theory_steps_min=2; theory_steps_max=2
+""")
 
 
 def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
@@ -22,18 +27,7 @@ def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
     path = write_run(
         f"{variant}/{seed}", rounds, [{"session": 1}, {"session": 2}], variant=variant, seed=seed
     )
-    table = pd.read_csv(path / "rounds.csv").assign(
-        theory_lr=lr,
-        theory_loss=2.0,
-        theory_loss_after=1.9,
-        theory_gradient2=0.5,
-        theory_gradient2_devices=0.7,
-        theory_smoothness=1.0,
-        theory_noise_steps=0.1,
-        theory_noise_drift=0.05,
-        theory_steps_min=2,
-        theory_steps_max=2,
-    )
+    table = pd.read_csv(path / "rounds.csv").assign(theory_lr=lr, **MEASURED)
     table.to_csv(path / "rounds.csv", index=False)
     return path.parents[1]
 
@@ -60,6 +54,8 @@ def test_terms_are_lines_on_a_logarithmic_axis_that_break_between_sessions(write
     assert list(np.isnan(y)) == [True, False, False, False] * 2, "an empty place before each session"
     means = report.numbers["theory.csv"].set_index("variant").loc["a"]
     assert y[1] == means["bound"] > means["gradient2"]
+    ax.set_xlim(0, 2)
+    assert not np.mod(ax.get_xticks(), 1).any()
 
 
 def test_a_round_that_one_seed_has_no_bound_for_is_ticked(write_run: Write) -> None:

@@ -36,3 +36,9 @@ def test_a_command_that_one_can_copy_stays_whole() -> None:
 
 def test_a_text_stays_in_its_column() -> None:
     assert printed("a round   0.2 s and 23 J", terminal=True) == ["a round   0.2 s and", "          23 J"]
+
+
+def test_a_number_stays_with_its_unit() -> None:
+    assert printed("a share of about 95 % (98.7 kJ), 7 steps", terminal=True) == [
+        *("a share of about", "95 % (98.7 kJ), 7", "steps")
+    ]

@@ -55,10 +55,14 @@ def test_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["accuracy"] is None
     assert whole["notes"] == about["notes"]
     assert lines(capsys, "run", "radio.yaml", "--out", "runs/b") == ["runs/b"]
+    report = "runs/a/report.html"
+    assert said(capsys, "report", "runs/a")["table"] == [{"about": "report", "file": report}]
+    assert lines(capsys, "report", "runs/a") == [report]
 
 
 @pytest.mark.usefixtures("unrendered")
 def test_a_study_and_its_comparison_say_the_same(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "2 planned" in said(capsys, "study", "study.yaml", "--dry-run")["answers"]
     study = said(capsys, "study", "study.yaml", "--executor", "inline", "--out", "runs/s")
     assert study["out"] == "runs/s"
     assert [row["variant"] for row in study["table"]] == ["a", "b"]
@@ -81,6 +85,14 @@ def test_an_error_leaves_standard_output_empty(folder: Path, capsys: pytest.Capt
     out, err = capsys.readouterr()
     assert out == ""
     assert "devices.count" in err
+
+
+@pytest.mark.parametrize("command", ["run", "validate", "preview"])
+def test_a_setting_in_two_words_is_told_its_sign(
+    folder: Path, command: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert code_of(command, "radio.yaml", "--set", "devices.count", "5") == 2
+    assert "edgefl: error: --set devices.count: write --set KEY=VALUE, e.g." in capsys.readouterr().err
 
 
 def test_numbers_that_json_lacks_are_null() -> None:

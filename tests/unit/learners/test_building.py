@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from edgefl.learners.building import torch_device
+from edgefl.learners.building import Means, torch_device
 from tests.refusals import refused_at
 
 
@@ -51,6 +51,11 @@ def test_a_name_is_a_device(name: str, device: str) -> None:
 def test_a_device_that_is_not_there_is_refused(name: str, says: str) -> None:
     with refused_at("", f"--device {name}: ", says):
         torch_device(name)
+
+
+def test_a_run_that_trains_nothing_refuses_a_misspelt_device_too() -> None:
+    with refused_at("", "--device cdua: choose auto, cpu, cuda, cuda:N or mps"):
+        Means("cdua", threads=1, load=None)
 
 
 def test_apples_gpu_is_a_device_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,11 +152,11 @@ def lines_of(file: Path) -> list[str]:
 def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(
-        "name: a\ndevices: {count: 2}\nsessions: {name: schedule, count: 1, rounds: 5}\n"
+        "name: a\ndevices: {count: 1}\nsessions: {name: schedule, count: 1, rounds: 5}\n"
         "workload: {payload_bits: 1000, flops_per_sample: 1}\n"
     )
     told = lines_of(file)
-    assert told[0].startswith(f"{file}: ok\n  2 devices in one cell")
+    assert told[0].startswith(f"{file}: ok\n  1 device in one cell")
     assert told[2].split() == ["rounds", "5"]
     study = tmp_path / "study.yaml"
     study.write_text(
@@ -166,7 +166,7 @@ def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
     told = lines_of(study)
     assert told[0] == "one seed 1, one of 2 seeds:"
     assert told[-1].startswith("the whole study, 4 runs one after another: ")
-    file.write_text(file.read_text().replace("count: 2", "count: 2, mobility: {name: trace, path: none.csv}"))
+    file.write_text(file.read_text().replace("count: 1", "count: 1, mobility: {name: trace, path: none.csv}"))
     with pytest.raises(EdgeflError):
         lines_of(file)
 

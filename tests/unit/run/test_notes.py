@@ -14,12 +14,13 @@ import pytest
 
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
+from edgefl.engine.settings import RoundSettings
 from edgefl.rng import Streams
 from edgefl.run import notes, preflight
 from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.notes import NR_EFFICIENCY, Counts, _of_gains, _without_coverage
+from edgefl.run.notes import NR_EFFICIENCY, Counts, _never_aggregated, _of_gains, _without_coverage
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
@@ -54,6 +55,17 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
         " needs 2 (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive, and a lower"
         " rounds.min_updates requires fewer"
     )
+
+
+def test_cells_that_never_aggregated_are_named() -> None:
+    counts: Any = SimpleNamespace(
+        rounds=Counter([0, 2, 7, 17]), models=Counter([0]), completed=0, participants=3
+    )
+    (note,) = _never_aggregated(RoundSettings(), counts)
+    assert note.startswith("no update was ever aggregated in cells 2, 7 and 17 in 3 rounds: ")
+    counts.models.update([7, 17])
+    (note,) = _never_aggregated(RoundSettings(), counts)
+    assert note.startswith("no update was ever aggregated in cell 2 in 1 round: ")
 
 
 def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_overrides(tmp_path: Path) -> None:
     assert loaded.devices.mobility.doppler_speed_m_s == 3
     assert type(loaded.learning.warm_start).__name__ == "Average"
     for override, message in [
-        ("learning.local.lr", "--set learning.local.lr: write dotted.key=value"),
+        ("learning.local.lr", "--set learning.local.lr: write --set KEY=VALUE"),
         ("learning.local.lr=-1", "--set learning.local.lr=-1 learning.local.lr: must be > 0"),
         ("devices={count: -1}", "--set devices={count: -1} devices.count: must be >= 1"),
         ("learning.local.lr.x=1", "'lr' is 0.01 and has no keys below it"),

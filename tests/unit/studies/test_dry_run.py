@@ -1,5 +1,6 @@
 """What a dry run says of a study with a question: from the seeds that are listed to its budget."""
 
+import itertools
 import re
 import time
 from dataclasses import replace
@@ -76,8 +77,28 @@ def test_once_further_probes_have_taken_their_time_the_nearest_case_stands_for_a
     assert asked == [1, 2, 2, 1] * 2  # seeds
 
 
-def test_what_is_taken_from_another_run_is_not_counted(study: Path, tmp_path: Path) -> None:
-    """Six sessions: of 100 to 200 s, average takes three, continuous one; the narrow one takes all of similarity."""
+def test_what_a_process_loads_is_counted_once(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyTorch and data take 90 s of the first probe's 100 s; each of six runs starts in 10 s."""
+    starts_s = itertools.chain([100.0], itertools.repeat(10.0))
+    monkeypatch.setattr(
+        "edgefl.studies.dry_run.probe", lambda run: replace(EACH, start_wall_s=next(starts_s))
+    )
+    study.write_text(study.read_text().partition("question:")[0])
+    whole = Range(*(90.0 + 6 * (10.0 + number) for number in ROUNDS))
+    assert f"roughly: {whole.text(wall_time)} on one core" in last_line(study, tmp_path / "out")
+
+
+def test_what_is_taken_from_another_run_is_not_counted(
+    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six sessions: of 100 to 200 s, average takes three, continuous one.
+
+    The narrow one takes all training from similarity, and its rounds take a quarter of the time without.
+    """
+    untrained = replace(EACH, round_wall_s=0.25)
+    monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda run: EACH if run.training else untrained)
     (tmp_path / "base.yaml").write_text(
         "name: base\ndevices: {count: 4}\nsessions: {name: schedule, count: 6, rounds: 2}\n"
         "learning: {dataset: digits, partition: iid, model: logistic}\n"
@@ -86,7 +107,7 @@ def test_what_is_taken_from_another_run_is_not_counted(study: Path, tmp_path: Pa
     starts["narrow"] = starts["similarity"] + ", radio.bandwidth_hz: 1.0e+6"
     variants = "\n".join(f"  {name}: {{{changes}}}" for name, changes in starts.items())
     study.write_text(f"name: s\nscenario: base.yaml\nseeds: [1]\nvariants:\n{variants}\n")
-    counted = [number * (1 + 1 / 2 + 5 / 6) for number in ROUNDS]
+    counted = [number * (1 + 1 / 2 + 5 / 6 + 1 / 4) for number in ROUNDS]
     assert f"roughly: {Range(*counted).text(wall_time)} on one core" in last_line(study, tmp_path / "out")
 
 
