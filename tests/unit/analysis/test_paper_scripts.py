@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from edgefl.engine.selectors import Candidates
-from edgefl.examples.papers import chen, yang_energy, yang_scheduling
+from edgefl.examples.papers import chen, hierfavg, yang_energy, yang_scheduling
+from edgefl.learning.partitions import NO_INPUTS
+from edgefl.rng import Streams
 
 DISTANCES_M = np.array([40.0, 160.0, 90.0, 220.0, 120.0])
 HELD = np.array([100.0, 500.0, 200.0, 400.0, 300.0])
@@ -45,21 +47,25 @@ def test_a_frozen_choice_is_the_first_one(frozen: bool) -> None:
 
 def test_yangs_fair_policy_takes_the_strongest_fading() -> None:
     """A user below the threshold is too slow to count, and one above it has its highest clock."""
-    ids = list(range(yang_scheduling.USERS))
-    many = np.ones(len(ids))
-    of = Candidates(ids, 0 * many, 3, clock_hz=1e9 * many)
+    many = np.ones(yang_scheduling.USERS)
+    of = Candidates(list(range(len(many))), 0 * many, 3, clock_hz=1e9 * many)
     power = {"power": yang_scheduling.network(np.random.default_rng(2))}
     fading = np.random.default_rng([0, 3]).exponential(size=power["power"].shape)[0]
-    fair = yang_scheduling.Scheduled(count=5, policy="fair", threshold_db=100)
-    decision = fair.decide(of, 5, np.random.default_rng(1), power)
-    assert set(decision.ids) == set(np.argsort(fading)[-5:].tolist())
-    assert decision.clock_hz is not None
-    assert np.all(decision.clock_hz == 1e3)
-    turns = yang_scheduling.Scheduled(count=5, policy="in turn", threshold_db=-100)
-    decision = turns.decide(of, 5, np.random.default_rng(1), power)
-    assert list(decision.ids) == [15, 16, 17, 18, 19]
-    assert decision.clock_hz is not None
-    assert np.all(decision.clock_hz == 1e9)
+    cases = (("fair", 100, np.sort(np.argsort(fading)[-5:]), 1e3), ("in turn", -100, range(15, 20), 1e9))
+    for policy, db, users, clock in cases:
+        selector = yang_scheduling.Scheduled(count=5, policy=policy, threshold_db=db)
+        decision = selector.decide(of, 5, np.random.default_rng(1), power)
+        assert list(decision.ids) == list(users)
+        assert np.all(np.equal(decision.clock_hz, clock))
+
+
+def test_hierfavgs_devices_have_one_label_each_and_its_cells_those_asked_for() -> None:
+    labels, streams = np.repeat(np.arange(10), 30), Streams(1)
+    for labels_per_cell in (10, 2):
+        owner = hierfavg.OneLabel(labels_per_cell=labels_per_cell).owners(labels, 50, streams, NO_INPUTS)
+        held = np.array([np.bincount(labels[owner == device], minlength=10) for device in range(50)])
+        assert np.sort(held).tolist() == [[0] * 9 + [6]] * 50
+        assert held.reshape(5, 10, 10).any(axis=1).sum(axis=1).tolist() == [labels_per_cell] * 5
 
 
 def test_yangs_joules_are_least_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:

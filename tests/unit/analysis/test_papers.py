@@ -51,16 +51,13 @@ def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> N
         assert result.minutes > 0
     elif result.command:
         verb, name = result.command.split()[1:]
-        folder = root / "scenarios"
-        assert (folder / ("studies" if verb == "study" else ".") / f"{name}.yaml").is_file()
-    for name in result.recorded:
-        table = pd.read_csv(OURS / f"{name}.csv", comment="#")
+        assert (root / "scenarios" / ("studies" if verb == "study" else ".") / f"{name}.yaml").is_file()
+    tables = [pd.read_csv(OURS / f"{name}.csv", comment="#") for name in result.recorded]
+    for table in tables:
         assert list(table.columns) == COLUMNS
         assert set(table["unit"]) <= {"points", "rounds", "seconds", "joules", "ratio"}
         assert table[["theirs", "ours", "seeds"]].notna().all(axis=None)
-    assert len(compared(result)) == sum(
-        len(pd.read_csv(OURS / f"{n}.csv", comment="#")) for n in result.recorded
-    )
+    assert len(compared(result)) == sum(map(len, tables))
 
 
 def test_every_recorded_file_belongs_to_a_result() -> None:
@@ -138,18 +135,16 @@ def test_fedls_published_numbers_follow_from_the_closed_form() -> None:
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["papers"]) == 0
-    assert "edgefl papers NAME" in capsys.readouterr().out
-    assert main(["papers", "journal"]) == 0
-    assert "table XIV" in capsys.readouterr().out
-    assert main(["papers", "journal", "vii"]) == 0
-    assert "4 of 4 numbers are within the band." in capsys.readouterr().out
-    assert main(["papers", "conference", "5"]) == 0
-    assert "the same as journal table X" in capsys.readouterr().out
-    assert main(["papers", "journal", "XX"]) == 2
-    assert "table XIV" in capsys.readouterr().err
-    assert main(["papers", "nothing"]) == 2
-    assert "flash" in capsys.readouterr().err
+    for words, code, told in (
+        ("", 0, "edgefl papers NAME"),
+        ("journal", 0, "table XIV"),
+        ("journal vii", 0, "4 of 4 numbers are within the band."),
+        ("conference 5", 0, "the same as journal table X"),
+        ("journal XX", 2, "table XIV"),
+        ("nothing", 2, "flash"),
+    ):
+        assert main(["papers", *words.split()]) == code
+        assert told in capsys.readouterr()[code > 0]
 
 
 def test_numbers_that_chose_a_setting_are_shown_and_not_counted(
@@ -171,5 +166,4 @@ def test_numbers_that_chose_a_setting_are_shown_and_not_counted(
 
 
 def test_the_audit_page_is_what_its_command_makes() -> None:
-    shipped = PAPERS.resolve().parents[1] / "docs" / "audit.md"
-    assert shipped.read_text(encoding="utf-8") == audit(papers())
+    assert (PAPERS.resolve().parents[1] / "docs" / "audit.md").read_text("utf-8") == audit(papers())
