@@ -1,12 +1,13 @@
 """Slot-by-slot transfer of flows that share a band's resource blocks, see `edgefl.channel.resource_blocks`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlows
+from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
@@ -215,13 +216,23 @@ class BlockRules(BandRules):
 
     def reached(self, flows: BandFlows, block: int) -> FloatArray:
         """Return what flows reach in the served slots of a block, [n, numbers, slots], as `link` reads it."""
+        link, usable_ = self.reach(flows.snr, flows.most, flows.widest, self.fading(flows, block))
+        step = usable_ if link.step is None else link.step
+        return np.stack([link.most, step, usable_, *([] if link.alone is None else [link.alone])], axis=1)
+
+    def fading(self, flows: Sequence[BandFlow], block: int) -> FloatArray:
+        """Return the fading |h|^2 [n, s] of flows in the served slots of a block."""
         first_slot = block * MOST_AT_ONCE
         power = power_of_all([flow.fading for flow in flows], first_slot, MOST_AT_ONCE)
         weights = self.carrier.frame.weights_from(first_slot, MOST_AT_ONCE)
-        link = self._link(flows.snr, flows.most, power if weights.all() else power[:, weights > 0])
-        usable_ = np.minimum(usable(link, self._steps, self.blocks), self._widest(flows.widest))
-        step = usable_ if link.step is None else link.step
-        return np.stack([link.most, step, usable_, *([] if link.alone is None else [link.alone])], axis=1)
+        return power if weights.all() else power[:, weights > 0]
+
+    def reach(
+        self, snr: FloatArray, most: FloatArray, widest: FloatArray, power: FloatArray
+    ) -> tuple[BlockLink, IntArray]:
+        """Return flows' SNR, and how many blocks they can use, from their numbers [n] and fading |h|^2 [n, s]."""
+        link = self._link(snr, most, power)
+        return link, np.minimum(usable(link, self._steps, self.blocks), self._widest(widest))
 
     def link(self, reached: FloatArray) -> tuple[BlockLink, IntArray]:
         """Return the flows' SNR in some served slots, and how many resource blocks each flow can use."""
@@ -284,11 +295,8 @@ class BlockRules(BandRules):
         widest = self._widest(flows.widest)
         alone = np.ascontiguousarray(self._alone(link, widest).T)  # each flow's rate alone in the band
         airtime, average, got = state.airtime.copy(), state.average.copy(), state.got.copy()
-        memory, given, history = (
-            self.scheduler.memory,
-            np.zeros_like(most),
-            np.empty((len(turns), 2, len(flows))),
-        )
+        memory, given = self.scheduler.memory, np.zeros_like(most)
+        history = np.empty((len(turns), 2, len(flows)))
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
         need, quotas = flows.need, self._quotas(flows)

@@ -1,7 +1,9 @@
 """Timing of flows that share a band's resource blocks equally, in one pass over its slots."""
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,20 +12,20 @@ import numpy.typing as npt
 from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.band_slots import NEVER
 from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
-from edgefl.channel.resource_blocks import divide, divide_joining
+from edgefl.channel.resource_blocks import divide
 from edgefl.channel.units import FloatArray
 
-Rows = npt.NDArray[np.intp]
-# Served slots that are computed at once, as a flow that ends changes those after it
-_SERVED = 16
+# Flows times served slots of a window, about, and its fewest slots: the longer it is, the more wrong guesses
+_AT_ONCE = (2048, 16)
 
 
 class BlockSweep:
     """Time flows that have a band of resource blocks to themselves, in equal shares.
 
     A flow that joins or leaves voids the plan of a `SharedBand`, and the numbers of all flows are gathered again.
-    Here each number stays in its place, flows join within a look, and what flows reach in a block of slots is read
-    once. Results are the same bit for bit.
+    Here a window of slots is served at once, with a guess of when flows end in it: first, that none does. Slots up to
+    the first wrong guess are right, and the ends that follow are the guess for the rest, until all guesses are right.
+    Results are the same bit for bit.
 
     Args:
         flows: the slot at which each flow joins, in ascending order, and the flow, which has bits to move.
@@ -35,43 +37,49 @@ class BlockSweep:
         self.slot = 0  # up to which the flows are served
         self._rules = rules
         self._joins = [slot for slot, _ in flows]
-        self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
-        self._flows = BandFlows([flow for _, flow in flows])
-        self._need = self._flows.need
-        self._on_block = rules.power_on_block(self._flows)
+        self._flows = columns = BandFlows([flow for _, flow in flows])
+        self._numbers = np.stack([columns.snr, columns.most, columns.need, columns.widest])
+        self._on_block = rules.power_on_block(columns)[:, None]
         # what has been served, and in the uplink slots with any block and the power in them, as in `BandState`
         self._sums = np.zeros((3 if rules.carrier.power == "full" else 1, len(flows)))
-        self._busy: list[FloatArray] = []  # airtime by flow and slot since a flow joined or left
-        self._block = -1  # of slots, whose results are in the table
-        self._place, self._table = np.empty(len(flows), dtype=np.intp), np.empty((0, 0, 0))
+        # turns count served slots: those before a flow joins, in windows so far, and up to which airtime is counted
+        self._turns = [rules.carrier.frame.turn(slot) for slot in self._joins]
+        self._served = self._counted = 0
+        # flows after the last window, and how many have joined until then
+        self._there, self._joined = np.empty(0, dtype=np.intp), 0
+        # ends in windows so far: turn, and the flow's row
+        self._ends: deque[tuple[int, int]] = deque()
+        # windows whose airtime is not counted yet: first turn; presence and airtime of flows [n, slots]
+        self._windows: deque[tuple[int, npt.NDArray[np.bool_], FloatArray]] = deque()
+        self._block, self._first = -1, 0  # of slots, whose fading is known, and its first turn
+        self._place, self._fading = np.empty(len(flows), dtype=np.intp), np.empty((0, 0))
 
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
         """Yield slots up to which flows are served, and the ids of the flows that have moved their payloads there.
 
         A plan of a `SharedBand` ends in the same slots, and where a flow joins.
         """
-        there, joined, slot, stride = np.empty(0, dtype=np.intp), 0, 0, FIRST_LOOK
-        while joined < len(self._joins) or len(there):
+        frame, there, joined, slot, stride = self._rules.carrier.frame, 0, 0, 0, FIRST_LOOK
+        while joined < len(self._joins) or there:
             joins = self._joins[joined] if joined < len(self._joins) else NEVER
-            if joins == slot or not len(there):
-                slot, stride = joins, FIRST_LOOK
-                there, joined = np.append(there, joined), joined + 1
-                self._count()
-                continue
-            stop = slot + stride - slot % stride
-            if joins < stop:
-                stop = min(stop, joins + FIRST_LOOK - joins % FIRST_LOOK)
-            slot, ended = self._serve(there, joined, slot, stop)
-            if (now := bisect_left(self._joins, slot, joined)) > joined:
-                there, joined, stride = np.append(there, np.arange(joined, now)), now, FIRST_LOOK
-            if ended:
-                there, stride = there[self._sums[0, there] < self._need[there]], FIRST_LOOK
-            elif slot == stop:
-                stride = MOST_AT_ONCE
+            stop = slot + stride - slot % stride if there else NEVER
+            slot = min(joins, stop)
+            turn = frame.turn(slot)
+            while there and not self._ends and self._served < turn:
+                self._serve()
+            if self._ends and self._ends[0][0] <= turn:
+                turn = self._ends[0][0]
+                slot = min(slot, frame.slot_of(turn - 1) + 1)
+            self._count(turn)
+            ended = []
+            while self._ends and self._ends[0][0] == turn:
+                ended.append(self._flows[self._ends.popleft()[1]].id)
             if ended or slot == stop:
-                self._count()
+                there, stride = there - len(ended), FIRST_LOOK if ended else MOST_AT_ONCE
                 self.slot = slot
-                yield slot, [self._flows[row].id for row in ended]
+                yield slot, ended
+            else:
+                there, joined, stride = there + 1, joined + 1, FIRST_LOOK
 
     def sent_by(self) -> dict[Hashable, Sequence[float]]:
         """Return each flow's slots with any block and its power in them, as `SharedBand.sent_by` does."""
@@ -80,67 +88,80 @@ class BlockSweep:
             flow.id: each for flow, each in zip(self._flows, on, strict=True) if each and not flow.background
         }
 
-    def _serve(self, there: Rows, joined: int, slot: int, stop: int) -> tuple[int, list[int]]:
-        """Serve flows until `stop` or until the first flow ends; return that slot and the flows that end.
-
-        Args:
-            there: the flows at the first slot. joined: how many flows have joined; the next ones may join in between.
-        """
-        rules, frame = self._rules, self._rules.carrier.frame
-        at, end = frame.turn(slot), frame.turn(stop)
-        if at == end:
-            return stop, []
-        if end > at + _SERVED:
-            end = at + _SERVED
-            stop = frame.slot_of(end - 1) + 1
-        turn, new = np.arange(at, end), bisect_left(self._turns, end, joined)
-        rows, begins = there, [begin - at for begin in self._turns[joined:new]]
-        if begins:
-            rows = np.append(there, np.arange(joined, new))
-        link, most = rules.link(self._reached(rows, joined, slot, at, len(turn)))
-        if begins:
-            many = len(there) + np.searchsorted(begins, turn - at, side="right")
-            given = divide_joining(most, rules.blocks, turn, many)
-        else:
-            given = divide(most, rules.blocks, turn)
-        rates, used = rules.rates(link, given)
-        weights, sums = rules.weights(turn), np.empty((len(self._sums), *used.shape))
-        np.multiply(rates, weights, out=sums[0])
+    def _serve(self) -> None:
+        """Serve flows in the next window of slots."""
+        rules, (at, end, joined) = self._rules, self._window()
+        rows = np.append(self._there, np.arange(self._joined, joined))
+        begins = np.array([at] * len(self._there) + self._turns[self._joined : joined])
+        turn, weights = np.arange(at, end), rules.weights(np.arange(at, end))
+        begun = begins[:, None] <= turn
+        snr, most_snr, need, widest = self._numbers[:, rows]
+        power = self._fading[self._place[rows], at - self._first : end - self._first]
+        link, most = rules.reach(snr, most_snr, widest, power)
+        there, used = np.empty(most.shape, dtype=bool), np.empty(most.shape)
+        got, before = np.empty((len(turn), len(rows))), self._sums[0, rows]
+        ends, right = np.full(len(rows), end + 1), 0
+        while right < len(turn):
+            now, guess = slice(right, None), ends
+            np.logical_and(begun[:, now], turn[now] < guess[:, None], out=there[:, now])
+            given = divide(most[:, now], rules.blocks, turn[now], there[:, now])
+            rates, used[:, now] = rules.rates(link.at(now), given)
+            np.multiply(rates, weights[now], out=got[now].T)
+            _add_up(got[now], before if right == 0 else got[right - 1])
+            ends = at + 1 + np.add.reduce(got < need, axis=0)
+            right = int(np.minimum(ends, guess).min(where=ends != guess, initial=end)) - at
+        self._sums[0, rows] = got[-1]
         busy = (used > 0) * weights
-        if len(sums) > 1:
-            sums[1] = busy
-            np.multiply(busy, np.minimum(used * self._on_block[rows, None], 1.0), out=sums[2])
-        # summed in order, so that rounding does not depend on where a run begins
-        sums[:, :, 0] += self._sums[:, rows]
-        np.add.accumulate(sums, axis=2, out=sums)
-        need, last = self._need[rows], len(turn)
-        ended = (sums[0, :, -1] >= need).nonzero()[0]
-        if len(ended):
-            last = int(np.count_nonzero(sums[0, ended] < need[ended, None], axis=1).min()) + 1
-            stop, ended = frame.slot_of(at + last - 1) + 1, (sums[0, :, last - 1] >= need).nonzero()[0]
-        self._sums[:, rows] = sums[:, :, last - 1]
-        begin = 0
-        for flows, until in enumerate([*begins, last], len(there)):
-            self._busy.append(busy[:flows, begin : min(until, last)])
-            if until >= last:
-                break
-            self._count()  # a flow joins
-            begin = until
-        return stop, rows[ended].tolist()
+        if len(self._sums) > 1:
+            on = np.concatenate([busy, busy * np.minimum(used * self._on_block[rows], 1.0)]).T.copy()
+            _add_up(on, self._sums[1:, rows].ravel())
+            self._sums[1:, rows] = on[-1].reshape(2, -1)
+        self._windows.append((at, there, busy))
+        ended = ends <= end
+        self._ends.extend(sorted(zip(ends[ended].tolist(), rows[ended].tolist(), strict=True)))
+        self._there, self._joined, self._served = rows[~ended], joined, end
 
-    def _count(self) -> None:
-        """Add the airtime since a flow joined or left; one sum over flows and slots, as it may be rounded."""
-        if self._busy:
-            self.sent += float(np.add.reduce(np.concatenate(self._busy, axis=1), axis=None))
-            self._busy.clear()
+    def _window(self) -> tuple[int, int, int]:
+        """Return the turns at which the next window begins and ends, and how many flows have joined until its end.
 
-    def _reached(self, rows: Rows, joined: int, slot: int, at: int, many: int) -> FloatArray:
-        """Return what flows reach in a number of served slots, in a slot's block; see `BlockRules.reached`."""
-        block = slot // MOST_AT_ONCE
+        A window lies within a block of slots, whose fading is read here.
+        """
+        frame, flows = self._rules.carrier.frame, len(self._there)
+        at = self._served if flows else self._turns[self._joined]
+        block = frame.slot_of(at) // MOST_AT_ONCE
         if block != self._block:
-            joining = np.arange(joined, bisect_left(self._joins, (block + 1) * MOST_AT_ONCE))
-            ahead = np.append(rows[rows < joined], joining)
-            self._table = self._rules.reached(BandFlows([self._flows[row] for row in ahead.tolist()]), block)
-            self._place[ahead], self._block = np.arange(len(ahead)), block
-        begin = at - self._rules.carrier.frame.turn(block * MOST_AT_ONCE)
-        return self._table[self._place[rows], :, begin : begin + many]
+            joining = np.arange(self._joined, bisect_left(self._joins, (block + 1) * MOST_AT_ONCE))
+            rows = np.append(self._there, joining)
+            self._fading = self._rules.fading([self._flows[row] for row in rows.tolist()], block)
+            self._place[rows], self._block = np.arange(len(rows)), block
+            self._first = frame.turn(block * MOST_AT_ONCE)
+        numbers, slots = _AT_ONCE
+        # with the flows that join in as many slots as the present ones would fill
+        flows += bisect_left(self._turns, at + numbers // (flows + 1), self._joined) - self._joined
+        end = min(at + max(slots, numbers // (flows + 1)), frame.turn((block + 1) * MOST_AT_ONCE))
+        return at, end, bisect_left(self._turns, end, self._joined)
+
+    def _count(self, turn: int) -> None:
+        """Add the airtime since a flow joined or left; one sum over flows and slots, as it may be rounded."""
+        parts = []
+        while self._windows and self._counted < turn:
+            first, there, busy = self._windows[0]
+            begin, last = max(self._counted - first, 0), first + busy.shape[1]
+            if first + begin < turn:
+                parts.append(busy[:, begin : turn - first][there[:, begin]])
+            self._counted = min(last, turn)
+            if last <= turn:
+                self._windows.popleft()
+        if parts:
+            self.sent += float(np.add.reduce(np.concatenate(parts, axis=1), axis=None))
+        self._counted = turn
+
+
+def _add_up(rows: FloatArray, before: FloatArray) -> None:
+    """Add to each row [s, n] all rows before it, in order, so that rounding does not depend on the first slot."""
+    rows[0] += before
+    if rows.shape[1] < 2 * len(rows):
+        np.add.accumulate(rows, axis=0, out=rows)
+        return
+    for last, row in pairwise(rows):  # a third of the time if there are many columns
+        row += last

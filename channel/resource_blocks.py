@@ -18,38 +18,10 @@ BLOCK_ELEMENTS = SUBCARRIERS * 14  # symbols that a block carries in a slot
 # Subcarrier spacing in kHz -> resource blocks of a carrier by its bandwidth in MHz: 3GPP TS 38.101-1, Table 5.3.2-1
 _BLOCKS = {
     15: {5: 25, 10: 52, 15: 79, 20: 106, 25: 133, 30: 160, 35: 188, 40: 216, 45: 242, 50: 270},
-    30: {
-        5: 11,
-        10: 24,
-        15: 38,
-        20: 51,
-        25: 65,
-        30: 78,
-        35: 92,
-        40: 106,
-        45: 119,
-        50: 133,
-        60: 162,
-        70: 189,
-        80: 217,
-    }
-    | {90: 245, 100: 273},
-    60: {
-        10: 11,
-        15: 18,
-        20: 24,
-        25: 31,
-        30: 38,
-        35: 44,
-        40: 51,
-        45: 58,
-        50: 65,
-        60: 79,
-        70: 93,
-        80: 107,
-        90: 121,
-    }
-    | {100: 135},
+    30: {5: 11, 10: 24, 15: 38, 20: 51, 25: 65, 30: 78, 35: 92, 40: 106, 45: 119}
+    | {50: 133, 60: 162, 70: 189, 80: 217, 90: 245, 100: 273},
+    60: {10: 11, 15: 18, 20: 24, 25: 31, 30: 38, 35: 44, 40: 51, 45: 58, 50: 65}
+    | {60: 79, 70: 93, 80: 107, 90: 121, 100: 135},
 }
 # How many steps above the one reached on all blocks are tried on fewer blocks: with one layer, with several layers
 _STEPS_MORE = (2, 3)
@@ -177,7 +149,9 @@ def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
     return more, np.concatenate([none + np.inf, [np.inf], steps.needs]), np.concatenate([none, steps.rates])
 
 
-def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
+def divide(
+    most: IntArray, blocks: int | IntArray, turn: IntArray, there: npt.NDArray[np.bool_] | None = None
+) -> IntArray:
     """Divide each slot's blocks equally among flows; blocks that one flow cannot use go to other flows.
 
     The remainder of the division goes to the flows in turn, one block each; the next slot continues the turn.
@@ -186,53 +160,39 @@ def divide(most: IntArray, blocks: int | IntArray, turn: IntArray) -> IntArray:
         most: [n, s] how many blocks each flow can use in each slot.
         blocks: how many blocks to divide: one number for all slots, or [s].
         turn: [s] number of each slot, counting the slots that serve this direction.
+        there: [n, s] whether a flow takes part in a slot; without it, all do.
 
     Returns:
         [n, s] blocks of each flow, in sum all blocks, or as many as the flows can use if these are fewer.
     """
-    flows, slots = most.shape
-    if flows == 1:
+    flows: int | IntArray = len(most)
+    if flows == 1 and there is None:
         return np.minimum(most, blocks)
-    level = blocks // flows
+    place = np.arange(1, len(most) + 1)[:, None]
+    if there is not None:
+        most, place = most * there, np.add.accumulate(there, axis=0, dtype=np.int64)
+        flows = np.maximum(place[-1], 1)
+    level, before = blocks // flows, (turn * blocks) % flows
     more = most > level
-    if more.all():
-        return level + ((np.arange(flows)[:, None] - turn * blocks) % flows < blocks - level * flows)
-    while not more.all():  # blocks left by flows at their maximum raise the level of the other flows
-        others = np.add.reduce(more, axis=0)
-        full = np.add.reduce(np.where(more, 0, most), axis=0)
-        level = np.where(others > 0, (blocks - full) // np.maximum(others, 1), level)
-        still = more & (most > level)
-        if np.array_equal(still, more):
-            break
-        more = still
-    given = np.where(more, level, most)
-    rest = blocks - np.add.reduce(given, axis=0)
-    if not rest.any():
-        return given
-    place = np.add.accumulate(more, axis=0, dtype=np.int64)
-    begin, count = (turn * blocks) % flows, place[-1].copy()
-    # the number of a flow in the round that starts with flow `begin`; flows before that come last
-    place -= np.where(begin > 0, place[begin - 1, np.arange(slots)], 0)
-    np.add(place, count, out=place, where=place <= 0)
-    given += more & (place <= rest)
-    return given
-
-
-def divide_joining(most: IntArray, blocks: int, turn: IntArray, there: IntArray) -> IntArray:
-    """Divide each slot's blocks as `divide` does, while flows join.
-
-    Args:
-        there: [s] how many flows there are in each slot, > 0: the first ones, as the others join later.
-    """
-    row = np.arange(len(most))[:, None]
-    present, level = row < there, blocks // there
-    if ((most > level) >= present).all():
-        more = (row - turn * blocks) % there < blocks - level * there
-        return np.where(present, level + more, 0)
-    given = np.zeros_like(most)
-    for flows in np.unique(there).tolist():
-        at = there == flows
-        given[:flows, at] = divide(most[:flows, at], blocks, turn[at])
+    if there is None and more.all():
+        return level + ((place - 1 - before) % flows < blocks - level * flows)
+    if there is not None and np.array_equal(more, there):
+        others, given, rest = flows, more * level, blocks - level * flows
+    else:
+        turned = place > before
+        while True:  # blocks left by flows at their maximum raise the level of the other flows
+            others = np.add.reduce(more, axis=0)
+            full = np.add.reduce(np.where(more, 0, most), axis=0)
+            level = np.where(others > 0, (blocks - full) // np.maximum(others, 1), level)
+            still = more & (most > level)
+            if np.array_equal(still, more):
+                break
+            more = still
+        given = np.where(more, level, most)
+        rest = blocks - np.add.reduce(given, axis=0)
+        place, before = np.add.accumulate(more, axis=0, dtype=np.int64), np.add.reduce(more > turned, axis=0)
+    # the remainder goes to the flows after the first `before`, and then to these
+    given += more & (((place > before) & (place <= before + rest)) | (place <= before + rest - others))
     return given
 
 

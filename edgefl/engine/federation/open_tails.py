@@ -74,7 +74,8 @@ class OpenTails:
                 continue
             of_s = 0.0 if transfer is None else self._tails.take(part.device, transfer.end_s, now_s)
             lasts_s[which] = of_s
-            energy_j += self._tails.energy_j(part.device, of_s or 0.0)
+            if of_s:
+                energy_j += self._tails.energy_j(part.device, of_s)
         return PartTails((lasts_s[0], lasts_s[1]), energy_j)
 
     def _until(self, part: Part, known: PartTails, now_s: float) -> PartTails:

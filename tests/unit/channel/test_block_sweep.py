@@ -11,7 +11,7 @@ from edgefl.channel import block_sweep
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.diversity import fading_in_parts
 from edgefl.channel.modulation import Steps
-from edgefl.channel.resource_blocks import divide, divide_joining
+from edgefl.channel.resource_blocks import divide
 from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.shared_band import SharedBand
 from edgefl.channel.tdd import Pattern
@@ -61,9 +61,9 @@ def event_by_event(band: SharedBand, story: list[tuple[int, dict[str, Any]]]) ->
     frame=st.sampled_from(FRAMES),
     power=st.sampled_from(["full", "per_resource_block"]),
     steps=st.sampled_from([None, Steps(), Steps(layers=2, parts=3)]),
-    served=st.sampled_from([1, 5, 16]),
+    at_once=st.sampled_from([(1, 1), (300, 5), (2048, 16), (10**6, 16)]),
 )
-@example(3, 60, 400, 273, FRAMES[1], "full", Steps(layers=2, parts=3), 16)
+@example(3, 60, 400, 273, FRAMES[1], "full", Steps(layers=2, parts=3), (2048, 16))
 @settings(max_examples=10, deadline=None)
 def test_one_pass_is_what_the_events_make(
     seed: int,
@@ -73,7 +73,7 @@ def test_one_pass_is_what_the_events_make(
     frame: Any,
     power: Powers,
     steps: Steps | None,
-    served: int,
+    at_once: tuple[int, int],
 ) -> None:
     """Wake-ups, ends, airtime, slots and power are equal to the last bit, wherever the pass is cut."""
     story = story_of(np.random.default_rng(seed), flows, spread, 2e5)
@@ -81,7 +81,7 @@ def test_one_pass_is_what_the_events_make(
     one, many = SharedBand(EqualShare(), carrier), SharedBand(EqualShare(), carrier)
     steps_of_one = event_by_event(one, story)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(block_sweep, "_SERVED", served)
+        patched.setattr(block_sweep, "_AT_ONCE", at_once)
         expected = [(slot, many.add(**flow, slot=slot, expected=True)) for slot, flow in story]
         assert list(many.planned(expected)) == steps_of_one
     assert sum(len(ids) for _, ids in steps_of_one) == flows
@@ -116,15 +116,15 @@ def test_a_flow_that_joins_shortens_the_next_look(joins: int) -> None:
 
 @pytest.mark.parametrize("case", range(20))
 def test_blocks_are_divided_among_the_flows_that_are_there(case: int) -> None:
-    """As slot by slot, among the flows that have joined; some cannot use their share."""
+    """As slot by slot, among the flows that have joined and not left; some cannot use their share."""
     rng = np.random.default_rng(case)
     flows, blocks, slots = int(rng.integers(2, 40)), int(rng.integers(1, 274)), 12
-    most = np.where(
-        rng.random((flows, slots)) < 0.3 * (case % 2), rng.integers(0, 12, (flows, slots)), blocks
-    )
-    there, turn = np.sort(rng.integers(1, flows + 1, slots)), 5 + np.arange(slots)
-    shares = divide_joining(most, blocks, turn, there)
-    for slot, joined in enumerate(there.tolist()):
+    few = rng.random((flows, slots)) < 0.3 * (case % 2)
+    most = np.where(few, rng.integers(0, 12, (flows, slots)), blocks)
+    turn, there = 5 + np.arange(slots), rng.random((flows, slots)) < rng.random(slots)
+    shares = divide(most, blocks, turn, there)
+    for slot, present in enumerate(there.T):
         now = slice(slot, slot + 1)
-        np.testing.assert_array_equal(shares[:joined, now], divide(most[:joined, now], blocks, turn[now]))
-        assert not shares[joined:, now].any()
+        if present.any():
+            assert np.array_equal(shares[present, now], divide(most[present, now], blocks, turn[now]))
+        assert not shares[~present, now].any()
