@@ -5,6 +5,7 @@ GONE = {
     "algorithm.decay": "use learning.local.lr_schedule, which works with every algorithm",
     "algorithm.detect": "feddrift always detects drift by the loss",
     "background.indoor_share": "users are now indoors as often as devices",
+    "devices.penetration": "write coated_share: 1 for high_loss, 0 for low_loss",
     "devices.vehicle_loss_db": "a car always attenuates by 9 dB, as in 38.901",
     "drift.zones": "name cells instead",
     "dataset.height": "write size: [height, width]",

@@ -142,12 +142,6 @@ def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
                 " indoor_share to 0, or radio.path_loss to umi or uma",
                 (*place, "indoor_share"),
             )
-        if kind.coated_share and kind.penetration == "high_loss":
-            raise EdgeflError(
-                "with penetration: high_loss all buildings are coated: leave coated_share out, or set"
-                " penetration: low_loss",
-                (*place, "coated_share"),
-            )
 
 
 def check_metres(

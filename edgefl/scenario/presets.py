@@ -70,7 +70,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
     if radio.get("measured") is not None:  # measured rates contain walls, antennas and the rules of handover
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
-        left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s", "penetration")
+        left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
     if "sharing" not in radio and isinstance(data.get("radio", {}), Mapping) and _sets_shares(data):
         filled["radio"] = {**radio, "sharing": "static"}  # shares that a selector sets hold for a round

@@ -159,7 +159,7 @@ def classes(data: Data, rng: Random) -> None:
 
 def indoors(data: Data, rng: Random) -> None:
     data["devices"] |= {"indoor_share": rng.choice((0.5, 1)), "indoors_by": rng.choice(("place", "trip"))}
-    data["devices"]["penetration"] = rng.choice(("low_loss", "high_loss"))
+    data["devices"]["coated_share"] = rng.choice((0.0, 1.0))
 
 
 def density(data: Data, rng: Random) -> None:
