@@ -19,7 +19,7 @@ GONE = {
     "learning.probe_batch": "probes use learning.local.batch",
     "learning.probe_steps": "probes use learning.local.steps or epochs",
     "mobility.headway_s": "vehicles in a lane are now independent",
-    "mobility.centre": "give the area's share in the rhythm instead of centre, areas: {market: 0.5}",
+    "mobility.centre": "give the area's share in the rhythm instead of centre, to: {market: 0.5}",
     "model.channels": "write the number into arguments, in_chans: 1; grey images then get a channel",
     "model.classes": "the function receives num_classes",
     "partition.round_overlap": "write the overlap named in the error",
@@ -32,6 +32,10 @@ GONE = {
     "radio.server_pa_efficiency": "include the amplifier's loss in server_power_dbm",
     "record.personal_models": "write record.models: personal",
     "server.at_session_end": "work under way when a session ends is always cut off",
+    **dict.fromkeys(
+        ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),
+        "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}, with the areas beside home, work and centre",
+    ),
     **dict.fromkeys(
         ("uplink_codec.indices", "downlink_codec.indices"), "an index always takes ceil(log2 M) bits"
     ),

@@ -90,7 +90,11 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
     for where, mobility in devices.mobilities():
         for place, name in mobility.area_names():
             if name not in areas:
-                known = did_you_mean(name, list(areas)) if areas else ": define it below areas:"
+                known = (
+                    did_you_mean(name, [*areas, *mobility.own_places])
+                    if areas
+                    else ": define it below areas:"
+                )
                 raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
     if radio.measured is not None:  # measured rates involve no path loss, walls or band
         return

@@ -191,7 +191,7 @@ class OnePoint(Attraction):
 
 @pytest.mark.parametrize("begin_hour", [0.0, 17.5])
 def test_attraction_recurs_every_day(begin_hour: float) -> None:
-    spells = [{"from_hour": h, "home": p[0], "work": p[1], "centre": p[2]} for h, p in RHYTHM]
+    spells = [{"from_hour": h, "to": {"home": p[0], "work": p[1], "centre": p[2]}} for h, p in RHYTHM]
     model = OnePoint(
         rhythm=spells,
         day_s=DAY_S,
