@@ -36,6 +36,10 @@ GONE = {
         ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),
         "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}, with the areas beside home, work and centre",
     ),
+    **dict.fromkeys(("sites.csv", "sites.geojson"), "write path; its ending tells tables from GeoJSON"),
+    **dict.fromkeys(
+        ("sites.lon", "sites.lat", "sites.azimuth"), "write columns: {lon: X, lat: Y, azimuth: direction}"
+    ),
     **dict.fromkeys(
         ("uplink_codec.indices", "downlink_codec.indices"), "an index always takes ceil(log2 M) bits"
     ),
