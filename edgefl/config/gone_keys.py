@@ -36,7 +36,6 @@ GONE = {
         ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),
         "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}, with the areas beside home, work and centre",
     ),
-    **dict.fromkeys(("sites.csv", "sites.geojson"), "write path; its ending tells tables from GeoJSON"),
     **dict.fromkeys(
         ("sites.lon", "sites.lat", "sites.azimuth"), "write columns: {lon: X, lat: Y, azimuth: direction}"
     ),
@@ -64,6 +63,16 @@ MOVED = {
     f"{section}.{key}": f"{inner}.{RENAMED.get(key, key)}"
     for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
     for key in keys
+}
+
+# key of earlier versions -> its name now, in the same section
+NEW_NAMES = {
+    "algorithm.pull": "mu",
+    "dataset.data_seed": "seed",
+    "privacy.clip": "clip_norm",
+    "server.mixing": "alpha",
+    **dict.fromkeys(("sites.csv", "sites.geojson"), "path"),
+    "warm_start.ema_beta": "beta",
 }
 
 # name of a component in other programs -> our name

@@ -45,8 +45,8 @@ class SitesFile(Strict):
 
     path: Path = Field(
         description="the file, relative to the scenario's file: points, .geojson or .json (RFC 7946), or a table,"
-        " .csv, .csv.gz or .parquet: OpenCelliD's, with or without a line of column names, or any other with columns of"
-        " longitude and latitude",
+        " .csv, .csv.gz or .parquet: OpenCelliD's, with or without a line of column names, or any other with columns"
+        " of longitude and latitude",
     )
     columns: dict[Literal["lon", "lat", "azimuth"], str] = Field(
         {},

@@ -178,7 +178,7 @@ def test_algorithms_that_need_one_round_say_so() -> None:
 def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> None:
     further = {"concurrency": 8, "staleness": law}
     buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
-    mixed = {"name": "fedasync", "mixing": 0.6, **further}
+    mixed = {"name": "fedasync", "alpha": 0.6, **further}
     rows = train("fedavg", buffered)
     assert max(rows.further["staleness_max"]) > 4  # where the hinge begins to count
     assert table(rows) == table(train("fedavg", mixed))

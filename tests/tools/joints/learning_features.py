@@ -49,7 +49,7 @@ def drift(data: Data, rng: Random) -> None:
 
 def privacy(data: Data, rng: Random) -> None:
     data["learning"]["privacy"] = {
-        "clip": rng.choice((0.1, 10)),
+        "clip_norm": rng.choice((0.1, 10)),
         "noise": rng.choice((0, 0.01, 1)),
         "where": rng.choice(("server", "device")),
     }

@@ -171,7 +171,7 @@ def test_personal_models_step_by_the_same_rule(name: str) -> None:
     train = training(Plain(), rule_of(name, 0.1, 0.7))
     start = train.layout.flatten(train._module)
     task = LocalTask(
-        start, dealt(), LR, Ditto(pull=0), personal=lambda positions: start.expand(len(positions), -1)
+        start, dealt(), LR, Ditto(mu=0), personal=lambda positions: start.expand(len(positions), -1)
     )
     models = train.run(task)
     assert models.personal is not None

@@ -25,8 +25,8 @@ SHORT = {
     "SEVERAL": "DYNAMIC; federations={a: {share: 0.5}, b: {share: 0.5}}",
     "CLOUD": "cloud={every: 2, backhaul_bps: 1e6}",
     "THEORY": "learning.theory=1",
-    "PRIVATE": "learning.privacy={clip: 1, where: device}",
-    "NOISED": "learning.privacy={clip: 1, where: server}",
+    "PRIVATE": "learning.privacy={clip_norm: 1, where: device}",
+    "NOISED": "learning.privacy={clip_norm: 1, where: server}",
     "NUMBA": "learning.kernels=numba",
     "METRICS": "learning.evaluation.metrics=[auc]",
     "FEDL": "rounds.selector={name: fedl, count: 2}",
@@ -79,7 +79,7 @@ theorem | learning.warm_start | THEORY | learning.warm_start=continuous | learni
 theorem | learning.local.weight_decay | THEORY | learning.local.weight_decay=0.1 | learning.theory=null
 theorem | learning.local.clip_norm | THEORY | learning.local.clip_norm=1 | learning.theory=null
 theorem | learning.local.augmentation | THEORY | learning.local.augmentation=true | learning.theory=null
-theorem | learning.privacy | THEORY | learning.privacy={clip: 1} | learning.theory=null
+theorem | learning.privacy | THEORY | learning.privacy={clip_norm: 1} | learning.theory=null
 theorem | learning.uplink_codec | THEORY | learning.uplink_codec=top_k | learning.theory=null
 theorem | learning.downlink_codec | THEORY | learning.downlink_codec=top_k | learning.theory=null
 something_sent | learning.uplink_codec | learning.uplink_codec=top_k | ALGORITHM=local_only | learning.uplink_codec=null

@@ -173,7 +173,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
     if name == "fedbuff":
         server |= {key: case[key] for key in ("buffer", "divisor", "base", "server_lr")}
     elif name == "fedasync":
-        server["mixing"] = case["server_lr"]
+        server["alpha"] = case["server_lr"]
     else:
         server["period_s"] = float(case["period_s"])
     data: dict[str, Any] = {
