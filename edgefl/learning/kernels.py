@@ -13,7 +13,7 @@ from edgefl.learning.warm_starts import WarmStart
 
 PLACE = ("learning", "kernels")
 # keys of `learning.local` that must keep their defaults
-PLAIN = ("early_stopping", "clip_norm", "augmentation", "batching", "precision", "memory_gb")
+PLAIN = ("early_stopping", "clip_norm", "augmentation", "batching", "precision")
 
 
 def numba_name() -> str:

@@ -123,12 +123,6 @@ class LocalSettings(Section):
         description="bf16: matrix products and convolutions of local training in bfloat16; slower on a CPU without"
         " instructions for it",
     )
-    memory_gb: float | None = Field(
-        None,
-        gt=0,
-        le=1e6,
-        description="memory for devices trained together, on any machine; null: 0.0055 GB on a CPU, 4 GB on a GPU",
-    )
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":
         """Return whether each of k devices stops after an epoch [k], by `early_stopping`. FLASH, Algorithm 1.

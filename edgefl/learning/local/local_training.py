@@ -118,8 +118,8 @@ class LocalTraining:
         except torch.OutOfMemoryError as error:
             raise EdgeflError(
                 f"{self._memory_bytes / 1e9:g} GB for devices trained together do not fit in the GPU's "
-                "memory: lower memory_gb",
-                ("learning", "local", "memory_gb"),
+                "memory: train them one by one, batching: sequential",
+                ("learning", "local", "batching"),
             ) from error
         except (RuntimeError, NotImplementedError) as error:
             if kind is not Stacked:

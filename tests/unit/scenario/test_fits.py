@@ -103,7 +103,6 @@ plain_steps | learning.local.clip_norm | NUMBA | learning.local.clip_norm=1 | le
 plain_steps | learning.local.augmentation | NUMBA | learning.local.augmentation=true | learning.kernels=torch
 plain_steps | learning.local.batching | NUMBA | learning.local.batching=stacked | learning.kernels=torch
 plain_steps | learning.local.precision | NUMBA | learning.local.precision=bf16 | learning.kernels=torch
-plain_steps | learning.local.memory_gb | NUMBA | learning.local.memory_gb=1 | learning.kernels=torch
 plain_steps | ALGORITHM | NUMBA | ALGORITHM=fedprox | ALGORITHM=fedavg
 plain_steps | ALGORITHM | NUMBA | ALGORITHM=moon | ALGORITHM=fedavg
 plain_steps | ALGORITHM | NUMBA | ALGORITHM=ditto | ALGORITHM=fedavg
