@@ -78,6 +78,8 @@ MOVED = {
 # key of earlier versions -> its name now, in the same section
 NEW_NAMES = {
     "algorithm.pull": "mu",
+    "churn.absence_s": "off_s",
+    "churn.lifetime_s": "on_s",
     "dataset.data_seed": "seed",
     "privacy.clip": "clip_norm",
     "server.mixing": "alpha",

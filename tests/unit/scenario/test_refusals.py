@@ -58,7 +58,7 @@ rounds.min_updates | 5 exceeds rounds.server.buffer 4 | FEDBUFF=4; rounds.min_up
 rounds.over_selection | all | rounds.over_selection=2
 rounds.over_selection | uniform | rounds.selector={name: uniform, count: 6}; rounds.over_selection=2
 devices.churn.on_s | 0.001 | devices.churn={name: duty_cycle, on_s: 1e-300}
-devices.churn.absence_s | 1000000000 | devices.churn={name: poisson, absence_s: 1e300}
+devices.churn.off_s | 1000000000 | devices.churn={name: poisson, off_s: 1e300}
 devices.churn.sessions.0.0 | >= 0 | devices.churn={name: client_pattern, sessions: [[-1]]}
 devices.churn | session 1 | devices.churn={name: client_pattern, sessions: [[]]}
 devices.churn | session 1 | devices.churn={name: client_pattern, sessions: [[1, 1]]}
