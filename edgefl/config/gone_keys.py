@@ -83,6 +83,7 @@ NEW_NAMES = {
     "dataset.data_seed": "seed",
     "privacy.clip": "clip_norm",
     "server.mixing": "alpha",
+    "server.period_s": "every_s",
     **dict.fromkeys(("sites.csv", "sites.geojson"), "path"),
     "warm_start.ema_beta": "beta",
 }

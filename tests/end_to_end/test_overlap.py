@@ -137,7 +137,7 @@ def train(
     [
         {"name": "fedbuff", "buffer": 8},
         {"name": "fedbuff", "buffer": 8, "concurrency": 8},
-        {"name": "semi_synchronous", "period_s": 1e3},
+        {"name": "semi_synchronous", "every_s": 1e3},
         {"name": "tiers", "count": 1},
     ],
 )
@@ -205,7 +205,7 @@ def test_rounds_overlap() -> None:
 
 @pytest.mark.parametrize(
     "server",
-    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "period_s": 0.004}, TIERS],
+    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "every_s": 0.004}, TIERS],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
     """Chance is a tenth; the updates are stale, as the model moves on while devices train."""

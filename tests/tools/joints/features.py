@@ -221,7 +221,7 @@ def server(data: Data, rng: Random) -> None:
             {"name": "fedbuff", "buffer": rng.randint(1, 4)},
             {"name": "fedbuff", "buffer": 2, "concurrency": 3, "divisor": "weights", "base": "current"},
             {"name": "fedasync", "staleness": rng.choice(("constant", "hinge", "polynomial"))},
-            {"name": "semi_synchronous", "period_s": rng.choice((0.01, 0.05, 0.3))},
+            {"name": "semi_synchronous", "every_s": rng.choice((0.01, 0.05, 0.3))},
             {"name": "tiers", "count": rng.choice((1, 2, 3))},
         )
     )

@@ -63,7 +63,7 @@ common_start | ALGORITHM | FEDBUFF | ALGORITHM=feddrift | rounds.server=synchron
 as_sent | rounds.server | ALGORITHM=ca2fl | FEDBUFF | rounds.server.staleness=constant
 mean_of_models | ALGORITHM | TIERS | ALGORITHM=fedadam | ALGORITHM=moon
 mean_of_models | ALGORITHM | CLOUD | ALGORITHM=scaffold | ALGORITHM=apfl
-one_model | rounds.server | CLOUD | TIERS | rounds.server={name: semi_synchronous, period_s: 1}
+one_model | rounds.server | CLOUD | TIERS | rounds.server={name: semi_synchronous, every_s: 1}
 rounds_of_theory | learning.theory | FEDBUFF | THEORY | learning.theory=null
 fixed_shares | radio.sharing | FEDL | DYNAMIC | STATIC
 fixed_shares | radio.sharing | record.energy_excess=true | DYNAMIC | STATIC

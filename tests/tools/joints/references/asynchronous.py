@@ -175,7 +175,7 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
     elif name == "fedasync":
         server["alpha"] = case["server_lr"]
     else:
-        server["period_s"] = float(case["period_s"])
+        server["every_s"] = float(case["period_s"])
     data: dict[str, Any] = {
         "name": "asynchronous",
         "seed": rng.randint(0, 10**6),
