@@ -102,7 +102,7 @@ def test_pauses_hold_a_device_at_its_waypoint() -> None:
     "model",
     [
         RandomDirection(travel_s=1e9, speed_min_m_s=10, speed_max_m_s=10),
-        GaussMarkov(alpha=1.0, speed_mean_m_s=10, speed_std_m_s=0, heading_std_deg=45),
+        GaussMarkov(alpha=1.0, speed_mean_m_s=10, speed_std_m_s=0),
     ],
 )
 def test_reflection_in_a_round_mirror(model: Mobility) -> None:

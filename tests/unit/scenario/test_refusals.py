@@ -124,7 +124,6 @@ devices.mobility.plan.0.share | 1 | COMMUTE.plan=[{leave: 8, to: work, share: 1.
 devices.mobility.addresses.work | 0.8 | COMMUTE.addresses.work={mill: 0.4, campus: 0.4}
 devices.mobility.addresses.work | mil | COMMUTE.addresses.work=mil
 devices.mobility.addresses.work.str | true | COMMUTE.addresses.work=true
-devices.mobility.habit | 0 | COMMUTE.habit=-0.1
 areas.mill | got none | areas.mill={}
 areas.mill | disc and polygon | areas.mill.polygon={points_m: [[0, 0], [1, 0], [0, 1]]}
 areas.mill.disk | disc | areas.mill={disk: {}}
