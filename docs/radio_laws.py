@@ -160,9 +160,9 @@ LAWS = [
     ),
     Law(
         "walls have a low loss (instead: a high loss)",
-        ("devices.penetration",),
+        ("devices.coated_share",),
         "38.901, 7.4.3",
-        {"devices": {"penetration": "high_loss"}},
+        {"devices": {"coated_share": 1.0}},
     ),
     Law(
         "the gain is updated during a transfer",

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from edgefl.config.component import Component
-from edgefl.config.gone_keys import ABROAD, GONE, MOVED
+from edgefl.config.gone_keys import ABROAD, GONE, MOVED, NEW_NAMES
 from edgefl.config.registry import KINDS, did_you_mean, nearest
 from edgefl.config.units import unit_slip
 from edgefl.errors import quoted
@@ -102,10 +102,12 @@ def flat(
 
 
 def _of_gone_keys(fault: _Fault) -> _Fault:
-    """Explain an unknown key that an earlier version had: why it was removed, or to which section it moved."""
-    key = ".".join(fault.place[-2:])
+    """Explain an unknown key that an earlier version had: why it was removed, or what it is called now."""
+    key = ".".join([part for part in fault.place if not part.isdigit()][-2:])
     if key in MOVED:
         now = f"has moved to another section: write {dotted((*fault.place[:-1], MOVED[key]))}"
+    elif key in NEW_NAMES:
+        now = f"has a new name: write {dotted((*fault.place[:-1], NEW_NAMES[key]))}"
     elif key in GONE:
         now = f"was removed: {GONE[key]}"
     else:
@@ -202,7 +204,7 @@ def _unknown(
 
 
 def _beginning(key: str, known: list[str]) -> str:
-    """Return the known key with which an unknown key begins, as clip_norm begins with clip; '' if there is none."""
+    """Return the known key with which an unknown key begins, as noise_std begins with noise, or ''."""
     return next((name for name in known if key.startswith(f"{name}_")), "")
 
 

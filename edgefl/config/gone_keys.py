@@ -5,8 +5,13 @@ GONE = {
     "algorithm.decay": "use learning.local.lr_schedule, which works with every algorithm",
     "algorithm.detect": "feddrift always detects drift by the loss",
     "background.indoor_share": "users are now indoors as often as devices",
+    "devices.penetration": "write coated_share: 1 for high_loss, 0 for low_loss",
     "devices.vehicle_loss_db": "a car always attenuates by 9 dB, as in 38.901",
     "drift.zones": "name cells instead",
+    **dict.fromkeys(
+        ("dataset.inputs", "dataset.label", "dataset.group"),
+        "write columns: {inputs: x, label: kind, group: person}, those that have other names",
+    ),
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",
     "dataset.colour": "images are read in colour; convert the files",
@@ -17,12 +22,18 @@ GONE = {
     "learning.label_smoothing": "a task of your own can smooth its labels",
     "learning.probe_batch": "probes use learning.local.batch",
     "learning.probe_steps": "probes use learning.local.steps or epochs",
+    **dict.fromkeys(
+        ("local.memory_gb", "learning.memory_gb"),
+        "devices trained together take 5.5 MB on a CPU, 4 GB on a GPU",
+    ),
     "mobility.headway_s": "vehicles in a lane are now independent",
-    "mobility.centre": "give the area's share in the rhythm instead of centre, areas: {market: 0.5}",
+    "mobility.centre": "give the area's share in the rhythm instead of centre, to: {market: 0.5}",
     "model.channels": "write the number into arguments, in_chans: 1; grey images then get a channel",
     "model.classes": "the function receives num_classes",
+    "optimiser.state": "the state always restarts each round",
     "partition.round_overlap": "write the overlap named in the error",
     "path_loss.open_office": "InH is always 38.901's mixed office",
+    "budget.path_loss_beam": "devices always measure the path loss in a wide beam",
     "radio.snr_gap_db": "it is always 2 dB",
     **dict.fromkeys(
         ("radio.uplink_smallest_part", "link.uplink_smallest_part"),
@@ -31,6 +42,13 @@ GONE = {
     "radio.server_pa_efficiency": "include the amplifier's loss in server_power_dbm",
     "record.personal_models": "write record.models: personal",
     "server.at_session_end": "work under way when a session ends is always cut off",
+    **dict.fromkeys(
+        ("rhythm.home", "rhythm.work", "rhythm.centre", "rhythm.areas"),
+        "write to: {home: 0.2, work: 0.5, centre: 0.2, market: 0.1}, with the areas beside home, work and centre",
+    ),
+    **dict.fromkeys(
+        ("sites.lon", "sites.lat", "sites.azimuth"), "write columns: {lon: X, lat: Y, azimuth: direction}"
+    ),
     **dict.fromkeys(
         ("uplink_codec.indices", "downlink_codec.indices"), "an index always takes ceil(log2 M) bits"
     ),
@@ -41,7 +59,7 @@ INTO = {
     "learning.cost": "bits_per_parameter booked flops_per_sample payload",
     "learning.evaluation": "metrics scores_every test_every test_samples tested_on validation",
     "learning.local": "augmentation batch batching clip_norm early_stopping epochs lr lr_floor lr_power lr_schedule"
-    " memory_gb momentum one_pass optimiser partial_work precision probe_lr steps weight_decay",
+    " momentum one_pass optimiser partial_work precision probe_lr steps weight_decay",
     "radio.budget": "array_gain_db interference_margin_db noise_dbm_hz noise_figure_db power_over_share"
     " server_power_dbm site_noise_figure_db uplink_alpha uplink_p0_dbm uplink_power_over_share",
     "radio.link": "control_overhead downlink_layers frequency_taps harq_bler max_efficiency protocol_overhead rates"
@@ -55,6 +73,19 @@ MOVED = {
     f"{section}.{key}": f"{inner}.{RENAMED.get(key, key)}"
     for section, inner, keys in ((*place.split("."), keys.split()) for place, keys in INTO.items())
     for key in keys
+}
+
+# key of earlier versions -> its name now, in the same section
+NEW_NAMES = {
+    "algorithm.pull": "mu",
+    "churn.absence_s": "off_s",
+    "churn.lifetime_s": "on_s",
+    "dataset.data_seed": "seed",
+    "privacy.clip": "clip_norm",
+    "server.mixing": "alpha",
+    "server.period_s": "every_s",
+    **dict.fromkeys(("sites.csv", "sites.geojson"), "path"),
+    "warm_start.ema_beta": "beta",
 }
 
 # name of a component in other programs -> our name

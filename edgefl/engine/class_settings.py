@@ -129,17 +129,12 @@ class EveryDevice(_DeviceNumber):
     indoor_share: float = Field(
         0.0, ge=0, le=1, description="probability of being indoors, at each place (UMi and UMa only)"
     )
-    penetration: Literal["low_loss", "high_loss"] = Field(
-        "low_loss",
-        description="loss of building walls (38.901, Table 7.4.3-2): low_loss, plain glass, 12.7 dB at 3.5 GHz;"
-        " high_loss, coated glass, 26.9 dB; the distance inside adds 4.2 dB on average",
-    )
     coated_share: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="share of buildings with coated glass, as in high_loss, drawn for each stay; other "
-        "buildings have the walls of penetration",
+        description="share of buildings with coated glass, drawn for each stay: walls of 26.9 dB at 3.5 GHz instead"
+        " of 12.7 (38.901, Table 7.4.3-2, high and low loss); the distance inside adds 4.2 dB on average",
     )
     vehicle_above_m_s: float | None = Field(
         None,
@@ -156,7 +151,6 @@ OF_A_CLASS = {
     "power": "power of the radio",
     "pa_efficiency": "radiated over drawn power of the amplifier",
     "indoor_share": "probability of being indoors, at each place",
-    "penetration": "loss of outer walls",
     "coated_share": "share of buildings with coated glass",
 }
 

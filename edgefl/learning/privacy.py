@@ -28,7 +28,7 @@ HALVINGS = 200  # maximum number of halvings of the interval in the search for e
 class PrivacySettings(Section):
     """Settings of differential privacy: clipping of updates, and noise."""
 
-    clip: float = Field(
+    clip_norm: float = Field(
         gt=0,
         le=1e9,
         description="C: largest norm of a device's change of the model; larger changes are scaled down",
@@ -76,10 +76,10 @@ class Privacy:
         import torch
 
         change, settings = rows - start, self.settings
-        scale = settings.clip / change.norm(dim=1, keepdim=True).clamp_min(settings.clip)
+        scale = settings.clip_norm / change.norm(dim=1, keepdim=True).clamp_min(settings.clip_norm)
         limited = torch.where(scale == 1, rows, start + change * scale)
         if self.on_devices and settings.noise:
-            limited = limited + settings.noise * settings.clip * rng.normal(rows.shape[1])
+            limited = limited + settings.noise * settings.clip_norm * rng.normal(rows.shape[1])
         return limited
 
     def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
@@ -89,7 +89,7 @@ class Privacy:
         """
         if self.on_devices or not self.settings.noise:
             return rows
-        deviation = self.settings.noise * self.settings.clip * shares.max()
+        deviation = self.settings.noise * self.settings.clip_norm * shares.max()
         return rows + deviation * rng.normal(rows.shape[1])
 
     def epsilon(self, updates: np.ndarray) -> np.ndarray:

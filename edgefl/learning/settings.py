@@ -89,7 +89,7 @@ class LocalSettings(Section):
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,
-        description="optimiser of devices' local steps; its state restarts each round, or is kept",
+        description="optimiser of devices' local steps; its state restarts each round",
     )
     momentum: float = Field(
         0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"
@@ -122,12 +122,6 @@ class LocalSettings(Section):
         "float32",
         description="bf16: matrix products and convolutions of local training in bfloat16; slower on a CPU without"
         " instructions for it",
-    )
-    memory_gb: float | None = Field(
-        None,
-        gt=0,
-        le=1e6,
-        description="memory for devices trained together, on any machine; null: 0.0055 GB on a CPU, 4 GB on a GPU",
     )
 
     def stop(self, epoch: "Tensor", loss: "Tensor", before: "Tensor") -> "Tensor":

@@ -77,6 +77,8 @@ class Mobility(Component):
     own_numbers: ClassVar[bool] = False
     # whether a file gives the number of devices and their types; the class then has `start_all`
     recorded: ClassVar[bool] = False
+    # places that are not areas, for the message about an unknown area
+    own_places: ClassVar[tuple[str, ...]] = ()
 
     @property
     def period_s(self) -> float | None:

@@ -29,25 +29,23 @@ Shares = str | dict[str, Share]
 class Spell(PartOfDay):
     """A part of the day, until the next one begins, with the probability of choosing each place."""
 
-    home: float = Field(0.0, ge=0, le=1, description="probability of going home")
-    work: float = Field(0.0, ge=0, le=1, description="probability of going to work")
-    centre: float = Field(0.0, ge=0, le=1, description="probability of going to the centre")
-    areas: dict[str, Share] = Field({}, description="probability of going to each area")
+    to: dict[str, Share] = Field(
+        description="{place: probability of going there}: home, work, centre, or areas"
+    )
 
     @model_validator(mode="after")
     def _sum(self) -> Self:
-        total = self.home + self.work + self.centre + sum(self.areas.values())
+        total = sum(self.to.values())
         if abs(total - 1) > 1e-9:
-            what = "home, work, centre and areas" if self.areas else "home, work and centre"
-            raise ValueError(f"{what} sum to {total:g}: make it 1")
+            raise ValueError(f"the probabilities of `to` sum to {total:g}: make it 1")
         return self
 
 
 WEEKDAY = (
-    Spell(from_hour=0, home=1.0),
-    Spell(from_hour=7, home=0.15, work=0.75, centre=0.1),
-    Spell(from_hour=17, home=0.5, work=0.05, centre=0.45),
-    Spell(from_hour=22, home=0.95, centre=0.05),
+    Spell(from_hour=0, to={"home": 1.0}),
+    Spell(from_hour=7, to={"home": 0.15, "work": 0.75, "centre": 0.1}),
+    Spell(from_hour=17, to={"home": 0.5, "work": 0.05, "centre": 0.45}),
+    Spell(from_hour=22, to={"home": 0.95, "centre": 0.05}),
 )
 
 
@@ -60,9 +58,9 @@ class Attraction(Walkers):
 
     Real places are the scenario's `areas`: `homes` and `works` name the areas of homes and work places (one, or
     several with the share of the devices in each), and a part of the rhythm may name further areas,
-    {from_hour: 18, home: 0.4, areas: {stadium: 0.6}}. A device has one spot in each area, uniformly distributed.
+    {from_hour: 18, to: {home: 0.4, stadium: 0.6}}. A device has one spot in each area, uniformly distributed.
     Areas may lie outside the cells; a device there is absent. Parts of the rhythm may belong to days of the week,
-    {from_hour: 0, days: [sat, sun], home: 1}; days without their own parts use the parts without `days`.
+    {from_hour: 0, days: [sat, sun], to: {home: 1}}; days without their own parts use the parts without `days`.
 
     A device decides at exponentially distributed intervals of mean stay_s, by the probabilities of the hour (the
     device may choose the place where it is), and walks straight to its new place at its own speed; a decision on the
@@ -86,7 +84,7 @@ class Attraction(Walkers):
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
     rhythm: tuple[Spell, ...] = Field(
         WEEKDAY,
-        description="parts of the day, from hour 0: {from_hour, home, work, centre, areas: {name: share}, days}",
+        description="parts of the day, from hour 0: {from_hour, to: {place: share}, days}",
     )
     homes: Shares | None = Field(
         None,
@@ -95,6 +93,7 @@ class Attraction(Walkers):
     works: Shares | None = Field(
         None, description="area of the work places, or {area: share of the devices}; null: three points"
     )
+    own_places: ClassVar = ("home", "work", "centre")  # not areas, even if an area has such a name
     work_places: ClassVar[int] = 3  # number of work places
     centre_m: ClassVar[tuple[float, float]] = (0.0, 0.0)  # [x, y] of the centre: the base station
     spread_m: ClassVar[float] = 30.0  # radius of a work place and of the centre
@@ -118,8 +117,9 @@ class Attraction(Walkers):
             for name in [shares] if isinstance(shares, str) else shares or ():
                 yield (key,), name
         for number, part in enumerate(self.rhythm):
-            for name in part.areas:
-                yield ("rhythm", str(number), "areas", name), name
+            yield from (
+                (("rhythm", str(number), "to", name), name) for name in part.to if name not in self.own_places
+            )
 
     @cached_property
     def calendar(self) -> Calendar:
@@ -129,7 +129,9 @@ class Attraction(Walkers):
     @cached_property
     def _visited(self) -> list[str]:
         """The areas named by parts of the rhythm, in order of appearance."""
-        return list(dict.fromkeys(name for part in self.rhythm for name in part.areas))
+        return list(
+            dict.fromkeys(name for part in self.rhythm for name in part.to if name not in self.own_places)
+        )
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
@@ -167,8 +169,7 @@ class Attraction(Walkers):
     def _upto(self) -> np.ndarray:
         """Cumulative probabilities of each part's places except the last, [parts, places - 1]."""
         each = [
-            [part.home, part.work, part.centre, *(part.areas.get(name, 0.0) for name in self._visited)]
-            for part in self.rhythm
+            [part.to.get(name, 0.0) for name in (*self.own_places, *self._visited)] for part in self.rhythm
         ]
         return np.cumsum(each, axis=1)[:, :-1]
 

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -110,15 +110,10 @@ class Itinerary(Walkers):
         max_length=100,
         description="trips in the order of the day: {leave, to, spread_min, share, days}",
     )
-    habit: float = Field(
-        2 / 3,
-        ge=0,
-        le=1,
-        description="share of spread_min that is a person's habit; the rest varies from day to day",
-    )
     day_s: float = Field(86_400.0, ge=1, le=1e9, description="length of a day")
     begin_hour: Hour = Field(0.0, description='hour of the day at time 0: 7.5 or "7:30"')
     begin_day: Day = Field("mon", description="day of the week at time 0: mon ... sun")
+    habit: ClassVar[float] = 2 / 3  # share of spread_min that is the person's own in all days; our choice
 
     @model_validator(mode="after")
     def _plan_holds(self) -> Self:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, ValidationError, model_validator
@@ -29,6 +29,7 @@ NAMES = {
     "lat": ("lat", "latitude"),
     "azimuth": ("azimuth", "azimuth_deg", "bearing"),
 }
+PLACE = ("layout", "sites", "path")  # the scenario's key that names the file
 Values = str | int | float
 Row = tuple[str, Mapping[str, Any]]  # where the row is, for errors, and its cells by column
 
@@ -42,16 +43,15 @@ class SitesFile(Strict):
     carriers, are joined with the first one. Masts beyond layout.radius_m are left out. A note states how many.
     """
 
-    csv: Path | None = Field(
-        None,
-        description="table, .csv, .csv.gz or .parquet, relative to the scenario's file: OpenCelliD's, with or without"
-        " a line of column names, or any other with columns of longitude and latitude",
+    path: Path = Field(
+        description="the file, relative to the scenario's file: points, .geojson or .json (RFC 7946), or a table,"
+        " .csv, .csv.gz or .parquet: OpenCelliD's, with or without a line of column names, or any other with columns"
+        " of longitude and latitude",
     )
-    geojson: Path | None = Field(None, description="GeoJSON file of points (RFC 7946), instead of csv")
-    lon: str | None = Field(None, description="column of longitudes; if left out, lon, longitude or lng")
-    lat: str | None = Field(None, description="column of latitudes; if left out, lat or latitude")
-    azimuth: str | None = Field(
-        None, description="column or property of azimuths; if left out, azimuth or bearing, if there is one"
+    columns: dict[Literal["lon", "lat", "azimuth"], str] = Field(
+        {},
+        description="columns with other names than lon, lat and azimuth (longitude, bearing, ... are known): {lon: X,"
+        " lat: Y, azimuth: direction}; in GeoJSON the property of azimuths alone",
     )
     where: dict[str, Values | tuple[Values, ...]] = Field(
         {},
@@ -59,29 +59,24 @@ class SitesFile(Strict):
     )
 
     @model_validator(mode="after")
-    def _one_file(self) -> Self:
-        if (self.csv is None) == (self.geojson is None):
-            raise ValueError("give one file, csv or geojson")
-        for key in ("lon", "lat"):
-            if self.geojson is not None and getattr(self, key) is not None:
-                raise ValueError(
-                    f"{key} is a column of a table, and GeoJSON points have coordinates: leave {key} out"
-                )
+    def _columns(self) -> Self:
+        if self.points and self.columns.keys() - {"azimuth"}:
+            raise ValueError("GeoJSON points have coordinates: name no columns of lon and lat")
         return self
 
     @property
-    def place(self) -> tuple[str, ...]:
-        """The scenario's key that names the file."""
-        return ("layout", "sites", "geojson" if self.csv is None else "csv")
+    def points(self) -> bool:
+        """Whether the file is GeoJSON, not a table."""
+        return self.path.suffix.lower() in (".geojson", ".json")
 
     def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> "_Masts":
         """Return the masts of the file, within a radius of the origin if a radius is given."""
-        path = shipped.data(self.csv or self.geojson or Path())
+        path = shipped.data(self.path)
         origin = None if origin_lon_lat is None else tuple(origin_lon_lat)
-        return _read(self, path, origin, radius_m, foreign_files.stamp(path, *self.place))
+        return _read(self, path, origin, radius_m, foreign_files.stamp(path, *PLACE))
 
     def __hash__(self) -> int:
-        return hash(repr(self))  # `where` is a dict
+        return hash(repr(self))  # `columns` and `where` are dicts
 
 
 @dataclass(frozen=True)
@@ -107,8 +102,8 @@ def _read(
 ) -> _Masts:
     """Read a file of masts once, for the layout and for the note on the file; read it again if it changes."""
     rows = _Rows(file, path)
-    with moved(("geojson", "path"), file.place):
-        for where, cells in _of_geojson(path) if file.csv is None else _of_table(file, path):
+    with moved(("geojson", "path"), PLACE):
+        for where, cells in _of_geojson(path) if file.points else _of_table(file, path):
             rows.add(where, cells)
     return rows.masts(origin_lon_lat, radius_m)
 
@@ -145,17 +140,16 @@ def _is_place(value: Any) -> bool:
 
 
 def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
-    table = table_files.Table(path, *file.place)
+    table = table_files.Table(path, *PLACE)
     names = table.names
     if len(names) == len(OPENCELLID) and names[0].upper() in RADIOS:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
         names = table.names = list(OPENCELLID)
     small, found = {name.lower() for name in names}, {}
     for key, usual in NAMES.items():
-        given = getattr(file, key)
-        if given is not None or key != "azimuth" or small & set(usual):
-            wanted = usual if given is None else (given,)
-            found[key] = names[table.column(wanted, exact=given is not None)]
+        given = [own for name, own in file.columns.items() if name == key]
+        if given or key != "azimuth" or small & set(usual):
+            found[key] = names[table.column(given or usual, exact=bool(given))]
     for name in file.where:
         table.column((name,), exact=True)
     for line, cells in table.rows:
@@ -195,8 +189,9 @@ class _Rows:
             self._number(where, key, cells.get(key), most) for key, most in (("lon", 180.0), ("lat", 90.0))
         )
         bearings = self._azimuths.setdefault((round(lon, SAME_DIGITS), round(lat, SAME_DIGITS)), [])
-        name = self._file.azimuth if self._file.csv is None and self._file.azimuth else "azimuth"
-        if name in cells or self._file.azimuth is not None:
+        own = self._file.columns.get("azimuth")
+        name = own if self._file.points and own else "azimuth"
+        if name in cells or own is not None:
             self._with_azimuths = True
             azimuth = self._number(where, name, cells.get(name), 360.0)
             bearing = (90.0 - azimuth) % 360.0
@@ -204,10 +199,10 @@ class _Rows:
                 bearings.append(bearing)
 
     def masts(self, origin_lon_lat: tuple[float, float] | None, radius_m: float | None) -> _Masts:
-        path, place = self._path, self._file.place
+        path = self._path
         if not self._azimuths:
             chosen = " that `where` chooses" if self._cells else ""
-            raise EdgeflError(f"{path}: has no cell{chosen}; it needs at least one", place)
+            raise EdgeflError(f"{path}: has no cell{chosen}; it needs at least one", PLACE)
         places_deg = np.array(list(self._azimuths))
         if origin_lon_lat is None:
             lon, lat = np.median(places_deg, axis=0).round(4).tolist()
@@ -231,7 +226,7 @@ class _Rows:
                 f"{path}: of {len(places_deg):,} masts {many} lie in the world around origin_lon_lat"
                 f" [{origin_lon_lat[0]:g}, {origin_lon_lat[1]:g}]: set layout.radius_m to leave out masts beyond it,"
                 " or move the origin to the masts",
-                place,
+                PLACE,
             )
         azimuths = list(self._azimuths.values())
         return _Masts(
@@ -261,7 +256,5 @@ class _Rows:
                 if value not in (None, "")
                 else "write degrees, or choose rows with a value here (where)"
             )
-            raise EdgeflError(
-                f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", self._file.place
-            )
+            raise EdgeflError(f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", PLACE)
         return found

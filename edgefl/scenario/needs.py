@@ -90,7 +90,11 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
     for where, mobility in devices.mobilities():
         for place, name in mobility.area_names():
             if name not in areas:
-                known = did_you_mean(name, list(areas)) if areas else ": define it below areas:"
+                known = (
+                    did_you_mean(name, [*areas, *mobility.own_places])
+                    if areas
+                    else ": define it below areas:"
+                )
                 raise EdgeflError(f"no area {quoted(name)}{known}", (*where, *place))
     if radio.measured is not None:  # measured rates involve no path loss, walls or band
         return
@@ -141,12 +145,6 @@ def _check_walls(path_loss: PathLoss, devices: DeviceSettings) -> None:
                 f"38.901 has no penetration loss of buildings in {type(path_loss).__name__}: set"
                 " indoor_share to 0, or radio.path_loss to umi or uma",
                 (*place, "indoor_share"),
-            )
-        if kind.coated_share and kind.penetration == "high_loss":
-            raise EdgeflError(
-                "with penetration: high_loss all buildings are coated: leave coated_share out, or set"
-                " penetration: low_loss",
-                (*place, "coated_share"),
             )
 
 

@@ -10,7 +10,6 @@ Other keys follow the paper (J) in both presets, each for a reason:
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers unless the user gives different ones.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, which costs nothing.
-- `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods do not differ in this.
 - `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
 - `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's
@@ -70,7 +69,7 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
     if radio.get("measured") is not None:  # measured rates contain walls, antennas and the rules of handover
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
-        left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s", "penetration")
+        left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
     if "sharing" not in radio and isinstance(data.get("radio", {}), Mapping) and _sets_shares(data):
         filled["radio"] = {**radio, "sharing": "static"}  # shares that a selector sets hold for a round

@@ -20,7 +20,7 @@ SERVERS: list[tuple[dict[str, Any], int]] = [
     ({"name": "synchronous"}, UPDATES),
     ({"name": "fedbuff", "buffer": 4}, 2 * UPDATES),
     ({"name": "fedasync"}, 4 * UPDATES),
-    ({"name": "semi_synchronous", "period_s": 0.2}, UPDATES),
+    ({"name": "semi_synchronous", "every_s": 0.2}, UPDATES),
     ({"name": "tiers", "count": 2}, 2 * UPDATES),
 ]
 OF_MODELS = ("fedavg", "fedprox", "moon", "apfl", "ditto")

@@ -75,7 +75,7 @@ def test_by_default_the_run_ends_and_says_how_it_could_go_on(tmp_path: Path) -> 
         ["learning.algorithm=scaffold"],
         ["learning.algorithm=ditto"],
         ["learning.uplink_codec=powersgd"],
-        ["learning.privacy={clip: 1, where: device}"],
+        ["learning.privacy={clip_norm: 1, where: device}"],
         FEDBUFF,
         [*FEDBUFF, "learning.uplink_codec=top_k"],
     ],

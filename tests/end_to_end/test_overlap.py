@@ -137,7 +137,7 @@ def train(
     [
         {"name": "fedbuff", "buffer": 8},
         {"name": "fedbuff", "buffer": 8, "concurrency": 8},
-        {"name": "semi_synchronous", "period_s": 1e3},
+        {"name": "semi_synchronous", "every_s": 1e3},
         {"name": "tiers", "count": 1},
     ],
 )
@@ -178,7 +178,7 @@ def test_algorithms_that_need_one_round_say_so() -> None:
 def test_a_buffer_of_one_is_asynchronous_with_its_mixing_weight(law: str) -> None:
     further = {"concurrency": 8, "staleness": law}
     buffered = {"name": "fedbuff", "buffer": 1, "base": "current", "server_lr": 0.6, **further}
-    mixed = {"name": "fedasync", "mixing": 0.6, **further}
+    mixed = {"name": "fedasync", "alpha": 0.6, **further}
     rows = train("fedavg", buffered)
     assert max(rows.further["staleness_max"]) > 4  # where the hinge begins to count
     assert table(rows) == table(train("fedavg", mixed))
@@ -205,7 +205,7 @@ def test_rounds_overlap() -> None:
 
 @pytest.mark.parametrize(
     "server",
-    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "period_s": 0.004}, TIERS],
+    [SOME, {"name": "fedasync", "concurrency": 8}, {"name": "semi_synchronous", "every_s": 0.004}, TIERS],
 )
 def test_training_works_with_several_rounds_on_their_way(server: Server) -> None:
     """Chance is a tenth; the updates are stale, as the model moves on while devices train."""

@@ -28,7 +28,7 @@ OWN: dict[tuple[str, str], dict[str, Any]] = {
     ("selectors", "least_energy"): {"deadline_s": 1.0, "count": 2},
     ("selectors", "power_of_choice"): {"count": 2, "d": 4},
     ("servers", "fedbuff"): {"buffer": 2},
-    ("servers", "semi_synchronous"): {"period_s": 0.1},
+    ("servers", "semi_synchronous"): {"every_s": 0.1},
     ("servers", "tiers"): {"count": 2},
     ("sessions", "schedule"): {"count": 2, "rounds": 1},
     ("sessions", "interval"): {"count": 2, "length_s": 0.2},

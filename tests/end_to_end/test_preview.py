@@ -124,7 +124,7 @@ def test_everybody_is_somewhere(preview: Preview) -> None:
 def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
     file = tmp_path / "churn.yaml"
     file.write_text(HEXAGONS.replace("layout: {rings: 1, isd_m: 150}\n", ""))
-    changes = ["devices.churn={name: poisson, lifetime_s: 4, absence_s: 2}", "devices.mobility=static"]
+    changes = ["devices.churn={name: poisson, on_s: 4, off_s: 2}", "devices.mobility=static"]
     scenario = load(file, [*changes, "radio.propagation.shadowing=round"])
     preview = make_preview(scenario)
     events = pd.read_csv(simulate(scenario, tmp_path / "run") / "events.csv")

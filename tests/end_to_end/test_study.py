@@ -18,7 +18,7 @@ from tests.tools.forked import Command
 
 WILD = "  wild: {learning.local.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
 # Nobody is ever switched on, which only the run can find out.
-NOBODY = "  nobody: {devices.churn: {name: poisson, absence_s: 1.0e+9, lifetime_s: 0.001}, rounds.max_wait_s: 0.01}\n"
+NOBODY = "  nobody: {devices.churn: {name: poisson, off_s: 1.0e+9, on_s: 0.001}, rounds.max_wait_s: 0.01}\n"
 pytestmark = pytest.mark.usefixtures("unrendered")
 
 # Of the seeds 1 to 3 only 2 drops no device, and a study looks at the first one before it begins: a run then fails

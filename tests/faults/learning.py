@@ -146,8 +146,8 @@ FAULTS = (
         "1e-6 of a parameter",
         edited(
             "edgefl.learning.warm_starts.similarity:Similarity.pilot",
-            "self.ema_beta ** (last - s)",
-            "self.ema_beta ** s",
+            "self.beta ** (last - s)",
+            "self.beta ** s",
         ),
     ),
     Fault(
@@ -201,13 +201,13 @@ FAULTS = (
     Fault(
         "learning.clip",
         "changes are clipped at twice the bound",
-        "clip",
+        "clip_norm",
         f"{UNIT}test_privacy.py::test_long_changes_are_clipped_and_short_ones_left_as_they_are",
         "1e-6 of a parameter",
         edited(
             "edgefl.learning.privacy:Privacy.limited",
-            "scale = settings.clip /",
-            "scale = 2 * settings.clip /",
+            "scale = settings.clip_norm /",
+            "scale = 2 * settings.clip_norm /",
         ),
     ),
     Fault(

@@ -12,6 +12,7 @@ from edgefl.mobility.itinerary import Itinerary
 from edgefl.places.areas import Places
 from edgefl.places.streets import Streets as StreetSettings
 from edgefl.rng import Streams
+from tests.tools.constants import made
 
 PEOPLE = 4_000
 SEED = 8
@@ -23,7 +24,7 @@ SPREAD_MIN, HABIT, SHARE = 20.0, 0.75, 0.8
 
 
 def start(homes_m: np.ndarray, places: Places | None = None, **parameters: Any) -> Movement:
-    model = Itinerary.model_validate(parameters).within(places or Places())
+    model = made(Itinerary, **parameters).within(places or Places())
     return model.start(homes_m, cell_radius_m=2_000.0, min_distance_m=0.0, streams=Streams(SEED))
 
 

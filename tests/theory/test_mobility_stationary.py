@@ -72,12 +72,12 @@ def test_random_direction_changes_with_the_stated_mean_time() -> None:
 
 # -- Gauss-Markov -------------------------------------------------------------------------------------
 
-ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(40)
+ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(45)
 
 
 def test_gauss_markov_speed() -> None:
     """Normal with the stated mean and deviation, correlated alpha^n; reflections change neither."""
-    movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD, heading_std_deg=40))
+    movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD))
     # in the middle of steps of 1 s; within SHORT_S next to nobody meets the border
     speeds = [np.linalg.norm(velocities_m_s(movement, t), axis=1) for t in (0.5, 100.5, 101.5, 104.5)]
     for speed in speeds:
@@ -94,7 +94,7 @@ class HalfSeconds(GaussMarkov):
 
 def test_gauss_markov_heading() -> None:
     """The turn over n steps is normal with variance 2 std^2 (1 - alpha^n): its mean cosine is exp(-half of it)."""
-    model = HalfSeconds(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=0, heading_std_deg=40, area_factor=10)
+    model = HalfSeconds(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=0, area_factor=10)
     movement = start(model)
     headings = [np.arctan2(*velocities_m_s(movement, t).T[::-1]) for t in (2.25, 2.75, 4.25)]
     assert_uniform((headings[0] / (2 * math.pi)) % 1.0, 0, 1)
@@ -191,7 +191,7 @@ class OnePoint(Attraction):
 
 @pytest.mark.parametrize("begin_hour", [0.0, 17.5])
 def test_attraction_recurs_every_day(begin_hour: float) -> None:
-    spells = [{"from_hour": h, "home": p[0], "work": p[1], "centre": p[2]} for h, p in RHYTHM]
+    spells = [{"from_hour": h, "to": {"home": p[0], "work": p[1], "centre": p[2]}} for h, p in RHYTHM]
     model = OnePoint(
         rhythm=spells,
         day_s=DAY_S,

@@ -35,7 +35,7 @@ def simulated(seed: int, **devices: Any) -> float:
     [
         ({}, 0.0, DEVICE_DBM),
         ({"coated_share": 0.5}, 0.5, DEVICE_DBM),
-        ({"penetration": "high_loss"}, 1.0, DEVICE_DBM),
+        ({"coated_share": 1.0}, 1.0, DEVICE_DBM),
         ({"transmit_power_dbm": 26.0}, 0.0, 26.0),
     ],
     ids=["nr", "half coated", "all coated", "power class 2"],

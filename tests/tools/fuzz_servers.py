@@ -12,7 +12,7 @@ MEANS = ("fedavg", "fedprox", "moon", "ditto", "apfl")
 STALE = (*MEANS, "fedavgm", "fedacg", "fedadam", "fedyogi", "fedadagrad", "fadas", "ca2fl")
 SLOTS = ("round_robin", "proportional_fair", "max_rate")
 SITES = [[0, 0], [120, 0], [60, 100]]
-MOST = {"concurrency": 6, "buffer": 4, "count": 3, "max_staleness": 3, "period_s": 5.0}
+MOST = {"concurrency": 6, "buffer": 4, "count": 3, "max_staleness": 3, "every_s": 5.0}
 
 
 def drawn(data: dict[str, Any], rng: Random) -> None:
@@ -70,6 +70,6 @@ def _let_overlap(data: dict[str, Any], rng: Random) -> None:
         if name_at(data, ("rounds", "selector")) not in (None, "all"):
             server.pop("concurrency", None)
     elif server == "semi_synchronous":
-        data["rounds"]["server"] = {"name": server, "period_s": rng.choice((0.01, 0.1, 1.0))}
+        data["rounds"]["server"] = {"name": server, "every_s": rng.choice((0.01, 0.1, 1.0))}
     if isinstance(data.get("learning"), dict):
         data["learning"].pop("theory", None)

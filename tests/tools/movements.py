@@ -36,7 +36,7 @@ MOBILITY: dict[str, dict[str, Any]] = {
 }
 CHURN: dict[str, dict[str, Any]] = {
     "always_on": {},
-    "poisson": {"lifetime_s": 0.8, "absence_s": 0.3},
+    "poisson": {"on_s": 0.8, "off_s": 0.3},
     "duty_cycle": {"on_s": 0.7, "off_s": 0.2},
     "availability_trace": {"path": str(AVAILABILITY), "reuse": True, "time_scale": 0.1},
     "client_pattern": {"sessions": [[0, 1, 2, 3, 4, 5], [2, 3, 4, 5, 6, 7]]},

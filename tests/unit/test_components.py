@@ -34,7 +34,7 @@ REQUIRED = {
     "d": 5,
     "rounds": 2,
     "sessions": [[0, 1], [2]],
-    "period_s": 2.0,
+    "every_s": 2.0,
     "path": str(TRACE),
     "length_s": 60.0,
     "at_hours": [8, 17.5],

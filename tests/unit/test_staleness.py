@@ -100,9 +100,9 @@ def test_what_they_make_of_it() -> None:
 
 
 def test_fedasync_mixes() -> None:
-    """w+ = (1 - a) w + a w_k, a = mixing s(tau)."""
+    """w+ = (1 - a) w + a w_k, a = alpha s(tau)."""
     for tau, local in zip(STALE, LOCAL, strict=True):
-        (weight,) = FedAsync(mixing=0.6).learning.weights([tau], [1.0])
+        (weight,) = FedAsync(alpha=0.6).learning.weights([tau], [1.0])
         share = 0.6 / math.sqrt(1 + tau)
         assert TODAY + weight * (local - TODAY) == pytest.approx(
             (1 - share) * TODAY + share * local, rel=1e-15

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from edgefl.channel.geometry import sample_ring
-from edgefl.channel.penetration import STD_DB, wall_loss_db
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray, dbm_to_watt
 from edgefl.engine.air.budget import Budget
@@ -99,12 +98,11 @@ class BackgroundUsers:
         if not share or depth_m is None:
             return None
         alike, streams = np.ones(self._settings.users), self.streams
-        walls, carrier_hz = self.devices.penetration, self.extent.radio.carrier_hz
+        carrier_hz = self.extent.radio.carrier_hz
         coats = UniformDraws(streams, len(alike), ("background", "coated", cell))
         return Indoors(
             share * alike,
-            wall_loss_db(carrier_hz, walls) * alike,
-            STD_DB[walls] * alike,
+            carrier_hz,
             depth_m,
             UniformDraws(streams, len(alike), ("background", "indoors", cell)),
             Coats(self.devices.coated_share * alike, carrier_hz, coats),

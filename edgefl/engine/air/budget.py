@@ -8,7 +8,7 @@ from edgefl.channel.power_control import resource_blocks, wanted_power
 from edgefl.channel.resource_blocks import BLOCK_ELEMENTS, blocks_of
 from edgefl.channel.share import noise_w
 from edgefl.channel.tdd import Direction
-from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt, linear_to_db
+from edgefl.channel.units import FloatArray, db_to_linear, dbm_to_watt
 from edgefl.engine.air.gains import LargeScaleState
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -111,11 +111,12 @@ class Budget:
         """Return the fraction [devices] of its power that each device radiates in a round, by power control.
 
         The fraction follows from the path loss at the round's start and stays fixed, as the share of the band does.
+        Devices measure this loss in a beam over the whole cell, without the array's gain (38.213, 7.1.1).
 
         Args:
             share: [devices] each device's share of the band.
         """
-        return self._controlled(self.measured_loss_db(state), share, np.asarray(state.ids, dtype=np.intp))
+        return self._controlled(-state.gains_db, share, np.asarray(state.ids, dtype=np.intp))
 
     def control(self, state: LargeScaleState) -> FloatArray:
         """Return [devices] the power that power control allows on the whole band, relative to the device's maximum.
@@ -124,18 +125,7 @@ class Budget:
         """
         if self._settings.budget.uplink_p0_dbm is None:
             return np.full(len(state.ids), np.inf)
-        return self._wanted(self.measured_loss_db(state), 1.0, np.asarray(state.ids, dtype=np.intp))
-
-    def measured_loss_db(self, state: LargeScaleState) -> FloatArray:
-        """Return [devices] the path loss that power control follows, less the gain of the measuring beam, dB."""
-        if not self.measures_by_beam:
-            return -state.gains_db
-        return -state.gains_db - linear_to_db(np.asarray(self.array_gain(state)))
-
-    @property
-    def measures_by_beam(self) -> bool:
-        """Whether devices measure their path loss in a beam as narrow as the one that serves them."""
-        return self._settings.budget.path_loss_beam == "narrow"
+        return self._wanted(-state.gains_db, 1.0, np.asarray(state.ids, dtype=np.intp))
 
     def _controlled(
         self, path_loss_db: FloatArray, share: FloatArray | float, ids: npt.NDArray[np.intp]
@@ -168,9 +158,7 @@ class Budget:
         levels: FloatArray = state.of_cells * self.server_power_w / floor_w
         return levels
 
-    def uplink_levels(
-        self, power_db: np.ndarray, loss_db: FloatArray, cell: int, share: float
-    ) -> list[FloatArray]:
+    def uplink_levels(self, power_db: np.ndarray, cell: int, share: float) -> list[FloatArray]:
         """Return, for each cell, its devices' received power at one site over the noise, on a share of the band.
 
         Each device sends with its own uplink power, which power control sets if it is on. The power is spread over
@@ -178,12 +166,12 @@ class Budget:
 
         Args:
             power_db: [devices, cells] gains in dB; a device belongs to the cell with the largest gain.
-            loss_db: [devices] measured path loss to the device's own cell.
             share: share of the band, above 0.
         """
         here = np.flatnonzero(np.isfinite(power_db).any(axis=1))
         of, gain = power_db[here].argmax(axis=1), db_to_linear(power_db[here, cell].astype(float))
-        radiated = self._controlled(loss_db[here], share, here)
+        loss_db = -power_db[here].max(axis=1).astype(float)
+        radiated = self._controlled(loss_db, share, here)
         level = gain * (radiated * self._device_power_w[here]) / self._floor_w("uplink")
         if self._settings.budget.uplink_rule == "full":
             level /= share

@@ -54,25 +54,22 @@ class Indoors:
     all sites, so it does not affect the sites' ranking.
 
     Args:
-        share: [devices] probability of being indoors. wall_db, std_db: [devices] mean and deviation of the walls'
-            loss.
+        share: [devices] probability of being indoors.
         depth_m: depth of buildings.
-        coats: decides which buildings have coated glass, with its higher loss; None if no building has coated glass.
+        coats: decides which buildings have coated glass; None if all have plain glass.
     """
 
     def __init__(
         self,
         share: FloatArray,
-        wall_db: FloatArray,
-        std_db: FloatArray,
+        carrier_hz: float,
         depth_m: float,
         draws: UniformDraws,
         coats: "Coats | None" = None,
     ) -> None:
         self._depth_m = depth_m
         self._share = share
-        self._wall_db = wall_db
-        self._std_db = std_db
+        self._wall_db = wall_loss_db(carrier_hz, "low_loss")
         self._draws = draws
         self._coats = coats
         # numbers >= 0 of squares or trips [n], and the devices [n] in these -> [n] wall loss
@@ -84,8 +81,7 @@ class Indoors:
         coated = fleet.column(lambda kind: kind.coated_share)
         return cls(
             fleet.column(lambda kind: 0.0 if depth_m is None else kind.indoor_share),
-            fleet.column(lambda kind: wall_loss_db(carrier_hz, kind.penetration)),
-            fleet.column(lambda kind: STD_DB[kind.penetration]),
+            carrier_hz,
             depth_m or 1.0,
             UniformDraws(streams, len(fleet), ("indoors",)),
             Coats(coated, carrier_hz, UniformDraws(streams, len(fleet), ("coated",))),
@@ -102,7 +98,7 @@ class Indoors:
 
     def _loss_in(self, square: np.ndarray, ids: np.ndarray) -> FloatArray:
         uniform = self._draws.uniform(ids, square * _NUMBERS, _NUMBERS)
-        wall_db, std_db = self._wall_db[ids], self._std_db[ids]
+        wall_db, std_db = np.asarray(self._wall_db), np.asarray(STD_DB["low_loss"])
         if self._coats is not None and self._coats.share.any():
             coated = self._coats.of(square, ids)
             wall_db = np.where(coated, self._coats.wall_db, wall_db)

@@ -52,7 +52,7 @@ class LayoutSettings(Section):
     )
     sites: Annotated[tuple[tuple[Metres, Metres], ...], _OrFile()] | None = Field(
         None,
-        description="[x, y] of each site, m, instead of rings, or a file of masts: {csv | geojson, ...}; null:"
+        description="[x, y] of each site, m, instead of rings, or a file of masts: {path, ...}; null:"
         " hexagons",
     )
     radius_m: float | None = Field(

@@ -93,7 +93,6 @@ NR: dict[str, dict[str, Any]] = {
         "indoor_share": 0.8,  # 38.901, Table 7.2-1, of people who walk or stay
         "indoors_by": "trip",
         "vehicle_above_m_s": 3.0,  # 11 km/h: faster than walking or running
-        "penetration": "low_loss",
         "power": "tr38840",
         "idle_power_w": 0.01,  # 38.840: deep sleep, and paging every 1.28 s, 1.7 units of 6 mW
     },

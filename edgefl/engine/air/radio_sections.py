@@ -106,12 +106,6 @@ class BudgetSettings(Section):
     uplink_alpha: float = Field(
         0.8, ge=0, le=1, description="share of the path loss in dB that uplink power control compensates"
     )
-    path_loss_beam: Literal["wide", "narrow"] = Field(
-        "wide",
-        description="beam in which devices measure the path loss for uplink power control: wide, over the whole cell,"
-        " without the array's gain; narrow, one of up to 8 beams with synchronisation signals, with the array's gain"
-        " (38.213, 4.1 and 7.1.1)",
-    )
 
     @property
     def uplink_rule(self) -> Literal["full", "per_resource_block"]:

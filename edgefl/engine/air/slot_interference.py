@@ -30,9 +30,8 @@ class SlotInterference:
         self._budget = budget
         self._streams = streams
         self._activity = cache(self._activity_of)
-        self._gains = gains
         # a function of all devices' positions; cached for the rounds of all cells that open at one time
-        self._at_cells = Derived(self._at_cells_of)
+        self._at_cells = Derived(gains.power_db)
 
     def of_links(
         self, state: LargeScaleState, cell: int, fading: Sequence[Fading], uplink_share: FloatArray
@@ -62,19 +61,9 @@ class SlotInterference:
 
     def _heard_by_site(self, positions_m: np.ndarray, cell: int, share: float) -> Heard:
         """Return the interference at a cell's site from devices of other cells, on a share of the band."""
-        power_db, loss_db = self._at_cells(positions_m)
-        levels = self._budget.uplink_levels(power_db, loss_db, cell, share)
+        power_db = self._at_cells(positions_m)
+        levels = self._budget.uplink_levels(power_db, cell, share)
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
-
-    def _at_cells_of(self, positions_m: np.ndarray) -> tuple[np.ndarray, FloatArray]:
-        """Return the gains [devices, cells] in dB, and each device's measured path loss [devices] to its cell."""
-        power_db = self._gains.power_db(positions_m)
-        loss_db = -power_db.max(axis=1).astype(float)
-        if self._budget.measures_by_beam:
-            here = np.flatnonzero(np.isfinite(power_db).any(axis=1))
-            state = self._gains.of_links(positions_m[here], here, power_db[here].argmax(axis=1))
-            loss_db[here] = self._budget.measured_loss_db(state)
-        return power_db, loss_db
 
     def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
         """Return the mean ratio of interference to noise at a cell's site, on the whole band."""

@@ -16,16 +16,16 @@ class Poisson(Churn):
     machine-repair model); the number of devices that are on is binomial at every time.
     """
 
-    lifetime_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays on")
-    absence_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays off")
+    on_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays on")
+    off_s: float = Field(60.0, ge=1e-3, le=1e9, description="mean time for which a device stays off")
 
     def switches(self, device: int, streams: Streams) -> Iterator[float]:
         rng = streams("churn", device)
-        on = rng.random() < self.lifetime_s / (self.lifetime_s + self.absence_s)
+        on = rng.random() < self.on_s / (self.on_s + self.off_s)
         time_s = 0.0
         if on:
             yield time_s
         while True:
-            time_s += rng.exponential(self.lifetime_s if on else self.absence_s)
+            time_s += rng.exponential(self.on_s if on else self.off_s)
             on = not on
             yield time_s

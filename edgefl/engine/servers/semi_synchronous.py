@@ -6,14 +6,14 @@ from edgefl.engine.servers import ServerState, WeighingServer
 
 
 class SemiSynchronous(WeighingServer):
-    """Make a model every `period_s` from the updates that have arrived; late updates go into the next model.
+    """Make a model every `every_s` from the updates that have arrived; late updates go into the next model.
 
     Devices start together, right after a model is made. A round also ends when no device is working any more; a round
     in which nothing arrives in time ends with the first update that arrives later. In a synchronous round with a
     deadline late updates are lost, so that slow devices never contribute; here they are stale.
     """
 
-    period_s: float = Field(gt=0, le=1e9, description="time from one model to the next")
+    every_s: float = Field(gt=0, le=1e9, description="time from one model to the next")
 
     def room(self, state: ServerState) -> int:
         opens = state.now_s == state.since_s or not (state.working or state.arrived)
@@ -24,4 +24,4 @@ class SemiSynchronous(WeighingServer):
         return state.arrived if due else 0
 
     def looks_s(self, since_s: float) -> float:
-        return since_s + self.period_s
+        return since_s + self.every_s

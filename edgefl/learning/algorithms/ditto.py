@@ -23,7 +23,7 @@ class Ditto(FedAvg):
 
     trains_personal: ClassVar = True
 
-    pull: float = Field(0.1, ge=0, le=1e9, description="lambda: weight of the pull to the received model")
+    mu: float = Field(0.1, ge=0, le=1e9, description="weight of the proximal term, the paper's lambda")
     lr_factor: float = Field(
         1.0,
         gt=0,
@@ -37,5 +37,5 @@ class Ditto(FedAvg):
     def correct_personal(
         self, grads: Tensor, personal: Tensor, start: Tensor, state: ServerState, own: Vectors
     ) -> Tensor:
-        grads.add_(personal, alpha=self.pull).sub_(start, alpha=self.pull)
+        grads.add_(personal, alpha=self.mu).sub_(start, alpha=self.mu)
         return grads if self.lr_factor == 1.0 else grads.mul_(self.lr_factor)

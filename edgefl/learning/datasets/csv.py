@@ -23,11 +23,13 @@ class Csv(Dataset):
     """
 
     path: Path = Field(description="path of the CSV file, relative to the scenario's file")
-    label: str | None = Field(None, description="column of the targets; if left out, the last column")
+    columns: dict[Literal["label", "group"], str] = Field(
+        {},
+        description="columns by what they hold: {label: kind, group: person}; without label the last column",
+    )
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
-    group: str | None = Field(None, description="column of the groups; null: no groups")
     test_path: Path | None = Field(
         None, description="CSV file of the test samples, with the same columns; null: a share is split off"
     )
@@ -53,8 +55,8 @@ class Csv(Dataset):
             if test_head != head:
                 raise EdgeflError(f"{self.test_path} has the columns {test_head}, but {self.path} has {head}")
             parts.append((self.test_path, tests))
-        label = self._column(head, self.label) if self.label else len(head) - 1
-        group = self._column(head, self.group) if self.group else None
+        found = {held: self._column(head, name) for held, name in self.columns.items()}
+        label, group = found.get("label", len(head) - 1), found.get("group")
         heads = [(path, head, rows) for path, rows in parts]
         features = [column for column in range(len(head)) if column not in (label, group)]
         if not features:
@@ -100,7 +102,7 @@ def _numbers(path: Path, head: list[str], rows: Rows, columns: list[int]) -> np.
             except ValueError as error:
                 raise EdgeflError(
                     f"{path}: column {head[column]!r} has {row[column]!r} in sample {line + 1}, which is not a"
-                    " number; set label or group to columns of words, or remove them from the file"
+                    " number; name columns of words in `columns`, or remove them from the file"
                 ) from error
     if not np.isfinite(x).all():
         line, place = np.argwhere(~np.isfinite(x))[0].tolist()

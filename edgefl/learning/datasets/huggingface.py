@@ -3,7 +3,7 @@
 import hashlib
 import importlib
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -14,6 +14,9 @@ from edgefl.learning.datasets._tables import SCALE, SIZE, Scale, Size, complete,
 from edgefl.learning.finite import require_finite
 
 SCALED_BY = 10_000  # number of samples that inputs are scaled by if not all samples are read
+
+
+Columns = dict[Literal["inputs", "label", "group"], str]
 
 
 class HuggingFace(Dataset):
@@ -28,15 +31,15 @@ class HuggingFace(Dataset):
         min_length=1, description="name on the Hub, e.g. ylecun/mnist, or a folder on this machine"
     )
     config: str | None = Field(None, description="the data set's configuration; null: its only one")
-    inputs: str = Field("image", description="column of the inputs")
-    label: str = Field("label", description="column of the labels")
-    group: str | None = Field(
-        None, description="column of the groups, for `partition: natural`; null: no groups"
+    columns: Columns = Field(
+        {},
+        description="columns by what they hold: {inputs: x, label: kind, group: person}; if left out, image, label"
+        " and no groups",
     )
     on_demand: bool = Field(
         False,
         description="read a group's training samples from disk when its device takes part, for data that exceed the "
-        "memory; inputs are then scaled by the first 10,000 samples; needs group and a test split",
+        "memory; inputs are then scaled by the first 10,000 samples; needs groups and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
     test: str | None = Field("test", description="name of the test split; null: a share is split off")
@@ -51,19 +54,23 @@ class HuggingFace(Dataset):
 
     @model_validator(mode="after")
     def _knows_groups_and_tests(self) -> Self:
-        if self.on_demand and not (self.group and self.test):
+        if self.on_demand and not ("group" in self.columns and self.test):
             raise ValueError(
-                "on_demand reads the samples of a group and needs a test split: set group and test"
+                "on_demand reads the samples of a group and needs a test split: set columns.group and test"
             )
         return self
+
+    @property
+    def _named(self) -> Columns:
+        return {"inputs": "image", "label": "label", **self.columns}
 
     def check(self) -> None:
         self._splits(download=False)
 
     def load(self) -> Data:
         splits = self._splits(download=True)
-        names = getattr(splits[0].features.get(self.label), "names", None)
-        words = [str(value) for split in splits for value in split[self.label]]
+        names = getattr(splits[0].features.get(self._named["label"]), "names", None)
+        words = [str(value) for split in splits for value in split[self._named["label"]]]
         if names and set(words) <= {str(label) for label in range(len(names))}:
             y, label_names = np.array(words, np.int64), tuple(names)
         else:
@@ -71,7 +78,8 @@ class HuggingFace(Dataset):
         if self.on_demand:
             train, test = splits
             return self._on_demand(train, test, y, label_names)
-        origins = [str(value) for split in splits for value in split[self.group]] if self.group else []
+        grouping = [self.columns["group"]] if "group" in self.columns else []
+        origins = [str(value) for column in grouping for split in splits for value in split[column]]
         groups, group_names = grouped(origins)
         mode = self._mode(splits[0])
         inputs = [
@@ -83,7 +91,7 @@ class HuggingFace(Dataset):
 
     def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:
         """Read the test samples, and the training samples' labels, groups and scale; inputs are read on demand."""
-        groups, group_names = grouped([str(value) for value in train[self.group]])
+        groups, group_names = grouped([str(value) for value in train[self.columns["group"]]])
         assert groups is not None
         mode = self._mode(train)
         samples = _Groups(self, train, mode, y[: len(groups)], groups)
@@ -111,7 +119,7 @@ class HuggingFace(Dataset):
             raise EdgeflError(
                 f"{self.path} is not available{why}: {type(error).__name__}: {error}"
             ) from error
-        for column in filter(None, (self.inputs, self.label, self.group)):
+        for column in self._named.values():
             if column not in splits[0].column_names:
                 known = ", ".join(splits[0].column_names)
                 raise EdgeflError(f"{self.path} has no column {column!r}; its columns are {known}")
@@ -119,22 +127,23 @@ class HuggingFace(Dataset):
 
     def _mode(self, split: Any) -> str | None:
         """Return the mode for all images, L (grey) or RGB by the first image, or None if inputs are not images."""
-        first: Any = split[0][self.inputs] if len(split) else None
+        first: Any = split[0][self._named["inputs"]] if len(split) else None
         if not hasattr(first, "convert"):
             return None
         return "L" if first.mode in ("1", "L") else "RGB"
 
     def _inputs(self, split: Any, mode: str | None) -> np.ndarray:
         if mode is not None:
-            pixels = [np.asarray(image.convert(mode).resize(self.size[::-1])) for image in split[self.inputs]]
+            images = split[self._named["inputs"]]
+            pixels = [np.asarray(image.convert(mode).resize(self.size[::-1])) for image in images]
             x = np.stack(pixels).astype(np.uint8)
             return x if mode == "L" else x.transpose(0, 3, 1, 2)
         try:
-            x = np.array(split[self.inputs], np.float32)
+            x = np.array(split[self._named["inputs"]], np.float32)
         except (ValueError, TypeError) as error:
             raise EdgeflError(
-                f"column {self.inputs!r} of {self.path} has neither images nor lists of numbers of equal length:"
-                " convert texts to tokens, and use npz with scale: none"
+                f"column {self._named['inputs']!r} of {self.path} has neither images nor lists of numbers of equal"
+                " length: convert texts to tokens, and use npz with scale: none"
             ) from error
         return x.reshape(len(x), -1) if x.ndim < 2 else x
 

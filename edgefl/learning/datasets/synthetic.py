@@ -36,7 +36,7 @@ class Synthetic(Dataset):
         0.5, ge=0, le=1e3, description="spread of the models' means; has no effect on the labels"
     )
     beta: float = Field(0.5, ge=0, le=1e3, description="how much the groups' inputs differ")
-    data_seed: int = Field(0, ge=0, le=2**32 - 1, description="seed from which the data are generated")
+    seed: int = Field(0, ge=0, le=2**32 - 1, description="seed from which the data are generated")
     test_groups: int | None = Field(
         None,
         ge=1,
@@ -65,7 +65,7 @@ class Synthetic(Dataset):
 
     def drawn(self, group: int) -> Split:
         """Draw all samples of a group, including its test samples."""
-        x, y = _draw(self.alpha, self.beta, Streams(self.data_seed)("synthetic", group))
+        x, y = _draw(self.alpha, self.beta, Streams(self.seed)("synthetic", group))
         return Split(x, y, np.full(len(y), group))
 
     def least_bytes(self) -> int:
@@ -82,7 +82,7 @@ class _Groups:
 
     def __init__(self, dataset: Synthetic) -> None:
         self._dataset = dataset
-        streams = Streams(dataset.data_seed).in_turn(("synthetic",), range(dataset.groups))
+        streams = Streams(dataset.seed).in_turn(("synthetic",), range(dataset.groups))
         sizes = np.fromiter((_size(rng) for rng in streams), np.int64, dataset.groups)
         self.sizes = sizes - sizes // TEST_SHARE
 

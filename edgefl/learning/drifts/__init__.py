@@ -31,7 +31,7 @@ class Drift(Component):
     """Base class of all drifts from one concept to another; at any time a device has one of the two concepts.
 
     - sudden: from `at` on, `share` of the devices have the new concept.
-    - incremental: at `at`, and again after each interval `every`, a further share `step` of all devices gets the new
+    - incremental: at `at`, and again after each interval `every`, a further fifth of all devices gets the new
       concept, until `share` of the devices have it.
     - recurrent: from `at` on, `share` of the devices have the new and the old concept in turn, each for `every`.
 
@@ -45,6 +45,7 @@ class Drift(Component):
 
     # whether the drift changes labels, and is refused for tasks without classes
     of_classes: ClassVar[bool] = False
+    step: ClassVar[float] = 0.2  # further share of devices in each step of an incremental drift: FLASH, 5.1
 
     pattern: Literal["sudden", "incremental", "recurrent"] = Field("sudden", description="how devices drift")
     clock: Literal["rounds", "seconds"] = Field(
@@ -58,7 +59,6 @@ class Drift(Component):
     every: float = Field(
         100.0, gt=0, le=1e9, description="interval between steps (incremental) or changes (recurrent)"
     )
-    step: float = Field(0.2, gt=0, le=1, description="incremental: share of devices that drift in each step")
     share: float = Field(1.0, ge=0, le=1, description="share of devices that ever drift")
     cells: tuple[Site, ...] | None = Field(None, description="cells in which devices drift; null: all cells")
 

@@ -116,7 +116,6 @@ def local_training(settings: LearningSettings, training_data: TrainingData, modu
         UpdateRule(local.momentum, local.optimiser, local.weight_decay, local.clip_norm),
         batching=local.batching,
         bf16=local.precision == "bf16",
-        memory_bytes=int(local.memory_gb * 1e9) if local.memory_gb else None,
         threads=training_data.threads,
         task=training_data.task,
         compiled=settings.kernels == "numba",

@@ -59,7 +59,7 @@ class Similarity(WarmStart):
         description="pilot model from the pilot sessions: mean (J 16), ema (J 30), good, the mean of good sessions"
         " (I), or the run's untrained first model (N, ablation)",
     )
-    ema_beta: float = Field(0.5, ge=0, lt=1, description="beta of ema: weight of older sessions (J 30)")
+    beta: float = Field(0.5, ge=0, lt=1, description="pilot_model ema: weight of older sessions (J 30)")
     good_share: ClassVar[float] = 0.9  # share of the best pilot session's accuracy that counts as good; I
     history: int | None = Field(None, ge=1, le=1_000_000, description="H: number of sessions kept; null: all")
     retention: Literal["last", "diverse"] = Field(
@@ -103,9 +103,7 @@ class Similarity(WarmStart):
                 return models[[final.accuracy >= enough for final in finals]].mean(0)
             case "ema":
                 last = len(models) - 1
-                older = [
-                    self.ema_beta ** (last - s) * (1 - self.ema_beta if s else 1) for s in range(last + 1)
-                ]
+                older = [self.beta ** (last - s) * (1 - self.beta if s else 1) for s in range(last + 1)]
                 return torch.tensor(older, dtype=models.dtype, device=models.device) @ models
             case _:
                 return models.mean(0)

@@ -159,7 +159,7 @@ def classes(data: Data, rng: Random) -> None:
 
 def indoors(data: Data, rng: Random) -> None:
     data["devices"] |= {"indoor_share": rng.choice((0.5, 1)), "indoors_by": rng.choice(("place", "trip"))}
-    data["devices"]["penetration"] = rng.choice(("low_loss", "high_loss"))
+    data["devices"]["coated_share"] = rng.choice((0.0, 1.0))
 
 
 def density(data: Data, rng: Random) -> None:
@@ -221,7 +221,7 @@ def server(data: Data, rng: Random) -> None:
             {"name": "fedbuff", "buffer": rng.randint(1, 4)},
             {"name": "fedbuff", "buffer": 2, "concurrency": 3, "divisor": "weights", "base": "current"},
             {"name": "fedasync", "staleness": rng.choice(("constant", "hinge", "polynomial"))},
-            {"name": "semi_synchronous", "period_s": rng.choice((0.01, 0.05, 0.3))},
+            {"name": "semi_synchronous", "every_s": rng.choice((0.01, 0.05, 0.3))},
             {"name": "tiers", "count": rng.choice((1, 2, 3))},
         )
     )

@@ -49,7 +49,7 @@ def drift(data: Data, rng: Random) -> None:
 
 def privacy(data: Data, rng: Random) -> None:
     data["learning"]["privacy"] = {
-        "clip": rng.choice((0.1, 10)),
+        "clip_norm": rng.choice((0.1, 10)),
         "noise": rng.choice((0, 0.01, 1)),
         "where": rng.choice(("server", "device")),
     }
@@ -95,12 +95,11 @@ def partition(data: Data, rng: Random) -> None:
 
 
 def optimiser(data: Data, rng: Random) -> None:
-    name, state = rng.choice(registry.names("optimisers")), rng.choice(("fresh", "kept"))
     data["learning"] = within(
         data["learning"],
         {
             "local": {
-                "optimiser": {"name": name, "state": state},
+                "optimiser": rng.choice(registry.names("optimisers")),
                 "lr_schedule": rng.choice(registry.names("lr_schedules")),
                 "lr_floor": rng.choice((0, 0.1)),
                 "weight_decay": rng.choice((0, 0.01)),

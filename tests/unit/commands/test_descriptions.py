@@ -189,5 +189,5 @@ def test_every_example_is_valid_where_it_is_written(kind: str) -> None:
 
 def test_a_default_is_shown_in_full_and_a_unit_once() -> None:
     text = describe("mobility/attraction")
-    assert "{from_hour: 22, home: 0.95, centre: 0.05}])" in text
+    assert "{from_hour: 22, to: {home: 0.95, centre: 0.05}}])" in text
     assert "speed_min_m_s: lowest speed of a device (m/s, >= 0.001, <= 60, default 1)" in text

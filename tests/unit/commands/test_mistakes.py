@@ -37,7 +37,7 @@ a list | ALL | - a\n | 1 | a mapping of keys to values is expected
 unknown key | bandwidth_hz | bandwith_hz | 7 | radio.bandwith_hz: unknown key: did you mean 'bandwidth_hz'?
 unknown section | radio: | radoi: | 6 | radoi: unknown key: did you mean 'radio'?
 a key of another section | seed: 1 | bandwidth_hz: 1.0e+6 | 2 | unknown key here; write radio.bandwidth_hz
-a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (fedprox, moon)
+a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (ditto, fedprox, moon)
 a key of devices |   model: logistic\n |   model: logistic\n  clock_hz: 1.0e+9\n | 11 | learning.clock_hz: unknown key here; write devices.clock_hz
 a shape without a name | radio: | areas: {geojson: {path: town.geojson}}\nradio: | 6 | areas.geojson.path: unknown key; a name is missing: write areas: {NAME: {geojson: ...}}
 a file for a shape | radio: | areas:\n  geojson: town.geojson\nradio: | 7 | areas.geojson: must be a mapping of keys to values, got 'town.geojson'; a name is missing: write areas: {NAME:
@@ -72,8 +72,7 @@ too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sess
 a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; here it is path
 a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; here it is rounds.selector.count
 a key in American |   model: logistic\n |   model: logistic\n  optimizer: adam\n | 11 | learning.optimizer: unknown key; here it is learning.local.optimiser
-a key with more words |   model: logistic\n |   model: logistic\n  privacy: {clip: 1, noise_multiplier: 1}\n | 11 | privacy.noise_multiplier: unknown key: did you mean 'noise'?
-a key of two sections |   model: logistic\n |   model: logistic\n  privacy: {clip: 1, clip_norm: 1}\n | 11 | privacy.clip_norm: unknown key: did you mean 'clip'?
+a key with more words |   model: logistic\n |   model: logistic\n  privacy: {clip_norm: 1, noise_multiplier: 1}\n | 11 | privacy.noise_multiplier: unknown key: did you mean 'noise'?
 a selector of Flower |   count: 4\n |   count: 4\nrounds: {selector: random}\n | 5 | no selector 'random': did you mean 'uniform'?
 a target |   count: 4\n |   count: 4\ntarget: 0.9\n | 5 | target: unknown key; here it is stop.accuracy
 two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | give either learning

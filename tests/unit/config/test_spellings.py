@@ -18,20 +18,19 @@ SCENARIO = {
 
 def test_keys_are_understood_at_any_depth_and_noted_once(caplog: pytest.LogCaptureFixture) -> None:
     strict._note_spelling.cache_clear()
-    rhythm = [{"from_hour": 0, "home": 0.5, "center": 0.5}]
     given = {
         **SCENARIO,
-        "devices": {"count": 3, "mobility": {"name": "attraction", "rhythm": rhythm}},
+        "areas": {"park": {"disc": {"center_m": [3, 4], "radius_m": 5}}},
         "layout": {"rings": 1, "isd_m": 300},
         "radio": {"neighbor_load": 0.2},
     }
     with caplog.at_level(logging.WARNING):
         load(given)
         loaded = load(given)
-    assert loaded.devices.mobility.rhythm[0].centre == 0.5
+    assert loaded.areas["park"].disc.centre_m == (3, 4)
     assert loaded.radio.neighbour_load == 0.2
     assert [record.message.split(";")[0] for record in caplog.records] == [
-        "edgefl: note: center is read as centre",
+        "edgefl: note: center_m is read as centre_m",
         "edgefl: note: neighbor_load is read as neighbour_load",
     ]
 

@@ -160,6 +160,7 @@ def test_numbers_are_seen_in_every_shape() -> None:
             "learning.algorithm={name: fedadam, beta1: 0.3}",
             "learning.algorithm.beta1: is now a constant, 0.9: ",
         ),
+        ("learning.algorithm={name: ditto, pull: 1}", "has a new name: write learning.algorithm.mu"),
         ("radio.broadcast_quantile=0", "radio.broadcast_quantile: is now a constant, 0.05: leave it out"),
     ],
 )

@@ -40,7 +40,7 @@ SHARES: list[tuple[Churn, float]] = [
     (AlwaysOn(), 1.0),
     (ClientPattern(sessions=[[0]]), 1.0),  # who may take part is another matter
     (DutyCycle(on_s=20.0, off_s=60.0), 20 / (20 + 60)),
-    (Poisson(lifetime_s=30, absence_s=10), 30 / (30 + 10)),
+    (Poisson(on_s=30, off_s=10), 30 / (30 + 10)),
 ]
 
 
@@ -59,7 +59,7 @@ def test_the_share_that_is_on_is_stationary(churn: Churn, share: float, time_s: 
 
 
 def test_poisson_lifetimes_are_exponential() -> None:
-    times = list(itertools.islice(Poisson(lifetime_s=3.0, absence_s=1.0).switches(0, Streams(2)), 8001))
+    times = list(itertools.islice(Poisson(on_s=3.0, off_s=1.0).switches(0, Streams(2)), 8001))
     spells = np.diff(times)
     lifetimes, absences = spells[::2], spells[1::2]
     for sample, mean in ((lifetimes, 3.0), (absences, 1.0)):

@@ -170,7 +170,7 @@ def test_measurements_of_several_cells_know_heights() -> None:
 def test_walls_stand_between_the_sites_and_those_indoors() -> None:
     """The share that is indoors, the mean and the deviation of what it loses, and that a place keeps it."""
     count, share = 4000, 0.3
-    one = world(devices={"count": count, "indoor_share": share, "penetration": "high_loss"}, seed=3)
+    one = world(devices={"count": count, "indoor_share": share, "coated_share": 1.0}, seed=3)
     walls = one.walls(simpy.Environment())
     assert walls is not None
     positions_m = one.movement.positions_m(0.0)

@@ -45,9 +45,9 @@ def scenario(**more: Any) -> Scenario:
         "homes": "home",
         "works": "office",
         "rhythm": [
-            {"from_hour": 0, "home": 1},
-            {"from_hour": WORK_H, "work": 1},
-            {"from_hour": HOME_H, "home": 1},
+            {"from_hour": 0, "to": {"home": 1}},
+            {"from_hour": WORK_H, "to": {"work": 1}},
+            {"from_hour": HOME_H, "to": {"home": 1}},
         ],
     }
     own = {name: {"clock_hz": clock, "flops_per_cycle": chi} for name, (clock, chi) in CLOCKS.items()}

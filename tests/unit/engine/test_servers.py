@@ -97,7 +97,7 @@ def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
 
 def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
     """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then nobody works."""
-    world = computing({"name": "semi_synchronous", "period_s": 2.0}, [1.0, 2.6], rounds=4).run()
+    world = computing({"name": "semi_synchronous", "every_s": 2.0}, [1.0, 2.6], rounds=4).run()
     assert models(world) == [
         (2.0, 1, [(0, 0, 0)]),
         (3.0, 2, [(0, 1, 0), (1, 0, 1)]),
@@ -107,7 +107,7 @@ def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() ->
 
 
 def test_a_period_in_which_nothing_arrives_ends_with_the_first_update() -> None:
-    world = computing({"name": "semi_synchronous", "period_s": 0.25}, [1.0, 2.6], rounds=2).run()
+    world = computing({"name": "semi_synchronous", "every_s": 0.25}, [1.0, 2.6], rounds=2).run()
     assert models(world) == [(1.0, 1, [(0, 0, 0)]), (2.0, 2, [(0, 1, 0)])]
 
 

@@ -254,7 +254,7 @@ def test_an_error_in_a_verb_survives_the_way_to_another_process() -> None:
     ("server", "taken"),
     [
         ({"name": "fedbuff", "buffer": 2, "staleness": "constant"}, True),
-        ({"name": "semi_synchronous", "period_s": 1.0, "staleness": "constant"}, True),
+        ({"name": "semi_synchronous", "every_s": 1.0, "staleness": "constant"}, True),
         ({"name": "fedbuff", "buffer": 2}, False),
         ({"name": "fedbuff", "buffer": 2, "staleness": "constant", "server_lr": 0.5}, False),
         ({"name": "fedasync", "staleness": "constant"}, False),

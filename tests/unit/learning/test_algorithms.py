@@ -254,8 +254,8 @@ def apfl(w: Array, a: float) -> tuple[Array, Array]:
     return with_personal(w, lambda v, w: a * v + (1 - a) * w, lambda g, v, start: a * g)
 
 
-def ditto(w: Array, pull: float, lr_factor: float) -> tuple[Array, Array]:
-    return with_personal(w, lambda v, w: v, lambda g, v, start: lr_factor * (g + pull * (v - start)))
+def ditto(w: Array, mu: float, lr_factor: float) -> tuple[Array, Array]:
+    return with_personal(w, lambda v, w: v, lambda g, v, start: lr_factor * (g + mu * (v - start)))
 
 
 def local_only(w: Array) -> tuple[Array, Array]:
@@ -318,7 +318,7 @@ def top_k(w: Array, count: int) -> tuple[Array, Array]:
 
 
 CLUSTERS, APFL = named("hypcluster", spread=0.5), named("apfl", alpha=0.3)
-DITTO = named("ditto", pull=0.4, lr_factor=0.7)
+DITTO = named("ditto", mu=0.4, lr_factor=0.7)
 ADAPTIVE = {"server_lr": 0.1, "beta1": 0.6, "tau": 0.01}
 
 
@@ -350,7 +350,7 @@ DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (named("adaptive_fedavg", beta1=0.5, beta2=0.6, beta3=0.7), adaptive_fedavg, ""),
     (named("ca2fl", server_lr=0.8), partial(ca2fl, eta=0.8), "devices.cached"),
     (APFL, partial(apfl, a=0.3), f"devices.{PERSONAL_MODEL}"),
-    (DITTO, partial(ditto, pull=0.4, lr_factor=0.7), f"devices.{PERSONAL_MODEL}"),
+    (DITTO, partial(ditto, mu=0.4, lr_factor=0.7), f"devices.{PERSONAL_MODEL}"),
     (EarlyStopping(), partial(early_stopping, gamma=0.05), ""),
     (CLUSTERS, hypcluster, ""),
     (named("feddrift"), fedavg, ""),  # no loss jumps. With a jump: test_drift_methods.py

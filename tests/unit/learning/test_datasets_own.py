@@ -78,13 +78,13 @@ def test_npz_splits_test_samples_off_always_alike() -> None:
 def test_csv_columns_are_scaled_one_by_one() -> None:
     rows = "\n".join(f"{i},{1000 * i},{'ab'[i % 2]},p{i % 3}" for i in range(10))
     Path("a.csv").write_text(f"mass,height,kind,person\n{rows}\n")
-    data = Csv(path="a.csv", label="kind", group="person", test_share=0.2).load()
+    data = Csv(path="a.csv", columns={"label": "kind", "group": "person"}, test_share=0.2).load()
     assert data.label_names == ("a", "b")
     assert data.group_names == ("p0", "p1", "p2")
     assert data.train.x.shape == (8, 2)
     assert data.mean.tolist() == data.train.x.mean(0).tolist()
     assert float(data.std[1] / data.std[0]) == pytest.approx(1000)
-    testing.check(Csv, path="a.csv", label="kind", group="person")
+    testing.check(Csv, path="a.csv", columns={"label": "kind", "group": "person"})
 
 
 def test_csv_with_a_file_of_test_samples() -> None:
@@ -112,7 +112,7 @@ def test_csv_with_a_file_of_test_samples() -> None:
         ("x,y\n1,0\n2\n", {}, "a.csv:3: 1 values, but 2 columns"),
         ("x,y\n1,0\nfar,1\n", {}, "column 'x' has 'far' in sample 2, which is not a number"),
         ("x,y\n1,0\nnan,1\n", {}, "column 'x' has 'nan' in sample 2, which is not a finite number"),
-        ("x,y\n1,0\n2,1\n", {"label": "z"}, "a.csv has no column 'z'; its columns are x, y"),
+        ("x,y\n1,0\n2,1\n", {"columns": {"label": "z"}}, "a.csv has no column 'z'; its columns are x, y"),
         ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression set targets: numbers"),
         ("x\n1\n", {}, "needs a line of at least two column names"),
         ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "of 2 samples leaves none to train on"),
@@ -173,9 +173,11 @@ def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", size=(8, 8)).load()
     assert (data.train.x.shape, data.label_names) == ((6, 8, 8), ("cat", "dog"))
-    assert HuggingFace(path="pets", inputs="x", test=None, test_share=0.5).load().train.x.shape == (3, 4)
+    assert HuggingFace(
+        path="pets", columns={"inputs": "x"}, test=None, test_share=0.5
+    ).load().train.x.shape == (3, 4)
     with refused_at("", "pets", "'text'", "image, label, x, owner"):
-        HuggingFace(path="pets", inputs="text").check()
+        HuggingFace(path="pets", columns={"inputs": "text"}).check()
     with refused_at("", "nobody/nothing", "on this machine"):
         HuggingFace(path="nobody/nothing").check()
 
@@ -185,8 +187,8 @@ name: pets
 devices: {count: 3}
 sessions: {name: schedule, count: 1, rounds: 2}
 learning:
-  {dataset: {name: huggingface, path: pets, inputs: x, group: owner}, partition: natural, model: logistic, local:
-  {steps: 2}}
+  {dataset: {name: huggingface, path: pets, columns: {inputs: x, group: owner}}, partition: natural,
+  model: logistic, local: {steps: 2}}
 """
 
 
@@ -195,21 +197,21 @@ def test_samples_of_the_hub_may_be_read_when_their_device_takes_part(
 ) -> None:
     """With no more samples than inputs are scaled by, a run is that with all of them in memory."""
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
-    data = HuggingFace(path="pets", group="owner", on_demand=True, size=(5, 5)).load()
+    data = HuggingFace(path="pets", columns={"group": "owner"}, on_demand=True, size=(5, 5)).load()
     assert data.by_group is not None
     assert data.group_names == ("ann", "bob", "eve")
     assert data.by_group.sizes.tolist() == [1, 2, 3]
     assert [data.by_group.of(group).x[:, 0, 0].tolist() for group in range(3)] == [[3], [1, 4], [0, 2, 5]]
     assert data.by_group.of(1).y.tolist() == [1, 0]
     rows = []
-    for how in ("owner", "owner, on_demand: true"):
-        scenario = edgefl.load_scenario(yaml.safe_load(ON_DEMAND.replace("owner", how)))
+    for how in ("owner}", "owner}, on_demand: true"):
+        scenario = edgefl.load_scenario(yaml.safe_load(ON_DEMAND.replace("owner}", how)))
         run = edgefl.simulate(scenario, tmp_path / how, device="cpu")
         rows.append((run / "rounds.csv").read_bytes())
     assert rows[0] == rows[1]
-    for wanting in ({"group": None}, {"test": None}):
+    for wanting in ({"columns": {}}, {"test": None}):
         with refused_at("", "group", "test"):
-            HuggingFace(path="pets", on_demand=True, **{"group": "owner", **wanting})
+            HuggingFace(path="pets", on_demand=True, **{"columns": {"group": "owner"}, **wanting})
 
 
 def test_without_its_package_the_hub_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,9 +152,12 @@ def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value
 
 def test_rows_of_the_hub_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", Hub(with_a_gap))
-    for how in ({}, {"group": "owner", "on_demand": True}):
+    for how in (
+        {"columns": {"inputs": "x"}},
+        {"columns": {"inputs": "x", "group": "owner"}, "on_demand": True},
+    ):
         with refused_at("", "sample 7 of split train of pets", "nan"):
-            HuggingFace(path="pets", inputs="x", **how).load()
+            HuggingFace(path="pets", **how).load()
 
 
 class Gaps(Dataset):

@@ -10,7 +10,7 @@ SIGMAS = 4.0  # two-sided chance of 6e-5 per comparison
 
 
 def test_synthetic_is_a_function_of_its_parameters() -> None:
-    one, same, other = (Synthetic(data_seed=seed).load() for seed in (0, 0, 1))
+    one, same, other = (Synthetic(seed=seed).load() for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.train.x, same.train.x)
     assert one.train.x.shape != other.train.x.shape
     assert one.train.x.shape[1:] == (60,)

@@ -234,7 +234,7 @@ def test_local_statistics_never_mix_either() -> None:
 
 
 def test_ditto_without_pull_trains_alone() -> None:
-    ditto, alone = Cell(Ditto(pull=0.0), MIXED), Cell(LocalOnly(), MIXED)
+    ditto, alone = Cell(Ditto(mu=0.0), MIXED), Cell(LocalOnly(), MIXED)
     for cell in (ditto, alone):
         cell.play(4)
     missing = alone.track.model
@@ -244,10 +244,10 @@ def test_ditto_without_pull_trains_alone() -> None:
 
 
 def test_the_pull_of_ditto_leads_back_to_the_received_model() -> None:
-    """As the pull grows, personal models come to lie at the received one: |v - w| <= |gradient| / lambda."""
+    """As mu grows, personal models come to lie at the received one: |v - w| <= |gradient| / lambda."""
     distances = []
-    for pull in (0.0, 0.5, 2.0):
-        cell = Cell(Ditto(pull=pull), MIXED)
+    for mu in (0.0, 0.5, 2.0):
+        cell = Cell(Ditto(mu=mu), MIXED)
         cell.play(20)
         received = cell.track.model
         cell.play(1)

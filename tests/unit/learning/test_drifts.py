@@ -37,12 +37,12 @@ def test_flash_schedules() -> None:
     """F, section 5.1, Synthetic: sudden at 500; 20 % more every 100 rounds; back at 800."""
     sudden = drift(at=500)
     assert [share(sudden, r) for r in (1, 499, 500, 10_000)] == [0, 0, 1, 1]
-    incremental = drift(pattern="incremental", at=500, every=100, step=0.2)
+    incremental = drift(pattern="incremental", at=500, every=100)
     shares = [share(incremental, r) for r in (499, 500, 599, 600, 700, 800, 899, 900, 2000)]
     assert shares == pytest.approx([0, 0.2, 0.2, 0.4, 0.6, 0.8, 0.8, 1, 1])
     recurrent = drift(pattern="recurrent", at=500, every=300)
     assert [share(recurrent, r) for r in (499, 500, 799, 800, 1099, 1100)] == [0, 1, 1, 0, 0, 1]
-    assert share(drift(pattern="incremental", at=1, step=0.3, share=0.5), 101) == 0.5
+    assert share(drift(pattern="incremental", at=1, share=0.3), 101) == 0.3
 
 
 def test_a_drift_in_seconds_looks_at_the_clock_only() -> None:
@@ -59,7 +59,7 @@ def test_a_drift_in_seconds_looks_at_the_clock_only() -> None:
 
 def test_more_devices_join_those_that_have_drifted() -> None:
     """An incremental drift never takes a device back, and counts are exact."""
-    incremental = drift(pattern="incremental", at=1, every=1, step=0.2)
+    incremental = drift(pattern="incremental", at=1, every=1)
     concepts = Drifting.of(incremental, PartitionInputs(), 10, 0, Streams(3))
     drifted = [concepts.drifted(range(10), Moment(round_, 0.0)) for round_ in range(1, 7)]
     assert [int(d.sum()) for d in drifted] == [2, 4, 6, 8, 10, 10]

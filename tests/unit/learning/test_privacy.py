@@ -96,7 +96,7 @@ def test_the_independent_account_agrees_with_the_published_one(
 
 Run = Callable[..., Results]
 NOISE, DELTA = 2.0, 1e-4
-BY_DEVICES = f"learning.privacy={{clip: 0.5, noise: {NOISE}, where: device, delta: {DELTA:.1e}}}"
+BY_DEVICES = f"learning.privacy={{clip_norm: 0.5, noise: {NOISE}, where: device, delta: {DELTA:.1e}}}"
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
 
 def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(ran: Run) -> None:
     keys = ["radio.bandwidth_hz=2.0e+5", "rounds.over_selection=2.0"]
-    path = ran(f"learning.privacy={{clip: 0.5, noise: {NOISE}, delta: {DELTA:.1e}}}", *keys)
+    path = ran(f"learning.privacy={{clip_norm: 0.5, noise: {NOISE}, delta: {DELTA:.1e}}}", *keys)
     devices = pd.read_csv(path / "devices.csv")
     told = devices[devices.outcome == "completed"]
     assert len(told) < devices.uplink_start_s.notna().sum()
@@ -155,7 +155,7 @@ def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(ran: 
 
 
 def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
-    privacy = Privacy(PrivacySettings(clip=1.0, noise=0.0))
+    privacy = Privacy(PrivacySettings(clip_norm=1.0, noise=0.0))
     start, rows = torch.full((4,), 0.1), torch.tensor([[0.3, 0.1, 0.1, 0.1], [3.1, 4.1, 0.1, 0.1]])
     got = privacy.limited(rows, start, CHANCE.of_devices("privacy", [1, 2]))
     assert got[0].tolist() == rows[0].tolist()
@@ -165,7 +165,7 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 @pytest.mark.parametrize("where", ["device", "server"])
 def test_noise_has_the_stated_deviation(where: str) -> None:
     """On a device z C, of each its own; on the server z C times the largest share, once for all."""
-    privacy = Privacy(PrivacySettings.model_validate({"clip": 2.0, "noise": 1.5, "where": where}))
+    privacy = Privacy(PrivacySettings.model_validate({"clip_norm": 2.0, "noise": 1.5, "where": where}))
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])
     limited = privacy.limited(rows, torch.zeros(NUMBERS), CHANCE.of_devices("privacy", [1, 2]))
     noised = privacy.mean_noised(limited, shares, CHANCE.of_server("privacy"))
@@ -177,7 +177,7 @@ def test_noise_has_the_stated_deviation(where: str) -> None:
 
 
 def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:
-    assert ran("learning.privacy={clip: 1.0e+6, noise: 0}").rounds.equals(ran().rounds)
+    assert ran("learning.privacy={clip_norm: 1.0e+6, noise: 0}").rounds.equals(ran().rounds)
 
 
 @pytest.mark.parametrize("keys", [[], ["radio.bandwidth_hz=2.0e+5", *SENT_IN_VAIN[0][0]]])
@@ -200,6 +200,6 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
 
 def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untyped-def]
     notes: list[str] = []
-    keys = ["learning.privacy={clip: 1}", "rounds.selector={name: oort, count: 3}", "sessions.rounds=1"]
+    keys = ["learning.privacy={clip_norm: 1}", "rounds.selector={name: oort, count: 3}", "sessions.rounds=1"]
     simulate(load_scenario(RUN, keys), tmp_path / "run", device="cpu", on_note=notes.append)
     assert any("oort chooses by devices' reports about their data" in note for note in notes)

@@ -135,9 +135,9 @@ def test_the_pilot_by_exponential_weights() -> None:
     """(J 30) with P = 3: beta^2, beta (1 - beta), 1 - beta."""
     beta = 0.6
     expected = [beta**2 * a + beta * (1 - beta) * b + (1 - beta) * c for a, b, c in [(1, 3, 8), (2, 6, 4)]]
-    found = Similarity(pilot_model="ema", ema_beta=beta).pilot(FINALS, CURRENT)
+    found = Similarity(pilot_model="ema", beta=beta).pilot(FINALS, CURRENT)
     assert found.tolist() == pytest.approx(expected)
-    assert Similarity(pilot_model="ema", ema_beta=0).pilot(FINALS, CURRENT).tolist() == [8.0, 4.0]
+    assert Similarity(pilot_model="ema", beta=0).pilot(FINALS, CURRENT).tolist() == [8.0, 4.0]
 
 
 def test_the_pilot_of_good_sessions() -> None:

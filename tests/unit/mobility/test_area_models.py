@@ -77,11 +77,11 @@ def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
         begin_hour=6.0,
         begin_day="fri",
         rhythm=[
-            {"from_hour": 0, "home": 1},
-            {"from_hour": 7, "work": 1},
-            {"from_hour": 18, "home": 1},
-            {"from_hour": 0, "days": ["sat"], "home": 1},
-            {"from_hour": 15, "days": ["sat"], "areas": {"stadium": 1}},
+            {"from_hour": 0, "to": {"home": 1}},
+            {"from_hour": 7, "to": {"work": 1}},
+            {"from_hour": 18, "to": {"home": 1}},
+            {"from_hour": 0, "days": ["sat"], "to": {"home": 1}},
+            {"from_hour": 15, "days": ["sat"], "to": {"stadium": 1}},
         ],
     )
     movement = start(model)
@@ -102,12 +102,12 @@ def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
 
 
 def test_attraction_names_its_areas() -> None:
-    rhythm = [{"from_hour": 0, "home": 0.5, "areas": {"stadium": 0.5}}]
+    rhythm = [{"from_hour": 0, "to": {"home": 0.5, "stadium": 0.5}}]
     model = Attraction(homes={"suburb": 1.0}, works="city", rhythm=rhythm)
     assert dict(model.area_names()) == {
         ("homes",): "suburb",
         ("works",): "city",
-        ("rhythm", "0", "areas", "stadium"): "stadium",
+        ("rhythm", "0", "to", "stadium"): "stadium",
     }
     assert not list(Attraction().area_names())
 

@@ -12,6 +12,7 @@ from edgefl.mobility.itinerary import Itinerary
 from edgefl.places.areas import Disc, Places, Rectangle
 from edgefl.places.streets import Streets, _Street, _StreetLines
 from edgefl.rng import Streams
+from tests.tools.constants import made
 
 PEOPLE = 1_000
 STANDARD_ERRORS = 4
@@ -33,7 +34,7 @@ def homes_m(people: int = PEOPLE) -> np.ndarray:
 
 
 def start(people: int = PEOPLE, seed: int = 1, places: Places = AREAS, **parameters: Any) -> Movement:
-    model = Itinerary.model_validate({**COMMUTE, **parameters}).within(places)
+    model = made(Itinerary, **{**COMMUTE, **parameters}).within(places)
     return model.start(homes_m(people), cell_radius_m=200.0, min_distance_m=10.0, streams=Streams(seed))
 
 

@@ -57,8 +57,8 @@ MODELS: dict[str, list[Mobility]] = {
             homes={"west": 0.4, "east": 0.6},
             works="east",
             rhythm=[
-                {"from_hour": 0, "home": 0.5, "work": 0.2, "areas": {"west": 0.3}},
-                {"from_hour": 0, "days": ["tue"], "areas": {"east": 1.0}},
+                {"from_hour": 0, "to": {"home": 0.5, "work": 0.2, "west": 0.3}},
+                {"from_hour": 0, "days": ["tue"], "to": {"east": 1.0}},
             ],
         ).within(AREAS),
     ],

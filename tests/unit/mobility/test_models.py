@@ -102,7 +102,7 @@ def test_pauses_hold_a_device_at_its_waypoint() -> None:
     "model",
     [
         RandomDirection(travel_s=1e9, speed_min_m_s=10, speed_max_m_s=10),
-        GaussMarkov(alpha=1.0, speed_mean_m_s=10, speed_std_m_s=0, heading_std_deg=45),
+        GaussMarkov(alpha=1.0, speed_mean_m_s=10, speed_std_m_s=0),
     ],
 )
 def test_reflection_in_a_round_mirror(model: Mobility) -> None:
@@ -200,7 +200,7 @@ def test_highway_must_pass_the_cell() -> None:
 
 # -- attraction ---------------------------------------------------------------------------------------
 
-SPELLS = ({"from_hour": 0, "home": 1}, {"from_hour": 8, "work": 1}, {"from_hour": 16, "centre": 1})
+SPELLS = [{"from_hour": hour, "to": {place: 1}} for hour, place in ((0, "home"), (8, "work"), (16, "centre"))]
 # decisions every 20 s in a day of 2,400 s; ways of up to 400 m take 7 s
 QUICK = {"day_s": 2400.0, "stay_s": 20.0, "speed_min_m_s": 60.0, "speed_max_m_s": 60.0, "area_factor": 1.0}
 

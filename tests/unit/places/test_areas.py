@@ -23,7 +23,7 @@ from tests.refusals import refused_at
 HEAD = """name: w
 sessions: {name: schedule, count: 1, rounds: 2}
 workload: {payload_bits: 100000, flops_per_sample: 1000}
-devices: {count: 200, mobility: {name: attraction, homes: home, rhythm: [{from_hour: 0, home: 1}]}}
+devices: {count: 200, mobility: {name: attraction, homes: home, rhythm: [{from_hour: 0, to: {home: 1}}]}}
 """
 MUNICH = [11.57, 48.13]
 # a quarter of a kilometre, with a pond
@@ -391,7 +391,7 @@ def test_files_without_an_area_say_what_they_are(
 def test_areas_of_classes(tmp_path: Path) -> None:
     """A class's own movement finds its areas; one that there is not is refused at its place."""
     file = tmp_path / "classes.yaml"
-    lives = "{name: attraction, homes: %s, rhythm: [{from_hour: 0, home: 1}]}"
+    lives = "{name: attraction, homes: %s, rhythm: [{from_hour: 0, to: {home: 1}}]}"
     text = HEAD.rpartition("devices:")[0] + (
         "areas: {home: {disc: {centre_m: [300, 0], radius_m: 5}}}\n"
         "devices:\n  count: 6\n  classes_by: ids\n  classes:\n    still: {count: 3}\n"

@@ -38,8 +38,7 @@ B;11.125;46.062;90
 def loaded(folder: Path, text: str, name: str = "masts.csv", **sites: Any) -> Scenario:
     path = folder / name
     path.write_text(text)
-    kind = "geojson" if name.endswith("json") else "csv"
-    layout = {"sites": {kind: str(path), **sites.pop("file", {})}, **sites.pop("layout", {})}
+    layout = {"sites": {"path": str(path), **sites.pop("file", {})}, **sites.pop("layout", {})}
     return scenario.load(
         {
             "name": "masts",
@@ -135,7 +134,7 @@ def test_points_of_geojson_with_their_azimuths(tmp_path: Path) -> None:
 
 def test_columns_may_be_named_and_rows_chosen(tmp_path: Path) -> None:
     text = "x\ty\tband\n11.12\t46.06\tn78\n11.12\t46.07\tn1\n11.13\t46.06\tn28\n"
-    named = {"lon": "x", "lat": "y", "where": {"band": ["n78", "n28"]}}
+    named = {"columns": {"lon": "x", "lat": "y"}, "where": {"band": ["n78", "n28"]}}
     assert loaded(tmp_path, text, file=named).layout.cells == 2
 
 
@@ -145,28 +144,28 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
     one = loaded(tmp_path, rows, layout={"radius_m": 500})
     assert one.layout.cells == 2
     assert any("2 sites; 2 more beyond layout.radius_m are left out" in note for note in prepare(one).notes)
-    with refused_at("layout.sites.csv", "layout.radius_m", "of 4 masts 3"):
+    with refused_at("layout.sites.path", "layout.radius_m", "of 4 masts 3"):
         loaded(tmp_path, rows)
 
 
 @pytest.mark.parametrize(
     ("place", "text", "nouns", "more"),
     [
-        ("layout.sites.csv", "id,lon\n1,2\n", (":1:", "lat", "'id', 'lon'"), {}),
-        ("layout.sites.csv", "lon,lat\n11.12,north\n", (":2:", "lat is 'north'", "degrees"), {}),
-        ("layout.sites.csv", "lon,lat\n11.12,46.06\n5113000,46\n", (":3:", "lon is '5113000'", "180"), {}),
-        ("layout.sites.csv", "lon,lat\n11.12\n", (":2:", "1 cells in a table of 2 columns"), {}),
-        ("layout.sites.csv", "lon,lat\n", ("no cell",), {}),
-        ("layout.sites.csv", "lon,lat,azimuth\n11.12,46.06,\n", (":2:", "azimuth is ''", "where"), {}),
+        ("layout.sites.path", "id,lon\n1,2\n", (":1:", "lat", "'id', 'lon'"), {}),
+        ("layout.sites.path", "lon,lat\n11.12,north\n", (":2:", "lat is 'north'", "degrees"), {}),
+        ("layout.sites.path", "lon,lat\n11.12,46.06\n5113000,46\n", (":3:", "lon is '5113000'", "180"), {}),
+        ("layout.sites.path", "lon,lat\n11.12\n", (":2:", "1 cells in a table of 2 columns"), {}),
+        ("layout.sites.path", "lon,lat\n", ("no cell",), {}),
+        ("layout.sites.path", "lon,lat,azimuth\n11.12,46.06,\n", (":2:", "azimuth is ''", "where"), {}),
         (
-            "layout.sites.csv",
+            "layout.sites.path",
             "lon,lat,n\n11.12,46.06,1\n",
             ("no cell that `where` chooses",),
             {"where": {"n": 2}},
         ),
-        ("layout.sites.csv", "lon,lat\n11.12,46.06\n", (":1:", "no column 'net'"), {"where": {"net": 2}}),
+        ("layout.sites.path", "lon,lat\n11.12,46.06\n", (":1:", "no column 'net'"), {"where": {"net": 2}}),
         ("layout.sites.lom", "lon,lat\n11.12,46.06\n", ("unknown key",), {"lom": "x"}),
-        ("layout.sites.csv", "lon,lat,long\n1,2,3\n", ("2 columns 'lon'",), {}),
+        ("layout.sites.path", "lon,lat,long\n1,2,3\n", ("2 columns 'lon'",), {}),
     ],
 )
 def test_a_wrong_table_names_the_line(
@@ -179,12 +178,12 @@ def test_a_wrong_table_names_the_line(
 def test_other_wrong_files(tmp_path: Path) -> None:
     with refused_at("origin_lon_lat", "[11.12, 46.06]"):
         loaded(tmp_path, "lon,lat\n11.12,46.06\n", origin_lon_lat=None)
-    with refused_at("layout.sites.geojson", "RFC 7946"):
+    with refused_at("layout.sites.path", "RFC 7946"):
         loaded(tmp_path, '{"type": "FeatureCollection"}', "masts.geojson")
-    with refused_at("layout.sites.geojson", "masts are Points"):
+    with refused_at("layout.sites.path", "masts are Points"):
         loaded(tmp_path, '{"type": "FeatureCollection", "features": []}', "masts.geojson")
-    with refused_at("layout.sites", "one file"):
-        loaded(tmp_path, "", file={"geojson": "other.geojson"})
+    with refused_at("layout.sites", "GeoJSON"):
+        loaded(tmp_path, "", "masts.geojson", file={"columns": {"lat": "y"}})
     with refused_at("layout.azimuth_deg", "leave azimuth_deg out"):
         loaded(tmp_path, OPERATOR, layout={"azimuth_deg": 10})
     with refused_at("layout", "leave sectors out"):

@@ -173,9 +173,9 @@ def drawn(rng: Random, learning: softmax.Learning) -> tuple[dict[str, Any], dict
     if name == "fedbuff":
         server |= {key: case[key] for key in ("buffer", "divisor", "base", "server_lr")}
     elif name == "fedasync":
-        server["mixing"] = case["server_lr"]
+        server["alpha"] = case["server_lr"]
     else:
-        server["period_s"] = float(case["period_s"])
+        server["every_s"] = float(case["period_s"])
     data: dict[str, Any] = {
         "name": "asynchronous",
         "seed": rng.randint(0, 10**6),

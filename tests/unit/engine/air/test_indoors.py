@@ -28,7 +28,7 @@ def world(share: float, walls: str) -> SmallWorld:
     return small_world(
         [PLACE_M],
         learner=Scripted(work=(1, 0, BITS, BITS)),
-        devices={"indoor_share": share, "penetration": walls},
+        devices={"indoor_share": share, "coated_share": float(walls == "high_loss")},
         seed=SEED,
     ).run()
 
@@ -101,8 +101,8 @@ def test_a_device_has_the_loss_of_the_square_where_it_is_whatever_was_asked_befo
 
 
 def walls(count: int = 3, share: float = 1.0, coats: Coats | None = None) -> Indoors:
-    each = (np.full(count, value) for value in (share, wall_db("low_loss"), 4.4))
-    return Indoors(*each, DEPTH_M, UniformDraws(Streams(SEED), count, ("indoors",)), coats)
+    draws = UniformDraws(Streams(SEED), count, ("indoors",))
+    return Indoors(np.full(count, share), 3.5e9, DEPTH_M, draws, coats)
 
 
 def test_who_is_indoors_has_the_loss_that_all_would_have() -> None:

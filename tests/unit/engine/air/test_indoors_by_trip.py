@@ -133,9 +133,3 @@ def test_a_building_is_coated_or_not_for_the_whole_stay() -> None:
         before = loss_db, without_db
     assert changes > 100
     assert stays > 1000
-
-
-def test_coats_beside_walls_of_high_loss_are_refused() -> None:
-    devices = {"count": 3, "penetration": "high_loss", "coated_share": 0.5}
-    with refused_at("devices.coated_share", "high_loss", "low_loss"):
-        world_of(devices=devices, radio={"preset": "nr"})

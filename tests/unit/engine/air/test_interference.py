@@ -220,16 +220,6 @@ def test_the_rise_over_thermal_is_that_of_a_monte_carlo_of_its_own() -> None:
     assert rises_db[0.1][0] > rises_db[1.0][0] + 100 * rises_db[1.0][1]
 
 
-def test_devices_that_measure_in_a_narrow_beam_disturb_others_less() -> None:
-    """With all of the path loss compensated, and enough power, by the whole gain of the array: 9 dB."""
-    means = []
-    for beam in ("wide", "narrow"):
-        budget = {"uplink_p0_dbm": -110.0, "uplink_alpha": 1.0, "array_gain_db": 9.0, "path_loss_beam": beam}
-        radio = Neighbours(budget=budget).small.run().simulation.radio
-        means.append(radio._interference.mean_at_site(np.array(Neighbours.places), 0))
-    assert means[1] / means[0] == pytest.approx(10**-0.9)
-
-
 def test_a_direction_that_nobody_asks_for_is_not_worked_out() -> None:
     """The uplink's interference takes the gains of all devices: the downlink's search for a cell asks for none."""
     budget, none = Mock(), np.zeros(1)

@@ -413,7 +413,7 @@ def test_a_chunk_that_a_gpu_cannot_hold_is_an_error_and_not_a_smaller_chunk(
 
     monkeypatch.setattr(ChunkTraining, "run", full)
     train = training(Plain())
-    with refused_at("learning.local.memory_gb"):
+    with refused_at("learning.local.batching", "GPU"):
         ends(train)
 
 

@@ -92,7 +92,7 @@ def test_weights_of_stale_updates_are_those_of_the_contract() -> None:
 
 
 def test_an_update_is_mixed_into_the_current_model() -> None:
-    """FedAsync: w+ = (1 - a) w + a local, a = mixing s(tau)."""
+    """FedAsync: w+ = (1 - a) w + a local, a = alpha s(tau)."""
     model = trained_model()
     local = train(model, FIRST, 1)
     model.aggregate([0], HELD)
