@@ -30,7 +30,6 @@ GONE = {
     "mobility.centre": "give the area's share in the rhythm instead of centre, to: {market: 0.5}",
     "model.channels": "write the number into arguments, in_chans: 1; grey images then get a channel",
     "model.classes": "the function receives num_classes",
-    "optimiser.state": "the state always restarts each round",
     "partition.round_overlap": "write the overlap named in the error",
     "path_loss.open_office": "InH is always 38.901's mixed office",
     "budget.path_loss_beam": "devices always measure the path loss in a wide beam",

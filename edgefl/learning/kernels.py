@@ -54,8 +54,8 @@ def beyond_numba(settings: LearningSettings) -> Iterator[tuple[str, str, str]]:
     if type(settings.warm_start).anchor is not WarmStart.anchor:
         name = registry.name_of("warm_starts", settings.warm_start)
         yield "warm_start", f"{name} adds to the local loss", "take previous, average or similarity"
-    if type(local.optimiser) is not Sgd:
-        yield "local.optimiser", "numba's steps are those of sgd", "take sgd"
+    if type(local.optimiser) is not Sgd or local.optimiser.state != "fresh":
+        yield "local.optimiser", "numba's steps are those of sgd with a fresh state", "take sgd"
     for key in PLAIN:
         if getattr(local, key) != type(local).model_fields[key].default:
             yield f"local.{key}", f"numba's code has no {key}", "leave it out"

@@ -89,7 +89,7 @@ class LocalSettings(Section):
     optimiser: Annotated[Any, Named("optimisers", "sgd")] = Field(
         "sgd",
         validate_default=True,
-        description="optimiser of devices' local steps; its state restarts each round",
+        description="optimiser of devices' local steps; its state restarts each round, or is kept",
     )
     momentum: float = Field(
         0.9, ge=0, lt=1, description="SGD's momentum, or Adam's beta1; the state restarts each round"

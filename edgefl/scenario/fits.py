@@ -89,6 +89,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "something_sent": up + down,
         "one_received": down,
         "sums_of_gradients": named * algorithm.needs_sgd(),
+        "fresh_state": named * algorithm.trains_personal,
         "epochs": early or named * bool(algorithm.keeps_apart()),
         "plain_steps": ["learning.kernels: numba"] * (learning.kernels == "numba"),
         "one_tested": ["learning.evaluation.metrics"] * bool(learning.evaluation.metrics),
@@ -167,6 +168,13 @@ def _no_sums(s: Sections) -> Broken:
         name = s.named("local.optimiser")
         remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
         yield ("learning", "local", "optimiser"), f"the changes of {name} are not", remedy
+    yield from _state_kept(s)
+
+
+def _state_kept(s: Sections) -> Broken:
+    if s.own.learning is not None and s.own.learning.local.optimiser.state != "fresh":
+        what = "a kept state carries over gradients of earlier rounds"
+        yield ("learning", "local", "optimiser"), what, "set optimiser.state: fresh"
 
 
 def _other_steps(s: Sections) -> Broken:
@@ -322,6 +330,7 @@ ROWS = (
     ),
     Row("plain_steps", "plain SGD of fully connected layers", _other_steps),
     Row("sums_of_gradients", "changes that are sums of a round's own gradients", _no_sums),
+    Row("fresh_state", "an optimiser whose state starts fresh for its second model", _state_kept),
     Row(
         "epochs",
         "epochs",

@@ -10,6 +10,7 @@ Other keys follow the paper (J) in both presets, each for a reason:
 - `devices.pa_efficiency`: only matters with `power: journal`, which belongs to that preset.
 - `learning.local.steps`, `batch`, `lr`, `momentum`: Table I's numbers unless the user gives different ones.
 - `learning.local.lr_schedule: polynomial`: bounds for FedAvg assume a decreasing rate, which costs nothing.
+- `optimiser.state: fresh`, momentum that restarts each round: devices keep nothing, as in most papers.
 - Means by data size (J 5; `weighting: data`, fedbuff's shares): as in FedAvg, so that methods do not differ in this.
 - `learning.after_pilot: continue`: a run continues with its current model; the paper's runs restart, and say so.
 - `overlap_of: all`, parameters of `similarity` and `continuous` (J 16 to 19, 30), `svhn_cnn`'s variant: the paper's

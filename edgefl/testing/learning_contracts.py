@@ -30,6 +30,10 @@ def optimisers(optimiser: Optimiser) -> None:
             "step() moves a device differently when others are stepped with it: keep rows independent",
         )
         must_repeat("step()", together, _steps_of(optimiser, decay, 3), "keep no state: state is an argument")
+    must(
+        torch.allclose(together, _steps_of(optimiser, decay, 3, each=True), rtol=1e-5, atol=1e-6),
+        "step() moves differently if step numbers are given per device, [k, 1], as with state: kept",
+    )
     weights = optimiser.weights(3, 0.5)
     if weights is not None:
         must_be_shaped("weights()", weights, (3,), "one for each step")
@@ -42,17 +46,26 @@ def optimisers(optimiser: Optimiser) -> None:
         )
 
 
-def _steps_of(optimiser: Optimiser, decay: float, devices: int) -> Tensor:
+def _steps_of(optimiser: Optimiser, decay: float, devices: int, *, each: bool = False) -> Tensor:
     """Return the models [devices, M] after three of the optimiser's steps along constant random gradients."""
     drawn = torch.randn(4, 3, PARAMETERS, generator=_generator())[:, :devices].clone()
-    return _moved(optimiser, drawn[1:], decay, 0.9, drawn[0])
+    return _moved(optimiser, drawn[1:], decay, 0.9, drawn[0], each=each)
 
 
-def _moved(optimiser: Optimiser, gradients: Tensor, decay: float, momentum: float, local: Tensor) -> Tensor:
+def _moved(
+    optimiser: Optimiser,
+    gradients: Tensor,
+    decay: float,
+    momentum: float,
+    local: Tensor,
+    *,
+    each: bool = False,
+) -> Tensor:
     state = [torch.zeros_like(local) for _ in range(optimiser.vectors)]
     before = local.clone()
     for step, grads in enumerate(gradients, start=1):
-        optimiser.step(local, grads.clone(), state, Step(step, 0.1, momentum, decay))
+        number = torch.full((len(local), 1), float(step)) if each else step
+        optimiser.step(local, grads.clone(), state, Step(number, 0.1, momentum, decay))
         must(not torch.equal(local, before), "step() did not move the models: update `local` in place")
     return local
 

@@ -45,6 +45,7 @@ class ChunkTraining:
         self._layout = worker.kernel.layout
         self._rows, self._state = models.rows[:0], [models.rows[:0]]
         self._masks: dict[int, torch.Generator] = {}
+        self._before: Tensor | None = None  # [k, 1] number of steps in earlier rounds
         self._personal: _PersonalModels | None = None
         self._stopping: _EarlyStopping | None = None
 
@@ -55,6 +56,12 @@ class ChunkTraining:
         self._rows = worker.room("local models", len(positions), self._layout.size, result)
         self._state = _state_of(worker, self._rule, "local", len(positions), result)
         self._rows.copy_(task.received(positions))
+        if task.optimiser is not None:
+            sizes = [*(vector.shape[1] for vector in self._state), 1]
+            *vectors, steps = task.optimiser(positions).split(sizes, dim=1)
+            self._before = steps.clone()
+            for vector, kept in zip(self._state, vectors, strict=True):
+                vector.copy_(kept)
         if worker.kernel.dropout:
             self._masks = {k: torch.Generator().manual_seed(int(task.batches.seeds[k])) for k in positions}
         if task.personal is not None:
@@ -97,12 +104,16 @@ class ChunkTraining:
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
-            self._rule.step(step + 1, task.lr, local, grads, state)
+            number = step + 1 if self._before is None else self._before[:active] + (step + 1)
+            self._rule.step(number, task.lr, local, grads, state)
             if self._stopping is not None:
                 going = self._stopping.going(positions[:active], step, rows)
                 if going is not None:
                     break
         _put(self._models.rows, positions, rows)
+        if self._before is not None and self._models.optimiser is not None:
+            done = torch.from_numpy(self._models.steps[positions]).to(self._before).unsqueeze(1)
+            _put(self._models.optimiser, positions, torch.cat([*self._state, self._before + done], dim=1))
         if personal is not None:
             personal.put(positions)
         if going is None and end < steps[0]:
@@ -110,6 +121,8 @@ class ChunkTraining:
         if going is None:
             return [], step
         self._rows, self._state = in_front(self._rows, going), [in_front(one, going) for one in self._state]
+        if self._before is not None:
+            self._before = in_front(self._before, going)
         if personal is not None:
             personal.close(going)
         return [positions[k] for k in going], step + 1

@@ -22,6 +22,7 @@ class LocalTask:
     own: function of positions that returns the devices' own vectors by name, [k, M] each.
     previous: function of positions that returns the devices' last local models, [k, M + Q].
     personal: function of positions that returns the personal models to train besides the local models, [k, M + Q].
+    optimiser: function of positions that returns optimiser state and steps so far, [k, V M + 1]; None: zeros.
     terms: further terms of the local loss.
     stop: early stopping that replaces the algorithm's.
     """
@@ -34,6 +35,7 @@ class LocalTask:
     own: Callable[[Sequence[int]], Mapping[str, Tensor]] = lambda positions: {}
     previous: Callable[[Sequence[int]], Tensor] | None = None
     personal: Callable[[Sequence[int]], Tensor] | None = None
+    optimiser: Callable[[Sequence[int]], Tensor] | None = None
     terms: Sequence[OutputTerm] = ()
     stop: Stop | None = None
 
@@ -60,12 +62,14 @@ class LocalModels:
     personal: personal models [K, M + Q], or None if the algorithm trains none.
     steps: local steps of each device [K].
     tested: [K] for how many samples each device ran the forward pass only, for early stopping.
+    optimiser: state of the optimiser and steps so far [K, V M + 1], or None if devices do not keep this state.
     """
 
     rows: Tensor
     personal: Tensor | None
     steps: np.ndarray
     tested: np.ndarray
+    optimiser: Tensor | None = None
 
     @property
     def not_finite(self) -> list[int]:

@@ -107,6 +107,7 @@ class LocalTraining:
             personal=None if task.personal is None else self._buffer("personal", count, task.start, anew),
             steps=task.batches.steps.copy(),
             tested=np.zeros(count, dtype=np.int64),
+            optimiser=None if task.optimiser is None else task.start.new_zeros(count, self.state_size),
         )
         if self._compiled is not None:
             self._pool.work(partial(self._compiled.train, task, models), list(_cut(task.batches, DEVICES)))
@@ -153,6 +154,12 @@ class LocalTraining:
                 rows = torch.from_numpy(own).to(models.device)
                 row.copy_(whole_gradient(module, self.layout, model, self._train, rows)[1])
         return found
+
+    @property
+    def state_size(self) -> int:
+        """The length of the optimiser state that a device keeps, with its number of steps; 0 if none is kept."""
+        vectors, kept = self._rule.optimiser.vectors, self._rule.optimiser.state == "kept"
+        return vectors * self.layout.parameters.size + 1 if kept and vectors else 0
 
     def travel(self, steps: np.ndarray) -> np.ndarray:
         """Return the sum of the gradients' weights in each device's change [K], as `UpdateRule.travel` does."""

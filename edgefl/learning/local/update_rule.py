@@ -31,8 +31,10 @@ class UpdateRule:
         norms = grads.square().sum(1).sqrt_().add_(SHORTEST)
         return grads.mul_((self.clip_norm / norms).clamp_(max=1.0).unsqueeze(1))
 
-    def step(self, number: int, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]) -> None:
-        """Update local models [k, M] in place; `number` is the step's number in the round, from 1."""
+    def step(
+        self, number: int | Tensor, lr: float, local: Tensor, grads: Tensor, state: Sequence[Tensor]
+    ) -> None:
+        """Update local models [k, M] in place; `number` is the step's number from 1, or [k, 1] one per device."""
         self.optimiser.step(local, grads, state, Step(number, lr, self.momentum, self.weight_decay))
 
     def travel(self, steps: np.ndarray) -> np.ndarray:

@@ -3,9 +3,10 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
+from pydantic import Field
 
 from edgefl.config.component import Component
 from edgefl.learning.tensors import Tensor
@@ -17,11 +18,11 @@ __all__ = ["Optimiser", "Step"]
 class Step:
     """The settings of one step of local training.
 
-    number: number of the step in the round, from 1.
+    number: number of the step in the round, from 1; with kept state, [k, 1] counted from each device's first round.
     lr: learning rate of the round. momentum, weight_decay: the scenario's settings.
     """
 
-    number: int
+    number: int | Tensor
     lr: float
     momentum: float
     weight_decay: float
@@ -30,13 +31,19 @@ class Step:
 class Optimiser(Component):
     """Base class of all local optimisers.
 
-    A device's state starts as zeros in every round, as FedAvg's momentum does, and is never sent. Learning rate,
-    momentum and weight decay are settings of all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Each
-    row of a tensor belongs to one device.
+    A device's state starts as zeros in every round, as FedAvg's momentum does. With `state: kept`, the state and the
+    number of steps continue from the device's last update that arrived, and follow the device from cell to cell as
+    long as its data stay the same; the state is never sent. Learning rate, momentum and weight decay are settings of
+    all optimisers (`learning.local.lr`, `momentum`, `weight_decay`). Each row of a tensor belongs to one device.
     """
 
     # number of vectors [M] in a device's optimiser state
     vectors: ClassVar[int] = 0
+
+    state: Literal["fresh", "kept"] = Field(
+        "fresh",
+        description="state at the start of a device's round. fresh: zeros; kept: as after the device's last round",
+    )
 
     @abstractmethod
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:

@@ -4,16 +4,16 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from edgefl.learning.optimisers import Optimiser, Step
-from edgefl.learning.tensors import Tensor
+from edgefl.learning.tensors import Tensor, in_double
 
 
 class Adam(Optimiser):
     """Step by the gradients' mean, divided by the root of the mean of their squares, both bias-corrected.
 
-    Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and v = beta2 v
-    + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), with m^ and v^ divided by 1 - beta^step. Weight decay is
-    added to the gradient. Both means and their bias correction restart each round; the first step after a restart
-    has size lr in every coordinate, whatever the gradient. Left out: AMSGrad.
+    Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and
+    v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), with m^ and v^ divided by 1 - beta^step. Weight
+    decay is added to the gradient. Both means and their bias correction restart each round, except with `state:
+    kept`; the first step after a restart has size lr in every coordinate, whatever the gradient. Left out: AMSGrad.
 
     Choose a smaller `learning.local.lr` than for SGD.
     """
@@ -39,7 +39,14 @@ class Adam(Optimiser):
         beta1, beta2 = step.momentum, self.beta2
         torch.add(grads, first, alpha=beta1, out=first)
         torch.add(grads.square_(), second, alpha=beta2, out=second)
-        mean = (1 - beta1) / (1 - beta1**step.number)
-        root = ((1 - beta2**step.number) / (1 - beta2)) ** 0.5
-        below = torch.sqrt(second, out=grads).add_(self.epsilon * root)
-        local.addcdiv_(first, below, value=-step.lr * mean * root)
+        if isinstance(step.number, int):
+            mean = (1 - beta1) / (1 - beta1**step.number)
+            root = ((1 - beta2**step.number) / (1 - beta2)) ** 0.5
+            below = torch.sqrt(second, out=grads).add_(self.epsilon * root)
+            local.addcdiv_(first, below, value=-step.lr * mean * root)
+            return
+        number = in_double(step.number)  # step numbers differ between devices
+        means = ((1 - beta1) / (1 - beta1**number)).to(local)
+        roots = ((1 - beta2**number) / (1 - beta2)).sqrt().to(local)
+        below = torch.sqrt(second, out=grads).div_(roots).add_(self.epsilon)
+        local.addcdiv_(first * means, below, value=-step.lr)

@@ -33,6 +33,7 @@ LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
 Foretell = Callable[[Amounts], None]
+OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of steps
 
 
 class DeviceSide:
@@ -114,9 +115,14 @@ class DeviceSide:
             own,
             previous=kept(LOCAL_MODEL) if algorithm.keeps_local_model else None,
             personal=kept(PERSONAL_MODEL) if algorithm.trains_personal else None,
+            optimiser=self._optimiser(ids, like) if self._training.state_size else None,
             terms=terms,
             stop=stop,
         )
+
+    def _optimiser(self, ids: Sequence[int], like: Tensor) -> Callable[[Sequence[int]], Tensor]:
+        missing = like.new_zeros(self._training.state_size)
+        return lambda positions: self._devices.rows(OPTIMISER, [ids[k] for k in positions], missing)
 
     def upload(
         self, trained: TrainedRound, state: ServerState, chance: RoundChance
@@ -125,9 +131,10 @@ class DeviceSide:
 
         The uploads are None if devices send their local models, which needs no memory.
         """
-        algorithm, positions = self._algorithm, trained.trained
+        algorithm, positions, optimiser = self._algorithm, trained.trained, trained.models.optimiser
+        remembered = {} if optimiser is None else {OPTIMISER: optimiser}
         if not positions or not self._changes_upload:
-            return None, {}
+            return None, remembered
         parameters, _ = self._training.layout.split(trained.rows)
         rows = torch.zeros_like(parameters)
         parts, memories = [], []
@@ -152,7 +159,7 @@ class DeviceSide:
 
         notes = {name: all_of([part.notes[name] for part in parts]) for name in parts[0].notes}
         bits = [part.bits for part in parts if part.bits is not None]
-        memory = {name: all_of([one[name] for one in memories]) for name in memories[0]}
+        memory = remembered | {name: all_of([one[name] for one in memories]) for name in memories[0]}
         return Sent(rows, notes, all_of(bits) if bits else None), memory
 
     def _gradients(self, trained: TrainedRound, positions: Sequence[int]) -> Tensor:
@@ -261,7 +268,10 @@ class DeviceSide:
         if self.keeps_statistics:
             self._devices.keep(STATISTICS, ids, self._training.layout.split(rows)[1])
         self._release.keep(ids)
-        self._transfers.keep(ids, notes_at(positions, round_.memory), trained.start)
+        memory = dict(notes_at(positions, round_.memory))
+        if (optimiser := memory.pop(OPTIMISER, None)) is not None:
+            self._devices.keep(OPTIMISER, ids, optimiser)
+        self._transfers.keep(ids, memory, trained.start)
         noted = self.noted(round_, positions)
         for name in algorithm.remembers:
             self._devices.keep(name, ids, noted[name].to(rows.dtype).unsqueeze(1))

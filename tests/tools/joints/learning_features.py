@@ -95,11 +95,12 @@ def partition(data: Data, rng: Random) -> None:
 
 
 def optimiser(data: Data, rng: Random) -> None:
+    name, state = rng.choice(registry.names("optimisers")), rng.choice(("fresh", "kept"))
     data["learning"] = within(
         data["learning"],
         {
             "local": {
-                "optimiser": rng.choice(registry.names("optimisers")),
+                "optimiser": {"name": name, "state": state},
                 "lr_schedule": rng.choice(registry.names("lr_schedules")),
                 "lr_floor": rng.choice((0, 0.1)),
                 "weight_decay": rng.choice((0, 0.01)),

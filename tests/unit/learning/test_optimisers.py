@@ -18,6 +18,7 @@ from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
 from edgefl.learning.optimisers import Optimiser
 from tests.tools.constants import with_constants
+from tests.unit.learning import digits_cell
 from tests.unit.learning.six_devices import BATCH, DEVICES, MEAN, OWN, STD, Plain, X, Y, training
 
 STEPS, LR, RHO = 50, 0.01, 0.8
@@ -115,6 +116,53 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
         for rows in found:
             for key, mine in train.layout.views(rows[k]).items():
                 assert (mine - views[key]).abs().max() < 10 * EXACT
+
+
+@pytest.mark.parametrize("batching", ["stacked", "sequential"])
+@pytest.mark.parametrize("name", BESIDE)
+def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
+    name: str, batching: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three rounds; device 1 misses the second. Its optimizer then goes on where its last update had left it."""
+    given = BESIDE[name][1]
+    here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
+    for key, value in given.items():  # constants of its class
+        monkeypatch.setattr(registry.get("optimisers", here["name"]), key, value)
+    learner = digits_cell.learner(
+        partition="iid",
+        local={
+            "steps": 4,
+            "lr": LR,
+            "lr_schedule": "constant",
+            "momentum": RHO,
+            "weight_decay": 0.01,
+            "optimiser": here,
+            "batching": batching,
+        },
+    )
+    stage = digits_cell.opened(learner, ids=(0, 1, 2), longest=3)
+    data, layout = learner.trainer.training_data.train, learner.trainer.layout
+    model = learner.model.clone()
+    of = [torch.zeros_like(model).requires_grad_() for _ in range(3)]
+    optimizers = [torchs(name, [one], 0.01) for one in of]
+    for round_ in (1, 2, 3):
+        stage.train((0, 1, 2), round_)
+        batches = learner.federation.model.waiting_round((0, 1, 2)).batches
+        assert batches is not None
+        arrived = [0, 2] if round_ == 2 else [0, 1, 2]
+        stage.aggregate(arrived)
+        for k in arrived:
+            with torch.no_grad():
+                of[k].copy_(model)
+            for rows in torch.from_numpy(batches.rows[k]):
+                logits = functional_call(
+                    learner.trainer.module, layout.views(of[k]), (data.normalised(rows).clone(),)
+                )
+                optimizers[k].zero_grad()
+                nn.functional.cross_entropy(logits, data.y[rows]).backward()
+                optimizers[k].step()
+        model = torch.stack([of[k].detach() for k in arrived]).mean(0)
+        assert torch.allclose(learner.model, model, atol=EXACT)
 
 
 @pytest.mark.parametrize("name", BESIDE)

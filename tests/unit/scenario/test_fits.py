@@ -86,9 +86,15 @@ something_sent | learning.uplink_codec | learning.uplink_codec=top_k | ALGORITHM
 something_sent | learning.downlink_codec | learning.downlink_codec=top_k | ALGORITHM=local_only | learning.downlink_codec=null
 one_received | learning.downlink_codec | learning.downlink_codec=top_k | ALGORITHM=hypcluster | learning.downlink_codec=null
 sums_of_gradients | OPTIMISER | ALGORITHM=scaffold | OPTIMISER=adamw | OPTIMISER=sgd
+sums_of_gradients | OPTIMISER | ALGORITHM=scaffold | OPTIMISER={name: sgd, state: kept} | OPTIMISER=sgd
 sums_of_gradients | OPTIMISER | ALGORITHM=feddc | OPTIMISER=adamw | OPTIMISER=sgd
+sums_of_gradients | OPTIMISER | ALGORITHM=feddc | OPTIMISER={name: sgd, state: kept} | OPTIMISER=sgd
 sums_of_gradients | OPTIMISER | ALGORITHM=fednova | OPTIMISER=adamw | OPTIMISER=sgd
+sums_of_gradients | OPTIMISER | ALGORITHM=fednova | OPTIMISER={name: sgd, state: kept} | OPTIMISER=sgd
 sums_of_gradients | OPTIMISER | ALGORITHM={name: ditto, lr_factor: 0.5} | OPTIMISER=adamw | OPTIMISER=sgd
+sums_of_gradients | OPTIMISER | ALGORITHM={name: ditto, lr_factor: 0.5} | OPTIMISER={name: sgd, state: kept} | OPTIMISER=sgd
+fresh_state | OPTIMISER | ALGORITHM=ditto | OPTIMISER={name: sgd, state: kept} | OPTIMISER.state=fresh
+fresh_state | OPTIMISER | ALGORITHM=apfl | OPTIMISER={name: sgd, state: kept} | OPTIMISER.state=fresh
 plain_steps | learning.model | NUMBA | learning.model=cnn2 | learning.kernels=torch
 plain_steps | learning.task | NUMBA | learning.task=regression | learning.kernels=torch
 plain_steps | learning.warm_start | NUMBA | learning.warm_start=continuous | learning.kernels=torch
