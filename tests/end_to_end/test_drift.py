@@ -79,8 +79,9 @@ def test_only_models_that_exist_have_an_accuracy(
     after the aggregation.
     """
     chosen = [f"learning.algorithm={name}", "learning.local.early_stopping=null"]
-    whole = pd.read_csv(simulate(load_scenario(scenario, chosen), tmp_path / "whole") / "devices.csv")
-    half_s = (whole.uplink_end_s - whole.downlink_start_s).median() + 1e-6
+    run = simulate(load_scenario(scenario, chosen), tmp_path / "whole")
+    whole = pd.read_csv(run / "devices.csv").merge(rounds(run)[["session", "round", "start_s"]])
+    half_s = (whole.uplink_end_s - whole.start_s).median() + 1e-6
     late = [*chosen, STEADY, f"rounds.deadline_s={half_s:.9f}", f"rounds.min_updates={min_updates}"]
     devices = pd.read_csv(simulate(load_scenario(scenario, late), tmp_path / "late") / "devices.csv")
     arrived = devices.outcome == "completed"
