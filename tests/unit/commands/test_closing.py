@@ -1,6 +1,7 @@
 """The last two lines of a run, from a run directory written by hand."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,3 +59,10 @@ def test_a_private_run_ends_with_the_largest_epsilon(tmp_path: Path) -> None:
     devices = pd.DataFrame({"device": [0, 1, 0], "epsilon": [1.25, 0.5, 2.125]})
     devices.to_csv(path / "devices.csv", index=False)
     assert closing(path)[0].endswith(" · accuracy 50.0 % · epsilon 2.12")
+
+
+def test_a_run_ends_without_a_second_for_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = a_run(tmp_path / "run", [0.5], simulated_s=2.0, wall_s=3.0)
+    (path / "devices.csv").write_text("device,energy_j\n0,1.0\n")
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    assert closing(path)[0].endswith(" · accuracy 50.0 %")
