@@ -122,7 +122,7 @@ def _moved(
         led = list(zip(earlier[0].done.clock_s.tolist(), earlier[0].done.rank, strict=False))
     if air.settings.access is None:
         done = _timed(some, direction, bits, from_s, led)
-        return _Moved(done, done.start_s, [])
+        return _Moved(done, _reached(from_s, done.start_s), [])
     slot_s, draws = np.float64(air.slot_s), [simulation.devices[id_].draws for id_ in some.links.devices]
     since_s = [
         tails.since_s(id_, time_s) for id_, time_s in zip(some.links.devices, from_s.tolist(), strict=True)
@@ -140,19 +140,23 @@ def _moved(
     ]
     resting, listening = np.array(leads).T
     first, slots = air.next_slots(from_s), resting + listening
-    # the clock reaches a time by adding a wait to its current time, and the sum may be rounded
-    listens_s = from_s + np.maximum(0.0, (first + resting) * slot_s - from_s)
-    begins_s = listens_s + np.maximum(0.0, (first + slots) * slot_s - listens_s)
+    listens_s = _reached(from_s, (first + resting) * slot_s)
+    begins_s = np.where(slots > 0, _reached(listens_s, (first + slots) * slot_s), from_s)
     waits = zip(slots.tolist(), listens_s.tolist(), from_s.tolist(), led, strict=False)
     led = [(listens, begun, *before) if many else before for many, listens, begun, before in waits]
-    done = _timed(some, direction, bits, np.where(slots > 0, begins_s, from_s), led)
+    done = _timed(some, direction, bits, begins_s, led)
     listened_s = listening * slot_s
     energy_j = np.array([one.wait_w for one in draws]) * listened_s
     columns = ((slots * slot_s).tolist(), listened_s.tolist(), energy_j.tolist())
     accesses = [
         Access(*of) if waited else NO_ACCESS for waited, *of in zip(slots.tolist(), *columns, strict=True)
     ]
-    return _Moved(done, np.where(listening > 0, listens_s, done.start_s), accesses)
+    return _Moved(done, np.where(listening > 0, listens_s, _reached(begins_s, done.start_s)), accesses)
+
+
+def _reached(from_s: FloatArray, until_s: FloatArray) -> FloatArray:
+    """Return the clock's time after waiting until a time: it adds the wait to its own time, and rounds the sum."""
+    return from_s + np.maximum(0.0, until_s - from_s)
 
 
 def _timed(

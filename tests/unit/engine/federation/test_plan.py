@@ -109,6 +109,22 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=1557595,
     devices={},
 )
+@example(  # device 1 waits in round 1 for nobody
+    distances_m=[10.0, 238.0, 10.0, 10.0, 10.0],
+    works=[(0, 0, 0, 0), (0, 137, 0, 2946847), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1)],
+    radio={
+        "scheduler": "equal_share",
+        "fidelity": "slot",
+        "tdd": {},
+        "slot_s": 1e-3,
+        "propagation": {"shadowing_std_db": 0.0},
+        "link": {"uplink_waterfall_db": None},
+        "access": None,
+    },
+    doppler_speed_m_s=0.0,
+    seed=0,
+    devices={"power": {"name": "tr38840", "release_s": 0.05}},
+)
 @settings(max_examples=200, deadline=None)
 def test_a_plan_is_what_the_processes_return(
     distances_m: list[float],
