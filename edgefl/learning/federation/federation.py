@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+from pydantic import TypeAdapter
 from torch import Tensor
 
-from edgefl.contract import Opening, Staleness
+from edgefl.contract import Opening, SessionStart
 from edgefl.learning.drifts import Moment
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.warm_starts import Final, Saved
@@ -46,24 +47,6 @@ class At(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SessionFacts:
-    """The facts about a session that are known when it begins.
-
-    number, longest, reports, overlapping, norms, drops: as in `SessionStart`. known: labels in the previous session.
-    before: rounds of the global model in earlier sessions.
-    """
-
-    number: int = 0
-    longest: int | None = 1
-    reports: bool = False
-    overlapping: Staleness | None = None
-    norms: bool = False
-    drops: bool = False
-    known: Sequence[int] = ()
-    before: int = 0
-
-
-@dataclass(frozen=True)
 class RoundFacts:
     """The facts about a round that are known when it begins.
 
@@ -78,15 +61,19 @@ class RoundFacts:
 class Progress:
     """The progress of a session, without its models.
 
-    stage: name of the session's current stage; empty if no session is open. round: the last round that has begun.
-    members: devices that were present when the session began, or have taken part since then. labels: the labels that
-    members hold; models are tested on these labels. probed: whether a probe's update has arrived. opening: facts
-    about the opening model, set when training begins. measured: columns that `learning.theory` gave for the last
-    aggregation. models: number of models made in this session, if rounds overlap. ended: rounds of the global model
-    in all sessions so far, updated when this session ends.
+    session: what the learner received when the session began, without the devices. known: labels in the previous
+    session. before: rounds of the global model in earlier sessions. stage: name of the session's current stage; empty
+    if no session is open. round: the last round that has begun. members: devices that were present when the session
+    began, or have taken part since then. labels: the labels that members hold; models are tested on these labels.
+    probed: whether a probe's update has arrived. opening: facts about the opening model, set when training begins.
+    measured: columns that `learning.theory` gave for the last aggregation. models: number of models made in this
+    session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this session
+    ends.
     """
 
-    session: SessionFacts = field(default_factory=SessionFacts)
+    session: SessionStart = field(default_factory=lambda: SessionStart(0, (), 1))
+    known: Sequence[int] = ()
+    before: int = 0
     round: RoundFacts = field(default_factory=RoundFacts)
     stage: str = ""
     labels: Sequence[int] = ()
@@ -103,7 +90,7 @@ class Progress:
         """The number of rounds of the global model in all sessions so far, including the current session."""
         if self.session.overlapping is None:
             return self.round.moment.round
-        return self.session.before + self.models  # the model of a begun round may never be made
+        return self.before + self.models  # the model of a begun round may never be made
 
 
 @dataclass
@@ -188,12 +175,10 @@ def _progress(facts: Mapping[str, Any]) -> Progress:
         return {int(id_): loss for id_, loss in losses.items()}  # JSON's keys are strings
 
     opening, check, round_ = facts["opening"], facts["check"], facts["round"]
-    overlapping = facts["session"]["overlapping"]
-    stale = None if overlapping is None else Staleness(**overlapping)
     return Progress(
         **{
             **facts,
-            "session": SessionFacts(**{**facts["session"], "overlapping": stale}),
+            "session": TypeAdapter(SessionStart).validate_python(facts["session"]),
             "round": RoundFacts(At(*round_["at"]), Moment(**round_["moment"])),
             "members": frozenset(facts["members"]),
             "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),

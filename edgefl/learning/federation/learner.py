@@ -1,6 +1,7 @@
 """The learner that trains with PyTorch: an `edgefl.contract.Learner` with data, algorithm and warm start."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,7 +18,7 @@ from edgefl.learning.drifts import Moment
 from edgefl.learning.federation.cell_building import begun_module, device_tests, local_training
 from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.drifting import Drifting
-from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, SessionFacts, TensorState
+from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, TensorState
 from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, construct
 from edgefl.learning.federation.trainer import Foretell, Trainer
 from edgefl.learning.federation.training_data import TrainingData
@@ -158,18 +159,10 @@ class TorchLearner:
         if start.number == self._settings.pilot_sessions + 1 and self._settings.after_pilot == "restart":
             self._restart()
             known = ()
-        facts = SessionFacts(
-            start.number,
-            start.longest,
-            start.reports,
-            start.overlapping,
-            start.norms,
-            start.drops,
-            known,
-            before=last.ended,
-        )
         federation.now = Progress(
-            facts,
+            replace(start, ids=()),
+            known,
+            last.ended,
             RoundFacts(moment=Moment(last.ended + 1, last.round.moment.time_s)),
             labels=labels,
             members=frozenset(start.ids),

@@ -66,7 +66,7 @@ class _SessionStage:
     ) -> RoundFacts:
         """Begin a round that trains these models: admit new participants, and drop updates that did not arrive."""
         progress = self.federation.now
-        at, session = At(progress.session.number, phase, number), progress.session
+        at = At(progress.session.number, phase, number)
         self._take_in(models, ids, at)
         if self.overlapping is None:
             for model in models:
@@ -76,7 +76,7 @@ class _SessionStage:
         if self.overlapping is not None:  # the moment of the next model
             progress.models = max(progress.models, now.models or 0)
             of_global = progress.models + 1
-        progress.round = RoundFacts(at, Moment(session.before + of_global, now.time_s))
+        progress.round = RoundFacts(at, Moment(progress.before + of_global, now.time_s))
         progress.measured = {}
         return progress.round
 
@@ -172,7 +172,7 @@ class TrainStage(_SessionStage):
         now = self.federation.now
         if self.overlapping is not None:
             now.models += 1
-            moment = replace(now.round.moment, round=now.session.before + now.models)
+            moment = replace(now.round.moment, round=now.before + now.models)
             now.round = replace(now.round, moment=moment)
         self.federation.now.measured = self._measured(participants)
 
@@ -249,7 +249,7 @@ class TrainStage(_SessionStage):
         data = self.trainer.training_data
         known = torch.ones(data.classes, dtype=torch.bool, device=previous.device)
         if data.task.of_classes:
-            known.fill_(False)[list(self.federation.now.session.known)] = True
+            known.fill_(False)[list(self.federation.now.known)] = True
         anchor = self.warm_start.anchor(previous, known)
         return [] if anchor is None else [anchor]
 

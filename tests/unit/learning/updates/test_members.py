@@ -169,7 +169,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
         assert tested is not None
         assert (tested.accuracy, tested.loss) == expected
     assert stage.facts.opening.labels == own.labels([0, 1]), "those of the opening, as it was"
-    assert opened(one, 2, [3]).federation.now.session.known == own.labels([0, 1, new])
+    assert opened(one, 2, [3]).federation.now.known == own.labels([0, 1, new])
 
 
 # ---- memory goes with the data
