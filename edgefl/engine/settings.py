@@ -105,12 +105,21 @@ class DeviceSettings(EveryDevice):
                 )
         return self
 
+    @model_validator(mode="before")
+    @classmethod
+    def _sum_of_classes(cls, given: Any) -> Any:
+        """Take the classes' sum as the count, if all classes have a count and the devices have none."""
+        if isinstance(given, dict) and given.get("count") is None and given.get("density_per_km2") is None:
+            classes = given["classes"].values() if isinstance(given.get("classes"), dict) else ()
+            counts = [one.get("count") if isinstance(one, dict) else None for one in classes]
+            if counts and all(type(count) is int for count in counts):
+                return {**given, "count": sum(counts)}
+        return given
+
     @model_validator(mode="after")
     def _one_number(self) -> Self:
         if self.count is None and self.density_per_km2 is None:
-            counts = [one.count or 0 for one in (self.classes or {}).values()]
-            known = f", here count: {sum(counts)}, the sum of the classes" if counts and all(counts) else ""
-            raise ValueError(f"give either count or density_per_km2{known}")
+            raise ValueError("give either count or density_per_km2")
         if self.count is not None and self.density_per_km2 is not None:
             raise ValueError("give either count or density_per_km2, not both: set one of them to null")
         if self.count == "all" or self.classes_by == "types":

@@ -54,6 +54,7 @@ def test_sizes() -> None:
     assert sizes(10, a=0.7, b=0.1, c=0.1, rest=None) == [7, 1, 1, 1]
     counts = fleet(10, classes={"a": {"count": 3}, "rest": {}})
     assert np.bincount(counts.of).tolist() == [3, 7]
+    assert DeviceSettings.model_validate({"classes": {"a": {"count": 3}, "b": {"count": 5}}}).count == 8
 
 
 def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:

@@ -32,7 +32,6 @@ devices.coutn | count | devices.coutn=4
 devices.count | >= 1 | devices.count=0
 devices.count | 1000000 | devices.count=200000000
 devices | density_per_km2 | devices={}
-devices | here count: 8, the sum of the classes | devices={classes: {a: {count: 3}, b: {count: 5}}}
 devices | set one of them to null | devices={count: 4, density_per_km2: 3}
 sessions.rounds | missing | sessions={name: schedule, count: 2}
 sessions | schedule | sessions=schedul
