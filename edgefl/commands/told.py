@@ -47,7 +47,10 @@ class Told:
             report.print(console, explain=explain)
         of = {"federation": federation} if federation else {}
         self._answers += [f"{federation}: {one}" if federation else one for one in report.verdicts]
-        self.add(notes=report.sentences, table=[{**of, **row} for row in report.rows.to_dict("records")])
+        self.add(
+            notes=[one.removeprefix("Note: ") for one in report.sentences],
+            table=[{**of, **row} for row in report.rows.to_dict("records")],
+        )
 
     def finish(self, out: Path | None = None) -> None:
         """Print the collected output for a program: a JSON document, or only the directory if there is one."""

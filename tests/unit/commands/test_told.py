@@ -68,6 +68,7 @@ def test_a_study_and_its_comparison_say_the_same(folder: Path, capsys: pytest.Ca
     assert [row["variant"] for row in study["table"]] == ["a", "b"]
     again = said(capsys, "compare", "runs/s")
     assert again["table"] == study["table"]
+    assert not [note for note in study["notes"] if note.startswith("Note")]
     assert again["answers"] == study["answers"] == lines(capsys, "compare", "runs/s")
     assert lines(capsys, "study", "study.yaml", "--executor", "inline", "--out", "runs/s") == ["runs/s"]
 
