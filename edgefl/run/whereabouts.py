@@ -97,9 +97,9 @@ def in_range(world: World) -> Iterator[str]:
     farther = f"farther than {gains.range_m:,.0f} m, where the path loss ends, from every site"
     never = np.flatnonzero((here > 0) & (reached == 0))
     if len(never) and (known or not looks):
-        others = f", as are {len(never) - 1:,} more" if len(never) > 1 else ""
+        others = f" (and {len(never) - 1:,} more)" if len(never) > 1 else ""
         raise EdgeflError(
-            f"device {never[0]} is {farther} throughout its movement{others}: add sites near them, make the world"
+            f"device {never[0]}{others} is {farther} throughout its movement: add sites near them, make the world"
             " smaller (layout.radius_m), or keep devices nearer to sites",
             ("layout", "sites" if world.layout.sites is not None else "isd_m"),
         )

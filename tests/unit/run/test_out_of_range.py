@@ -70,7 +70,7 @@ def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
 
 def test_a_device_without_a_site_in_range_on_all_of_its_way_is_refused(tmp_path: Path) -> None:
     track = "0,a,0,0\n40,a,10,0\n0,b,8000,0\n40,b,7000,0\n0,c,0,8000\n40,c,0,8000\n"
-    with refused_at("layout.sites", "device 1", "5,000 m", "1 others", "layout.radius_m") as refusal:
+    with refused_at("layout.sites", "device 1", "5,000 m", "1 more", "layout.radius_m") as refusal:
         prepare(scenario.load(driven(tmp_path, track, [[0, 0], [-8500, 0]])))
     assert "free_space" not in str(refusal.value)
 
