@@ -39,7 +39,7 @@ def drop(seed: int) -> tuple[FloatArray, FloatArray]:
 
 
 def uploads(gain: FloatArray, cycles: FloatArray, eta: float, band_hz: float = BAND_HZ) -> Uploads:
-    """Return one round of these users, who share a band."""
+    """Return the computations and uploads of one round of users that share a band."""
     n = len(gain)
     snr = POWER_W * gain / (NOISE_W_HZ * band_hz)
     amplifier_w, circuits_w = np.full(n, POWER_W), np.zeros(n)
@@ -56,13 +56,13 @@ def uploads(gain: FloatArray, cycles: FloatArray, eta: float, band_hz: float = B
 
 
 class World:
-    """The users of one drop, who divide the band by need or equally."""
+    """A drop of users, with the band divided optimally or equally."""
 
     def __init__(self, seed: int) -> None:
         self.gain, self.cycles = drop(seed)
 
     def _rounds(self, eta: float, equal: bool) -> list[Uploads]:
-        """Return those who share a band: all users, or each one alone on an equal part."""
+        """Return the uploads by part of the band: all users on the whole band, or one user on each equal part."""
         if not equal:
             return [uploads(self.gain, self.cycles, eta)]
         each = zip(self.gain[:, None], self.cycles[:, None], strict=True)
@@ -125,11 +125,11 @@ def compared(world: World) -> dict[tuple[str, str], float]:
 
 
 def main() -> None:
-    """Print means of the ratios over drops, and the lowest of the joules, as comma-separated values."""
+    """Print means of the ratios over drops, and the lowest of the joules over neither, as comma-separated values."""
     each = [compared(World(seed)) for seed in SEEDS]
     found = {key: [one[key] for one in each] for key in each[0]}
-    by_joules = {key: mean(values) for key, values in found.items() if key[0] != "delay"}
-    found["joules, at best", "neither"] = found[min(by_joules, key=lambda key: by_joules[key])]
+    in_time = [values for key, values in found.items() if key[0] != "delay" and key[1] == "neither"]
+    found["joules, at best", "neither"] = min(in_time, key=mean)
     print("setting,variant,ours,ours_std,seeds")
     for (setting, name), values in found.items():
         print(f'"{setting}",over {name},{mean(values):.4f},{stdev(values):.4f},{len(values)}')
