@@ -67,8 +67,9 @@ class FieldStack:
     Args:
         layers: sets of fields over the same area, all with the same number of fields.
         fields: how many fields each layer has, or None for the number of the first layer.
-        few: whether the same few places are read again and again; only the nodes around the first places are then
-            held. Once another place is read, all nodes are drawn, with the same values.
+        few: whether the same places are read again and again; only the nodes around the first places are then held,
+            unless there are half as many as in the grids. Once another place is read, all nodes are drawn, with the
+            same values.
     """
 
     def __init__(
@@ -85,14 +86,19 @@ class FieldStack:
     @property
     def memory_bytes(self) -> int:
         """Return the memory of the fields once they have been read everywhere."""
-        return self._bytes(sum(one.width**2 for one in self.layers))
+        return self._bytes(self._nodes())
 
     def needed_bytes(self, places: int) -> int:
         """Return the peak memory of reading the fields at `places` places, which is reached while they are drawn."""
-        nodes = sum(min(4 * places, one.width**2) if self._few else one.width**2 for one in self.layers)
+        few = self._nodes(places)
+        nodes = few if self._few and 2 * few < self._nodes() else self._nodes()
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
         return max(law, self._bytes(nodes) + values)
+
+    def _nodes(self, places: int | None = None) -> int:
+        """Return how many nodes are around so many places at most, or how many there are in all layers."""
+        return sum(one.width**2 if places is None else min(4 * places, one.width**2) for one in self.layers)
 
     def _bytes(self, nodes: int) -> int:
         return 4 * self._row * nodes
@@ -162,7 +168,9 @@ class FieldStack:
     def read_first(self, positions_m: FloatArray) -> None:
         """Cache the nodes around given positions, if few places will be read and the field has not been read yet."""
         if self._few and self._some is None:
-            self._held(self.places(positions_m).nodes)
+            self._few = 2 * self._nodes(len(positions_m)) < self._nodes()
+            if self._few:
+                self._held(self.places(positions_m).nodes)
 
     def _held(self, nodes: npt.NDArray[np.intp]) -> tuple[Float32Array, npt.NDArray[np.intp]]:
         """Return a table that holds the given nodes (rows of the full table), and these nodes' rows in that table."""

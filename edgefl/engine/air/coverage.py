@@ -1,7 +1,7 @@
 """Coverage: which devices have a usable link, and so are connected."""
 
-from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
-from edgefl.engine.derived import Derived
+from edgefl.engine.derived import same
 
 
 class Coverage:
@@ -44,21 +44,24 @@ class Coverage:
         self._budget = budget
         self._gains = gains
         self._at_sites = at_sites
-        self._among = defaultdict[int, Derived[int, np.ndarray, np.ndarray, np.ndarray]](
-            lambda: Derived(self._has_link)
-        )
+        self._known: dict[int, _Known] = {}  # by cell
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices with ids [n] have a link to a cell's site, read-only.
+        """Return [n] whether devices with ids [n] have a link to a cell's site; judge a device once at its place.
 
         Args:
             positions_m: [devices, 2] current positions of all devices, nan for absent devices.
         """
-        return self._among[cell](cell, ids, positions_m)
+        known = self._known.get(cell)
+        if known is None or not same(known.positions_m, positions_m):
+            known = self._known[cell] = _Known.of_none(positions_m)
+        unknown = ids[~known.judged[ids]]
+        if len(unknown):
+            known.judged[unknown] = True
+            known.has_link[unknown] = self._has_link(cell, unknown, positions_m)
+        return known.has_link[ids]
 
     def _has_link(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        if not len(ids):
-            return np.zeros(0, dtype=bool)
         state = self._gains.of_links(positions_m[ids], ids, np.full(len(ids), cell))
         sinr = self._budget.mean_snr(state, 1)
         power: FloatArray = self._budget.uplink_power(state, np.ones(len(ids)))
@@ -67,3 +70,16 @@ class Coverage:
             uplink >= self._needed["uplink"]
         )
         return enough
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """Links to one cell, judged with all devices at these places: [devices] whether judged, and whether usable."""
+
+    positions_m: np.ndarray
+    judged: np.ndarray
+    has_link: np.ndarray
+
+    @classmethod
+    def of_none(cls, positions_m: np.ndarray) -> "_Known":
+        return cls(positions_m, *np.zeros((2, len(positions_m)), dtype=bool))

@@ -7,6 +7,7 @@ import simpy
 from pydantic import Field, model_validator
 
 from edgefl.config.scenario_fields import Section
+from edgefl.engine.derived import Derived
 from edgefl.engine.federation.attendance import Attendance
 from edgefl.engine.federation.open_session import OpenSession
 from edgefl.engine.sessions import SessionPolicy, SessionState, since_best
@@ -75,6 +76,8 @@ class Ending:
         self._env, self._policy, self._attendance, self._stop = env, policy, attendance, stop
         self.seen: list[frozenset[int]] = []
         self.stopped: Stopped | None = None
+        # the sets of a million devices take a tenth of a second, and rarely change between rounds
+        self._members, self._present = Derived(_as_set), Derived(_as_set)
 
     @property
     def hears_losses(self) -> bool:
@@ -106,8 +109,8 @@ class Ending:
         """Return the state of a session that the policy sees after a number of rounds of training."""
         return SessionState(
             done,
-            frozenset(session.members),
-            frozenset(self._attendance.present()),
+            self._members(session.members),
+            self._present(self._attendance.present()),
             tuple(session.losses),
             session.unchanged,
             time_s=self._env.now,
@@ -115,3 +118,7 @@ class Ending:
             seen=tuple(self.seen),
             validated=tuple(session.validated),
         )
+
+
+def _as_set(ids: Sequence[int]) -> frozenset[int]:
+    return frozenset(ids)

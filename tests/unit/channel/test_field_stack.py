@@ -136,6 +136,16 @@ def test_places_may_be_told_before_they_are_read_some_at_a_time() -> None:
     assert "_table" not in vars(few)
 
 
+def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
+    """Among a million places, finding the nodes of each takes longer than drawing all nodes."""
+    whole, few = FieldStack(LAYERS), FieldStack(LAYERS, few=True)
+    many_m = places(sum(one.width**2 for one in LAYERS) // 4)
+    few.read_first(many_m)
+    np.testing.assert_array_equal(few.at(many_m), whole.at(many_m))
+    assert "_table" in vars(few)
+    assert few.needed_bytes(len(many_m)) >= few.memory_bytes
+
+
 @pytest.mark.parametrize("few", [True, False])
 @pytest.mark.parametrize("area_radius_m", [1000.0, 2500.0, 5000.0])
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:

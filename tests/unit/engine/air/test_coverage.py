@@ -8,6 +8,7 @@ import pytest
 
 from edgefl.channel.modulation import EFFICIENCIES
 from edgefl.channel.path_loss.umi import UMi
+from edgefl.engine.air.gains import LargeScaleState, SpatialGains
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.testing import Scripted, SmallWorld, small_world
@@ -101,6 +102,31 @@ def test_the_downlink_decides_where_it_is_the_weaker_one() -> None:
     down_m = edge_m(SERVER_W / 1000)
     assert down_m < edge_m(DEVICE_W)
     assert at([down_m - 0.01, down_m + 0.01], radio=radio).simulation.network.present(0) == [0]
+
+
+def test_a_device_that_stands_still_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round asks about devices present, and about those that connect: a million of them were judged each time."""
+    judged: list[int] = []
+    of_links = SpatialGains.of_links
+
+    def counted(
+        self: SpatialGains, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray
+    ) -> LargeScaleState:
+        judged.extend(ids.tolist())
+        return of_links(self, places_m, ids, cells)
+
+    monkeypatch.setattr(SpatialGains, "of_links", counted)
+    small = at([30.0, 60.0, 90.0, edge_m(DEVICE_W) + 400.0])
+    network, positions_m = small.simulation.network, small.simulation.network.positions_m()
+    assert small.simulation.radio.coverage is not None
+    among = small.simulation.radio.coverage.among
+    assert (network.present(0), network.out_of_coverage(0), network.connecting(0)) == ([0, 1, 2], [3], {})
+    for ids in ([0, 1], [2, 3], [0, 1, 2, 3], []):
+        assert among(0, np.array(ids, dtype=int), positions_m).tolist() == [id_ < 3 for id_ in ids]
+    assert sorted(judged) == [0, 1, 2, 3]
+    moved_m = positions_m.copy()
+    moved_m[3] = positions_m[0]
+    assert among(0, np.arange(4), moved_m).tolist() == [True] * 4
 
 
 def test_who_has_no_link_takes_no_part_and_no_round_waits_for_it() -> None:
