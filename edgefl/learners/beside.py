@@ -291,7 +291,7 @@ class TrainingProcess:
             signal.signal(signal.SIGUSR1, self._stop)
             gc.freeze()  # a garbage collection would write to all memory pages, and so copy them
             for learner in self._trained:
-                learner.foretell = self._foretell
+                learner.hooks.foretell = self._foretell
             goes_on = os.getppid() == parent
             while goes_on:
                 goes_on = self._obey(*messages.read(self._socket))

@@ -53,7 +53,7 @@ class ModelKeeper:
         }
         if self.follows_rounds:
             for path, learner in self._learners.items():
-                learner.watch = partial(self._tested, path)
+                learner.hooks.watch = partial(self._tested, path)
 
     @property
     def follows_rounds(self) -> bool:

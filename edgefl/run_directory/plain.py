@@ -5,6 +5,8 @@ from dataclasses import fields, is_dataclass
 from operator import lt
 from typing import Any
 
+import numpy as np
+
 from edgefl import contract
 
 VALUES: dict[str, Any] = {name: value for name, value in vars(contract).items() if is_dataclass(value)}
@@ -66,15 +68,13 @@ def _short(values: list[Any]) -> list[Any]:
 
 def _ranges(values: Sequence[int]) -> list[Any]:
     """Shorten a list of increasing integers: three or more consecutive ones become one range."""
+    far = values[0] < -(2**63) or values[-1] >= 2**63
+    ids = np.array(values, dtype=object if far else np.int64)
+    breaks = np.flatnonzero(np.diff(ids) != 1)
+    firsts, lasts = (ids[at].tolist() for at in (np.append(0, breaks + 1), np.append(breaks, len(ids) - 1)))
     short: list[Any] = []
-    first = last = values[0]
-    for value in [*values[1:], None]:
-        if value is not None and value == last + 1:
-            last = value
-            continue
+    for first, last in zip(firsts, lasts, strict=True):
         short += [[first, TO, last]] if last - first >= 2 else range(first, last + 1)
-        if value is not None:
-            first = last = value
     return short
 
 

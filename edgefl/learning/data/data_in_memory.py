@@ -1,7 +1,8 @@
 """Keep a data set's raw samples in the memory of the CPU or GPU that trains, and normalise batch by batch."""
 
 import copy
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -50,8 +51,10 @@ class SplitInMemory:
         self.count = count or len(split.y)  # n
         self.labels: np.ndarray = split.y[: self.count] if kinds is None else kinds
         self.groups = split.groups
-        self.x = torch.from_numpy(np.ascontiguousarray(split.x)).to(torch_device)
-        self.y = torch.from_numpy(split.y).to(torch_device)
+        self._x = torch.from_numpy(np.ascontiguousarray(split.x)).to(torch_device)
+        self._y = torch.from_numpy(split.y).to(torch_device)
+        self._make: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
+        self._making = threading.Lock()
         self.mean = torch.as_tensor(mean, dtype=torch.float32, device=torch_device)
         self.scale = 1.0 / torch.as_tensor(std, dtype=torch.float32, device=torch_device)
         self.scaling: tuple[float, float] | None = (
@@ -68,11 +71,37 @@ class SplitInMemory:
         self._ready: dict[tuple[int, ...], Tensor] = {}
         self._laps: dict[int, SplitInMemory] = {}
 
-    def replace(self, x: np.ndarray, y: np.ndarray) -> None:
-        """Replace all samples by other samples [n, ...] of the same shape and type, with their targets."""
-        self.count = len(y)
-        self.x, self.y = torch.from_numpy(x).to(self.x.device), torch.from_numpy(y).to(self.y.device)
+    @property
+    def x(self) -> Tensor:
+        """Raw inputs [n, *shape]."""
+        self._fetch()
+        return self._x
+
+    @property
+    def y(self) -> Tensor:
+        """Labels [n], or other targets [n, ...]."""
+        self._fetch()
+        return self._y
+
+    def replace(self, count: int, make: Callable[[], tuple[np.ndarray, np.ndarray]]) -> None:
+        """Replace all samples by others, which are made once they are read.
+
+        Args:
+            count: number n of samples.
+            make: returns inputs [n, ...] and targets [n, ...] of the same shape and type as before.
+        """
+        self.count, self._make = count, make
+        self._x, self._y = self._x[:0].clone(), self._y[:0].clone()  # both sets may not fit the memory
         self._forget()
+
+    def _fetch(self) -> None:
+        if self._make is None:
+            return
+        with self._making:  # several threads may read the first batches
+            if self._make is not None:
+                x, y = self._make()
+                self._x, self._y = torch.from_numpy(x).to(self._x.device), torch.from_numpy(y).to(self._y.device)
+                self._make = None
 
     def lap(self, number: int) -> "SplitInMemory":
         """Return the samples of one lap through the data, counted from 0, as a separate split in the same memory.
@@ -82,8 +111,8 @@ class SplitInMemory:
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
             self._laps[number] = lap = copy.copy(self)
-            lap.x = self.x[begin:end] if len(self.x) == len(self.y) else self.x
-            lap.y = self.y[begin:end]
+            lap._x = self.x[begin:end] if len(self.x) == len(self.y) else self.x
+            lap._y = self.y[begin:end]
             lap.kinds = self.y[: self.count] if self.kinds is None else self.kinds
             lap._forget()
             lap._readers = [SampleReader(lap)]

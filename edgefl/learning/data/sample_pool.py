@@ -26,11 +26,18 @@ class SamplePool:
         self._kinds = split.x.cpu().numpy()[:0], split.y.cpu().numpy()[:0]
 
     def bring(self, groups: Sequence[int]) -> None:
-        """Replace the split's samples by those of these groups, unless all these groups are loaded."""
+        """Replace the split's samples by those of these groups, unless all these groups are loaded.
+
+        The samples are generated once they are read: the work of a round is known before.
+        """
         if all(group in self._first for group in groups):
             return
-        self._split.replace(*self._kinds)  # remove the old samples first: both may not fit the memory
         ends = np.cumsum(self._sizes[list(groups)]).tolist()
+        self._first = {group: int(end - self._sizes[group]) for group, end in zip(groups, ends, strict=True)}
+        self._split.replace(ends[-1], lambda: self._made(groups, ends))
+
+    def _made(self, groups: Sequence[int], ends: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Generate the samples of groups, each up to its end in the arrays [n, ...] that are returned."""
         x, y = (np.empty((ends[-1], *kind.shape[1:]), kind.dtype) for kind in self._kinds)
 
         def make(group: int, end: int) -> None:
@@ -41,8 +48,7 @@ class SamplePool:
 
         with ThreadPoolExecutor(self._threads) as threads:
             list(threads.map(make, groups, ends))
-        self._first = {group: int(end - self._sizes[group]) for group, end in zip(groups, ends, strict=True)}
-        self._split.replace(x, y)
+        return x, y
 
     def rows(self, group: int) -> np.ndarray:
         """Return the indices of a loaded group's samples in the split."""

@@ -19,8 +19,8 @@ from edgefl.learning.federation.cell_building import begun_module, device_tests,
 from edgefl.learning.federation.clairvoyance import TrainBothStage
 from edgefl.learning.federation.drifting import Drifting
 from edgefl.learning.federation.federation import Federation, Progress, RoundFacts, TensorState
-from edgefl.learning.federation.stages import CheckStage, ProbeStage, TrainStage, construct
-from edgefl.learning.federation.trainer import Foretell, Trainer
+from edgefl.learning.federation.stages import CheckStage, Hooks, ProbeStage, TrainStage, construct
+from edgefl.learning.federation.trainer import Trainer
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import flops_per_sample
 from edgefl.learning.local.local_training import LocalTraining
@@ -64,10 +64,7 @@ class TorchLearner:
         kept: np.ndarray | None = None,
     ) -> None:
         self._settings = settings
-        self.watch: Callable[[Evaluation], None] | None = (
-            None  # called with every evaluation of the global model
-        )
-        self.foretell: Foretell | None = None  # called with a round before it trains, as in `Trainer.train`
+        self.hooks = Hooks()
         self.stage_of_training: Callable[..., TrainStage] = TrainStage
         module = begun_module(settings, training_data, streams)
         flops = settings.cost.flops_per_sample
@@ -129,7 +126,7 @@ class TorchLearner:
     def train_stage(self) -> TrainStage:
         """The training stage of the current session."""
         stage = self.stage_of_training(self.trainer, self.federation, self._warm_start)
-        stage.watch, stage.foretell = self.watch, self.foretell
+        stage.hooks = self.hooks
         return stage
 
     @property

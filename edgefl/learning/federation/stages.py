@@ -1,7 +1,7 @@
 """The stages of a session: probes, a check and training, with no state besides the federation's."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -115,14 +115,24 @@ class _SessionStage:
             model.aggregate(ids, sizes, self.overlapping or PLAIN, (*at, now.models), reweighed)
 
 
-class TrainStage(_SessionStage):
-    """The stage that trains the global model; in the first P sessions its phase is called pilot.
+@dataclass
+class Hooks:
+    """Functions that training calls, shared by all stages of a learner, since they may change during a session.
 
-    watch: function called with every evaluation of the global model, or None. foretell: as in `Trainer.train`.
+    watch: called with every evaluation of the global model. foretell: as in `Trainer.train`.
     """
 
     watch: Callable[[Evaluation], None] | None = None
     foretell: Foretell | None = None
+
+
+class TrainStage(_SessionStage):
+    """The stage that trains the global model; in the first P sessions its phase is called pilot.
+
+    hooks: the learner's hooks.
+    """
+
+    hooks: Hooks
 
     @property
     def facts(self) -> StageFacts:
@@ -195,8 +205,8 @@ class TrainStage(_SessionStage):
             evaluation = trainer.with_personal(evaluation, model, tested, moment)
         measured = now.measured or self._measured(list(model.waiting.values()))
         evaluation = replace(evaluation, scalars={**evaluation.scalars, **measured})
-        if self.watch is not None:
-            self.watch(evaluation)
+        if self.hooks.watch is not None:
+            self.hooks.watch(evaluation)
         return evaluation
 
     @property
@@ -226,7 +236,7 @@ class TrainStage(_SessionStage):
     def _local_round(self, ids: Sequence[int], facts: RoundFacts, lr: float) -> LocalRound:
         drops = self.federation.now.session.drops
         return self.trainer.train(
-            self.federation.model, ids, facts, lr, self._terms(), drops=drops, foretell=self.foretell
+            self.federation.model, ids, facts, lr, self._terms(), drops=drops, foretell=self.hooks.foretell
         )
 
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
