@@ -100,7 +100,10 @@ class SplitInMemory:
         with self._making:  # several threads may read the first batches
             if self._make is not None:
                 x, y = self._make()
-                self._x, self._y = torch.from_numpy(x).to(self._x.device), torch.from_numpy(y).to(self._y.device)
+                self._x, self._y = (
+                    torch.from_numpy(x).to(self._x.device),
+                    torch.from_numpy(y).to(self._y.device),
+                )
                 self._make = None
 
     def lap(self, number: int) -> "SplitInMemory":

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.contract import VALIDATION_SCORE, Evaluation, Opening, SessionStart, Stage
+from edgefl.contract import VALIDATION_SCORE, Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData

@@ -198,8 +198,10 @@ def test_a_data_set_of_ones_own_is_looked_at_too(where: str, what: str) -> None:
 
 
 def test_samples_on_demand_are_looked_at_when_they_come() -> None:
-    pool = training_data("a group").pool
-    assert pool is not None
-    pool.bring([0, 1])
+    data = training_data("a group")
+    assert data.pool is not None
+    data.pool.bring([0, 1])
+    assert len(data.train.x) == 4
+    data.pool.bring([2])
     with refused_at("learning.dataset", "sample 0 of the training data of group 2"):
-        pool.bring([2])
+        assert not len(data.train.x)

@@ -1,7 +1,9 @@
 """Samples that are made when a device takes part are those that are made all at once, device by device."""
 
 import signal
+import time
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.dealt_by_group import DealtByGroup, total
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.sample_pool import SamplePool
+from edgefl.learning.datasets import Split
 from edgefl.learning.datasets.synthetic import Synthetic
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.partitions.natural import Natural
@@ -62,6 +65,31 @@ def test_dealt_on_demand_is_dealt_at_once_device_by_device(kept: np.ndarray | No
             rows = lazy.samples(device)
             assert np.array_equal(split.x[rows].numpy(), data.train.x[eager.samples(device)])
             assert np.array_equal(split.y[rows].numpy(), data.train.y[eager.samples(device)])
+
+
+def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
+    """A round's work is told before its samples are there, and several threads read the first batches at once."""
+    data, made = ON_DEMAND.load(), list[int]()
+
+    class Counted:
+        sizes = np.full(GROUPS, 5)
+        content = ""
+
+        def of(self, group: int) -> Split:
+            made.append(group)
+            time.sleep(0.01)
+            return Split(np.zeros((5, 60), np.float32), np.full(5, group))
+
+    split = SplitInMemory(data.train, data.mean, data.std, torch.device("cpu"))
+    pool = SamplePool(Counted(), split, threads=2)
+    pool.bring([7, 8, 9])
+    assert pool.rows(8).tolist() == [5, 6, 7, 8, 9]
+    assert split.count == 15
+    assert not made
+    with ThreadPoolExecutor(4) as threads:
+        seen = [set(y.tolist()) for y in threads.map(lambda _: split.y, range(4))]
+    assert seen == [{7, 8, 9}] * 4
+    assert sorted(made) == [7, 8, 9]
 
 
 def test_the_first_groups_test_samples_are_the_test_data() -> None:
