@@ -266,9 +266,8 @@ def export(
 
     written = export(runs, to, out)
     there = f", {written.there} already there" if written.there else ""
-    print(
-        f"{written.place}: {written.new} run{'s' * (written.new != 1)}{there}; {written.files} tables and figures"
-    )
+    files = f"; {written.files} tables and figures" if written.files else ""
+    print(f"{written.place}: {written.new} run{'s' * (written.new != 1)}{there}{files}")
     for note in written.study.notes:
         print(f"note: {note}")
     print(f"look: {written.look}")

@@ -183,7 +183,7 @@ class RunProgress:
         score = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
         if short:
             return " · ".join([session, time.removesuffix(" simulated"), *score])
-        rounds = f"{self.rounds} round{'s' * (self.rounds > 1)}"
+        rounds = f"{self.rounds:,} round{'s' * (self.rounds > 1)}"
         return " · ".join([session, rounds, time, *(f"{self._score} {one}" for one in score)])
 
     def left(self, wall_s: float) -> str:
