@@ -66,6 +66,7 @@ SHARED = [
     [
         pytest.param(["rounds.selector={name: uniform, count: 3}"], 1, id="alone"),
         pytest.param(SHARED, 2, id="federations"),
+        pytest.param(["rounds.server={name: fedbuff, buffer: 2, concurrency: 2}"], 1, id="concurrency"),
     ],
 )
 def test_the_round_that_is_opened_before_the_run_is_the_runs_first(
