@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from edgefl.contract import Staleness
-from edgefl.learning.updates.rows import like_rows, rebased, towards
+from edgefl.learning.updates.rows import like_rows, rebased
 from edgefl.learning.updates.updates import MEANT, TrainedRound, Update, parts
 
 
@@ -94,7 +94,7 @@ class Arrivals:
         parameters, today = model
         by = like_rows(self.weights, sent)
         counted = rebased(counted, start, parameters, by, received=self.base == "received")
-        return counted, towards(statistics, today, by), parameters
+        return counted, _towards(statistics, today, by), parameters
 
 
 def joined(updates: Sequence[Update]) -> TrainedRound:
@@ -115,3 +115,9 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
     }
     lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, pieces[0].rows)
     return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=min(one.version for one in pieces))
+
+
+def _towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
+    """Move the model's current statistics [Q] towards each device's [K, Q] by the device's weight, at most 1."""
+    way = weights.clamp_max(1.0).unsqueeze(1)
+    return torch.where(way == 1, statistics, today + way * (statistics - today))
