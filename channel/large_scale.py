@@ -97,14 +97,7 @@ class LargeScale:
                 model has no shadowing.
         """
         self.sites_m = _checked_sites(sites_m, len(keys))
-        if not 0 < area_radius_m < math.inf:
-            raise ValueError(f"area_radius_m must be > 0 and finite, got {area_radius_m}")
-        if shadowing_std_db is not None and not 0 <= shadowing_std_db < math.inf:
-            raise ValueError(f"shadowing_std_db must be >= 0 and finite, got {shadowing_std_db}")
-        if line_of_sight not in get_args(LineOfSight):
-            raise ValueError(
-                f"line_of_sight must be one of {', '.join(get_args(LineOfSight))}, got {line_of_sight!r}"
-            )
+        _check_ranges(area_radius_m, line_of_sight, shadowing_std_db)
         self.area_radius_m = area_radius_m
         self.min_distance_m = min_distance_m
         radio = {"carrier_hz": carrier_hz, "bs_height_m": bs_height_m, "ut_height_m": ut_height_m}
@@ -332,6 +325,17 @@ def _checked_sites(sites_m: npt.ArrayLike, keys: int) -> FloatArray:
     if not 0 < keys == len(sites):
         raise ValueError(f"keys must be one per site, got {keys} for {len(sites)} sites")
     return sites
+
+
+def _check_ranges(area_radius_m: float, line_of_sight: str, shadowing_std_db: float | None) -> None:
+    if not 0 < area_radius_m < math.inf:
+        raise ValueError(f"area_radius_m must be > 0 and finite, got {area_radius_m}")
+    if shadowing_std_db is not None and not 0 <= shadowing_std_db < math.inf:
+        raise ValueError(f"shadowing_std_db must be >= 0 and finite, got {shadowing_std_db}")
+    if line_of_sight not in get_args(LineOfSight):
+        raise ValueError(
+            f"line_of_sight must be one of {', '.join(get_args(LineOfSight))}, got {line_of_sight!r}"
+        )
 
 
 def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:

@@ -78,7 +78,7 @@ def compose(
         seat = Seat.of(key)
         part = replace(simulation, recorder=recorders.get(seat.federation, recorder))
         one, excess = world.of_federation(seat.federation), scenario.record.energy_excess
-        servers[key] = _server(part, seat, learner, one, cloud, excess=excess)
+        servers[key] = _server(part, seat.cell, learner, one, cloud, excess=excess)
     return simulation, servers
 
 
@@ -97,25 +97,25 @@ def _records_of_positions(
         yield recorded_positions(radio.env, network, recorder, times_s, readings)
 
 
-def rounds_of(simulation: Simulation, key: int | Seat, learner: Learner, world: World) -> Rounds:
-    """Return the object that runs a server's rounds; `learner` trains."""
+def rounds_of(simulation: Simulation, cell: int, learner: Learner, world: World) -> Rounds:
+    """Return the object that runs the rounds of a server; `learner` trains, and `world` is its federation's."""
     own, processors = world.sections, Processors(simulation.fleet, learner.flops_per_sample)
     only = None if world.only is None else sorted(world.only)
-    return Rounds(simulation, Seat.of(key), own.rounds, processors, own.reports, only)
+    return Rounds(simulation, Seat(cell, own.name), own.rounds, processors, own.reports, only)
 
 
 def _server(
-    simulation: Simulation, seat: Seat, learner: Learner, world: World, cloud: Cloud | None, *, excess: bool
+    simulation: Simulation, cell: int, learner: Learner, world: World, cloud: Cloud | None, *, excess: bool
 ) -> Server:
-    own, rounds = world.sections, rounds_of(simulation, seat, learner, world)
-    link = None if cloud is None else CloudLink(cloud, seat.cell, learner.payload_bits)
-    attendance = Attendance(simulation, seat.cell, seat.label, world.members)
+    own, rounds = world.sections, rounds_of(simulation, cell, learner, world)
+    link = None if cloud is None else CloudLink(cloud, cell, learner.payload_bits)
+    attendance = Attendance(simulation, cell, rounds.seat.label, world.members)
     fleet, radio = simulation.fleet, simulation.radio
     observers: list[Observer] = [
         *[lambda made: Columns(of_devices={"class": fleet.class_names(made.local.ids)})] * bool(fleet.names),
         *[versions] * own.rounds.overlap,
         attendance.without_link,
-        *[Excess(simulation, seat.cell, rounds.processors, rounds.reports.bits)] * excess,
+        *[Excess(simulation, cell, rounds.processors, rounds.reports.bits)] * excess,
         *([link.columns] if link else []),
         *[access] * (radio.air.settings.access is not None),
         *[partial(stalls, simulation)] * radio.may_fail,

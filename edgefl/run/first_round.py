@@ -17,7 +17,6 @@ from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
-from edgefl.engine.servers.synchronous import Synchronous
 from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.settings import DeviceSettings
 from edgefl.errors import EdgeflError, refused
@@ -38,7 +37,8 @@ LONGEST_S = 1e9  # longest computing time of a device in a round, some 30 years:
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
-    The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn.
+    The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn. Only tiers of
+    devices, whose first rounds are separate in the run, are in one round here.
 
     Returns:
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
@@ -95,7 +95,7 @@ def _check_first_round(
     with refused("radio"):
         # the same work for all devices, instead of a learner whose session has not begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
-        room = rounds.places(Synchronous(), len(present))
+        room = rounds.places(own.rounds.server, len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)
         many = len(selection.ids)
         down_bits, up_bits = [payload_bits] * many, [payload_bits + rounds.reports.bits] * many

@@ -79,11 +79,7 @@ def carry_out(
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
         ):
             run.draw(plan.world.places.drawing())
-            own = {
-                name: _Counting(tables, counts.of[name], *([counts] if name else []))
-                for name, tables in run.tables.items()
-            }
-            recorder = ByFederation(own, plan.world.federation_of) if scenario.federations else own[""]
+            recorder = _recorder(plan, run, counts)
             simulation, servers = compose(
                 plan.world, plan.radio, recorder, learners, on_round or (lambda row: None)
             )
@@ -179,6 +175,15 @@ def _journaled(
         yield journaled, journal_notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
+
+
+def _recorder(plan: RunPlan, run: RunDirectory, counts: Counts) -> Recorder:
+    """Return the recorder of all rows, which counts them for the run and for each of several federations."""
+    own = {
+        name: _Counting(tables, counts.of[name], *([counts] if name else []))
+        for name, tables in run.tables.items()
+    }
+    return ByFederation(own, plan.world.federation_of) if plan.world.scenario.federations else own[""]
 
 
 def _write_ledger(simulation: Simulation) -> None:

@@ -9,7 +9,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.learning.algorithms import RECEIVED_GRADIENT, Algorithm, Received, ServerState, Trained, Updates
+from edgefl.learning.algorithms import (
+    RECEIVED_GRADIENT,
+    Algorithm,
+    Received,
+    Sent,
+    ServerState,
+    Trained,
+    Updates,
+)
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
@@ -100,19 +108,7 @@ def _one_round(
     rng = CHANCE.of_devices("upload", range(many))
     slopes = torch.randn(many, PARAMETERS) if algorithm.whole_gradients else None
     trained = Trained(local=rows, notes=received.notes, rng=rng, gradients=slopes, **told)
-    sent = algorithm.upload(trained, state, _copies(own))
-    must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
-    must(
-        sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
-        "upload() must count bits as integers, one per device, [k], or leave them None",
-    )
-    kept = algorithm.keep(trained, sent.rows, state, _copies(own))
-    must(
-        set(kept) == set(algorithm.device_vectors)
-        and all(vectors.shape == (many, PARAMETERS) for vectors in kept.values()),
-        f"keep() returned {sorted(kept)}: return [k, M] for each of device_vectors"
-        f" {sorted(algorithm.device_vectors)}",
-    )
+    sent = _sent(algorithm, trained, state, own)
     shares = torch.tensor([0.5, 0.25, 0.25])
     notes = {**received.notes, **sent.notes}
     must(
@@ -144,6 +140,25 @@ def _one_round(
         moved or torch.allclose(after, model, atol=ROUNDING),
         "the model moves in a first round although no local model has moved",
     )
+
+
+def _sent(algorithm: Algorithm, trained: Trained, state: ServerState, own: dict[str, Tensor]) -> Sent:
+    """Check `upload` and `keep`; return what the devices send."""
+    many = len(trained.local)
+    sent = algorithm.upload(trained, state, _copies(own))
+    must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
+    must(
+        sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
+        "upload() must count bits as integers, one per device, [k], or leave them None",
+    )
+    kept = algorithm.keep(trained, sent.rows, state, _copies(own))
+    must(
+        set(kept) == set(algorithm.device_vectors)
+        and all(vectors.shape == (many, PARAMETERS) for vectors in kept.values()),
+        f"keep() returned {sorted(kept)}: return [k, M] for each of device_vectors"
+        f" {sorted(algorithm.device_vectors)}",
+    )
+    return sent
 
 
 def _copies(own: dict[str, Tensor]) -> dict[str, Tensor]:

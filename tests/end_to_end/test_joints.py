@@ -28,7 +28,7 @@ FAULTS = {
         (f"{A3}.measure", "first_s + self._trigger_s", "first_s"),
     ],
     "asynchronous": [
-        (f"{UPDATES}.trained_model:TrainedModel.aggregate", VERSION % "update.round", LATER % "update.round"),
+        (f"{UPDATES}.arrivals:Arrivals.of", VERSION % "update.round", LATER % "update.round"),
         (f"{FEDERATION}.work:WorkUnderWay.take", VERSION % "done.dispatch", LATER % "done.dispatch"),
     ],
     "cloud": [

@@ -3,6 +3,7 @@
 import numpy as np
 
 from edgefl.learning.algorithms.fedavg import FedAvg
+from edgefl.learning.updates.arrivals import Weighing
 from tests.unit.learning.softmax import ALL, DEVICES, EXACT, HELD, LR, plan, shares, track
 
 ARRIVES = np.linspace(0.15, 1.0, DEVICES)  # probabilities; the devices with the most data have the best links
@@ -20,7 +21,7 @@ def test_the_expectation_is_the_mean_of_all_participants() -> None:
     for _ in range(DRAWS):
         arrived = np.flatnonzero(rng.random(DEVICES) < ARRIVES).tolist()  # the last one always arrives
         one.model, one.waiting = begun, {id_: waiting[id_] for id_ in arrived}
-        one.aggregate(arrived, HELD, reweighed={id_: 1 / ARRIVES[id_] for id_ in arrived})
+        one.aggregate(arrived, HELD, Weighing(reweighed={id_: 1 / ARRIVES[id_] for id_ in arrived}))
         made.append(one.model.double().numpy())
         plain.append(shares(arrived) @ rows[arrived])
     lean = np.mean(plain, axis=0) - everyone
@@ -31,5 +32,5 @@ def test_the_expectation_is_the_mean_of_all_participants() -> None:
         assert bool(abs(along.mean()) <= ERRORS * error) is unbiased
     # all that arrive with certainty: the plain mean
     one.model, one.waiting = begun, dict(waiting)
-    one.aggregate(ALL, HELD, reweighed=dict.fromkeys(ALL, 1.0))
+    one.aggregate(ALL, HELD, Weighing(reweighed=dict.fromkeys(ALL, 1.0)))
     assert np.abs(one.model.double().numpy() - everyone).max() < EXACT

@@ -55,7 +55,7 @@ FEATURES = {
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
-        8,
+        7,
     ),
     "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
     # epsilon as a column or its function: an optimiser's own, a constant that is added to a root, is another

@@ -12,7 +12,6 @@ from torch import Tensor
 from edgefl.config import registry
 from edgefl.contract import VALIDATION_SCORE, Opening, SessionStart, Stage
 from edgefl.errors import EdgeflError
-from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.drifts import Moment
 from edgefl.learning.federation.cell_building import begun_module, device_tests, local_training
@@ -81,17 +80,7 @@ class TorchLearner:
         )
         devices = training_data.devices
         inputs = PartitionInputs(training_data.train.groups, homes_m, sites_m, kept)
-        device_data = device_data_of(
-            settings.partition,
-            training_data.train.labels,
-            training_data.by_group,
-            training_data.classes,
-            devices.count,
-            streams,
-            inputs,
-            populations,
-            training_data.pool,
-        )
+        device_data = training_data.dealt(settings.partition, inputs, streams, populations)
         tests_of = partial(device_tests, settings.evaluation, training_data.train, device_data, streams)
         self.trainer = Trainer(
             settings=settings,

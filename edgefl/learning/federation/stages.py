@@ -28,7 +28,8 @@ from edgefl.learning.federation.first_losses import compare, losses_received
 from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Foretell, Trainer
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.tensors import in_double
-from edgefl.learning.updates.trained_model import PLAIN, TrainedModel
+from edgefl.learning.updates.arrivals import Weighing
+from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 
@@ -112,7 +113,7 @@ class _SessionStage:
         sizes, at = self.trainer.device_data.sizes(now.members), now.round.at
         with self.trainer.naming_divergence(model, at):
             reweighed = None if weights is None else dict(zip(ids, weights, strict=True))
-            model.aggregate(ids, sizes, self.overlapping or PLAIN, (*at, now.models), reweighed)
+            model.aggregate(ids, sizes, Weighing(self.overlapping, reweighed), (*at, now.models))
 
 
 @dataclass

@@ -8,6 +8,8 @@ import torch
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.data.dealt_by_group import device_data_of
+from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.sample_pool import SamplePool
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
@@ -15,9 +17,11 @@ from edgefl.learning.federation.drifting import both_concepts
 from edgefl.learning.finite import require_finite
 from edgefl.learning.modules.model_files import Inputs
 from edgefl.learning.objective import task_of
+from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.thread_pool import ThreadPool
 from edgefl.learning.updates.device_states import RunDevices
+from edgefl.rng import Streams
 
 
 class TrainingData:
@@ -69,6 +73,22 @@ class TrainingData:
         self.pool = None if data.by_group is None else SamplePool(data.by_group, self.train, threads)
         self.test = self._in_memory(settings, data, data.test)
         self.validation = None if validation is None else self._in_memory(settings, data, validation)
+
+    def dealt(
+        self, partition: Partition, inputs: PartitionInputs, streams: Streams, populations: Sequence[range]
+    ) -> DeviceData:
+        """Deal the training samples to devices; `populations` as in `TorchLearner`."""
+        return device_data_of(
+            partition,
+            self.train.labels,
+            self.by_group,
+            self.classes,
+            self.devices.count,
+            streams,
+            inputs,
+            populations,
+            self.pool,
+        )
 
     def _in_memory(
         self, settings: LearningSettings, data: Data, split: Split, augmentation: Augmentation | None = None

@@ -2,13 +2,30 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from edgefl.contract import Staleness
-from edgefl.learning.updates.rows import like_rows
+from edgefl.learning.updates.rows import like_rows, rebased
 from edgefl.learning.updates.updates import MEANT, TrainedRound, Update, parts
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """The rules by which a server weighs the updates of an aggregation.
+
+    staleness: weights of stale updates; None: stale updates count like fresh ones.
+    reweighed: id -> factor by which the device's share of its round's data is multiplied; None: no factors.
+    """
+
+    staleness: Staleness | None = None
+    reweighed: Mapping[int, float] | None = None
+
+
+BY_SIZE = Weighing()  # all updates count by their devices' data size
 
 
 @dataclass(frozen=True)
@@ -20,7 +37,8 @@ class Arrivals:
     shares: each device's share of the data of all K, [K].
     weights: factor of each update's change, apart from its share, [K].
     staleness: how many models the stalest update has missed.
-    rebased: whether updates count as changes from the current model; otherwise they are used unchanged.
+    base: the model from which an update's change is counted, as in `Staleness`; None: updates are used unchanged.
+    tiers: tier of each device by id; empty without tiers.
     """
 
     round: TrainedRound
@@ -28,18 +46,15 @@ class Arrivals:
     shares: np.ndarray
     weights: np.ndarray
     staleness: int
-    rebased: bool
+    base: Literal["received", "current"] | None
+    tiers: Sequence[int]
 
     @classmethod
     def of(
-        cls,
-        taken: Sequence[Update],
-        version: int,
-        samples: Mapping[int, int],
-        staleness: Staleness,
-        reweighed: Mapping[int, float] | None,
+        cls, taken: Sequence[Update], version: int, samples: Mapping[int, int], weighing: Weighing
     ) -> "Arrivals":
         """Weigh updates for the model after `version`; the other arguments are those of `TrainedModel.aggregate`."""
+        staleness, reweighed = weighing.staleness or Staleness("constant"), weighing.reweighed
         round_, positions = taken[0].round, [update.position for update in taken]
         sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
         shares = sizes / sizes.sum()
@@ -53,13 +68,33 @@ class Arrivals:
         together = all(update.round is round_ for update in taken)
         if not (unchanged and together):
             round_, positions = joined(taken), list(range(len(taken)))
-        rebased = not (unchanged and (together or staleness.tiers))
-        return cls(round_, positions, shares, np.array(weights), max(stale), rebased)
+        base = None if unchanged and (together or staleness.tiers) else staleness.base
+        return cls(round_, positions, shares, np.array(weights), max(stale), base, staleness.tiers)
 
     @property
     def ids(self) -> list[int]:
         """The devices' ids."""
         return [self.round.ids[k] for k in self.positions]
+
+    def counted(
+        self, sent: Tensor, statistics: Tensor, received: Tensor, model: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return uploads [K, M] and statistics [K, Q] as the server counts them, and the models they start from.
+
+        If coding changed the models that devices received, only each device's change counts.
+
+        Args:
+            sent, statistics: uploads [K, M], and statistics of the trained models [K, Q].
+            received: the models that devices received, [M] or [K, M].
+            model: parameters [M] and statistics [Q] of the current model.
+        """
+        counted, start = self.round.undone(self.positions, sent, received)
+        if self.base is None:
+            return counted, statistics, start
+        parameters, today = model
+        by = like_rows(self.weights, sent)
+        counted = rebased(counted, start, parameters, by, received=self.base == "received")
+        return counted, _towards(statistics, today, by), parameters
 
 
 def joined(updates: Sequence[Update]) -> TrainedRound:
@@ -80,3 +115,9 @@ def joined(updates: Sequence[Update]) -> TrainedRound:
     }
     lr = pieces[0].lr if len(set(rates)) == 1 else like_rows(rates, pieces[0].rows)
     return replace(TrainedRound.of(tensors[0] | rows), lr=lr, version=min(one.version for one in pieces))
+
+
+def _towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
+    """Move the model's current statistics [Q] towards each device's [K, Q] by the device's weight, at most 1."""
+    way = weights.clamp_max(1.0).unsqueeze(1)
+    return torch.where(way == 1, statistics, today + way * (statistics - today))

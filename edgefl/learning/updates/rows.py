@@ -40,9 +40,3 @@ def rebased(sent: Tensor, start: Tensor, model: Tensor, weights: Tensor, *, rece
     base = (start if received else model).expand_as(sent)
     same = (weights == 1) & (base == model).all(1)
     return torch.where(same.unsqueeze(1), sent, model + weights.unsqueeze(1) * (sent - base))
-
-
-def towards(statistics: Tensor, today: Tensor, weights: Tensor) -> Tensor:
-    """Move the model's current statistics [Q] towards each device's [K, Q] by the device's weight, at most 1."""
-    way = weights.clamp_max(1.0).unsqueeze(1)
-    return torch.where(way == 1, statistics, today + way * (statistics - today))

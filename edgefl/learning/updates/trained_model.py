@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.contract import Staleness
 from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.chance import NO_CHANCE, Chance, RoundChance
 from edgefl.learning.data.batches import Batches
@@ -17,20 +16,17 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
-from edgefl.learning.updates.arrivals import Arrivals
+from edgefl.learning.updates.arrivals import BY_SIZE, Arrivals, Weighing
 from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.release import Release
-from edgefl.learning.updates.rows import like_rows, rebased, towards
+from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult, TrainedRound, Update, parts
 from edgefl.rng import Streams
-
-# stale updates count like fresh ones
-PLAIN = Staleness("constant")
 
 
 class Diverged(Exception):
@@ -181,9 +177,8 @@ class TrainedModel:
         self,
         arrived: Sequence[int],
         samples: Mapping[int, int],
-        staleness: Staleness = PLAIN,
+        weighing: Weighing = BY_SIZE,
         at: tuple[int | str, ...] = (),
-        reweighed: Mapping[int, float] | None = None,
     ) -> None:
         """Aggregate the waiting updates of these devices, except devices without data.
 
@@ -194,9 +189,8 @@ class TrainedModel:
         Args:
             arrived: ids of devices with an update that arrived.
             samples: id of each device of the session -> the device's number of samples.
-            staleness: weights of stale updates.
+            weighing: rules by which updates are weighed.
             at: the aggregation's place in the run, for random streams.
-            reweighed: id -> factor by which the device's share of its round's data is multiplied.
 
         Raises:
             Diverged: the new model is not finite.
@@ -206,7 +200,7 @@ class TrainedModel:
         version, self.version = self.version, self.version + 1
         if not taken:
             return
-        arrivals = Arrivals.of(taken, version, samples, staleness, reweighed)
+        arrivals = Arrivals.of(taken, version, samples, weighing)
         round_, positions, ids = arrivals.round, arrivals.positions, arrivals.ids
         # a copy [K, M] may not fit the memory, but rows with other waiting updates must not be moved
         shared = any(update.round is round_ for update in self.waiting.values())
@@ -219,12 +213,8 @@ class TrainedModel:
         sent = parameters if round_.sent is None else put(round_.sent)
         chance = RoundChance(self._streams, at, self.model.device)
         trained = self.side.trained(round_, positions, parameters, chance.of_devices("keep", ids))
-        counted, start = round_.undone(positions, sent, trained.start)
-        if arrivals.rebased:
-            began, (start, today) = start, layout.split(self.model)
-            by = like_rows(arrivals.weights, rows)
-            counted = rebased(counted, began, start, by, received=staleness.base == "received")
-            statistics = towards(statistics, today, by)
+        model = layout.split(self.model)
+        counted, statistics, start = arrivals.counted(sent, statistics, trained.start, model)
         shares = like_rows(arrivals.shares, rows)
         updates = Updates(
             rows=self._release.averaged(counted, shares, chance),
@@ -241,12 +231,11 @@ class TrainedModel:
             staleness=arrivals.staleness,
         )
         self.side.keep(round_, positions, rows, trained, sent, self.state)
-        model, self.state = self._algorithm.aggregate(layout.split(self.model)[0], updates, self.state)
-        if not torch.isfinite(model.sum()):
+        made, self.state = self._algorithm.aggregate(model[0], updates, self.state)
+        if not torch.isfinite(made.sum()):
             raise Diverged(None)
-        own = self.side.keeps_statistics
-        made = torch.cat([model, layout.split(self.model)[1] if own else shares @ statistics])
-        self.model = self._mixed(made, ids[0], staleness.tiers) if staleness.tiers else made
+        made = torch.cat([made, model[1] if self.side.keeps_statistics else shares @ statistics])
+        self.model = self._mixed(made, ids[0], arrivals.tiers) if arrivals.tiers else made
         self.starting -= set(ids)
 
     def adopt(self, model: Tensor, *, as_next: bool) -> None:

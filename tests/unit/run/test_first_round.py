@@ -1,9 +1,16 @@
 """How long a run's first round takes, about, and what is noted of it before the run."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from edgefl.engine.air.radio_round import RadioRound
+from edgefl.engine.federation.rounds import Rounds, Selection
 from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
+from edgefl.run.simulation import carry_out
 from edgefl.scenario import scenario
 
 
@@ -42,3 +49,44 @@ def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) ->
     said_s = float(note.split()[-2])
     done = simulate(scenario.load(digits, overrides), tmp_path / "run", device="cpu")
     assert said_s < done.rounds.latency_s.iloc[0] < 4 / 3 * said_s
+
+
+SHARED = [
+    "learning=null",
+    "workload={payload_bits: 1.0e+6, flops_per_sample: 1}",
+    "devices.count=40",
+    "radio={preset: nr, sharing: dynamic, scheduler: equal_share}",
+    "federations={phones: {share: 0.5}, meters: {share: 0.5}}",
+    "rounds.selector={name: uniform, count: 3}",
+]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "servers"),
+    [
+        pytest.param(["rounds.selector={name: uniform, count: 3}"], 1, id="alone"),
+        pytest.param(SHARED, 2, id="federations"),
+        pytest.param(["rounds.server={name: fedbuff, buffer: 2, concurrency: 2}"], 1, id="concurrency"),
+    ],
+)
+def test_the_round_that_is_opened_before_the_run_is_the_runs_first(
+    overrides: list[str], servers: int, digits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same participants, the same place among the random draws, and the same links."""
+    opened: list[tuple[Any, ...]] = []
+    open_ = Rounds.open
+
+    def noting(rounds: Rounds, selection: Selection, *bits: Sequence[int]) -> RadioRound:
+        of = open_(rounds, selection, *bits)
+        opened.append(
+            (rounds.seat, selection.large_scale.key, list(selection.ids), of.links.snr["uplink"].tolist())
+        )
+        return of
+
+    monkeypatch.setattr(Rounds, "open", noting)
+    plan = prepare(scenario.load(digits, overrides), device="cpu")
+    before, opened[:] = list(opened), []
+    carry_out(plan, tmp_path / "run")
+    firsts = {seat: one for seat, *one in reversed(opened)}
+    assert len(before) == servers
+    assert {seat: one for seat, *one in before} == firsts

@@ -11,6 +11,7 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.data.batches import Batches, draw_batches
+from edgefl.learning.updates.arrivals import Weighing
 from edgefl.learning.updates.device_side import LOCAL_MODEL
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.trained_model import TrainedModel
@@ -81,8 +82,8 @@ def test_weights_of_stale_updates_are_those_of_the_contract() -> None:
     today, taken = as_float64(model), [1, 2, 3]
     local |= train(model, [5], 3)
     fresh = [*taken, 5]
-    staleness = Staleness("polynomial", exponent=1.0, divisor="weights", scale=0.7)
-    model.aggregate(fresh, HELD, staleness)
+    weighing = Weighing(Staleness("polynomial", exponent=1.0, divisor="weights", scale=0.7))
+    model.aggregate(fresh, HELD, weighing)
     p = shares(fresh)
     s = np.array([1 / 2, 1 / 2, 1 / 2, 1.0])
     begun = np.array([start, start, start, today])
@@ -97,7 +98,7 @@ def test_an_update_is_mixed_into_the_current_model() -> None:
     local = train(model, FIRST, 1)
     model.aggregate([0], HELD)
     today = as_float64(model)
-    model.aggregate([3], HELD, Staleness("polynomial", base="current", scale=0.6))
+    model.aggregate([3], HELD, Weighing(Staleness("polynomial", base="current", scale=0.6)))
     share = 0.6 / np.sqrt(2)
     assert np.abs(as_float64(model) - (1 - share) * today - share * local[3]).max() < ROUNDING
 
@@ -109,16 +110,16 @@ def test_a_buffer_of_devices_with_one_sample_is_one_device_with_them_all() -> No
     many, one = trained_model(), trained_model()
     generators = [np.random.default_rng(k) for k in range(4)]
     many.train([0, 1, 2, 3], draw_batches(samples, [1] * 4, 1, generators), LR / 4, [])
-    many.aggregate([0, 1, 2, 3], dict.fromkeys(range(4), 1), Staleness("constant", divisor="none"))
+    many.aggregate([0, 1, 2, 3], dict.fromkeys(range(4), 1), Weighing(Staleness("constant", divisor="none")))
     one.train([0], draw_batches([np.concatenate(samples)], [1], 4, generators[:1]), LR, [])
-    one.aggregate([0], {0: 4}, Staleness("constant"))
+    one.aggregate([0], {0: 4}, Weighing(Staleness("constant")))
     assert np.abs(as_float64(many) - as_float64(one)).max() < ROUNDING
     assert np.abs(as_float64(one) - as_float64(trained_model())).max() > 100 * ROUNDING, "they have moved"
 
 
 def test_the_model_is_the_mean_of_the_tiers_models_weighed_by_the_opposite_tiers_count() -> None:
     """FedAT with three tiers, by hand. After fast, fast, slow, middle: counts (2, 1, 1), weights (1, 1, 2) / 4."""
-    tiers = Staleness("constant", tiers=(0, 0, 1, 1, 2, 2))
+    tiers = Weighing(Staleness("constant", tiers=(0, 0, 1, 1, 2, 2)))
     model = trained_model()
     opening = as_float64(model)
     local = train(model, [4, 5], 1)
@@ -147,7 +148,7 @@ def test_devices_keep_what_they_have_really_trained() -> None:
     model = trained_model(Moon())
     local = train(model, FIRST, 1)
     model.aggregate([0], HELD)
-    model.aggregate([3], HELD, Staleness(base="current", scale=0.1))
+    model.aggregate([3], HELD, Weighing(Staleness(base="current", scale=0.1)))
     kept = model.devices.rows(LOCAL_MODEL, [3], model.model)[0]
     assert np.abs(kept.double().numpy() - local[3]).max() < ROUNDING
 
