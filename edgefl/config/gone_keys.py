@@ -15,6 +15,7 @@ GONE = {
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",
     "dataset.colour": "images are read in colour; convert the files",
+    "layout.edge": "hexagons always repeat; list sites and federations for a world that ends",
     "learning.base_model": "devices always hold the frozen part",
     "learning.channels_last": "it now follows from model and processor",
     "learning.class_weights": "a task of your own can weight its classes",
