@@ -4,6 +4,7 @@ GONE = {
     "algorithm.correction": "use feddyn, which is feddc without it",
     "algorithm.decay": "use learning.local.lr_schedule, which works with every algorithm",
     "algorithm.detect": "feddrift always detects drift by the loss",
+    "algorithm.gamma": "write learning.local.early_stopping, which is the threshold with every algorithm",
     "background.indoor_share": "users are now indoors as often as devices",
     "devices.penetration": "write coated_share: 1 for high_loss, 0 for low_loss",
     "devices.vehicle_loss_db": "a car always attenuates by 9 dB, as in 38.901",

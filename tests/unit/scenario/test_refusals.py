@@ -227,6 +227,7 @@ learning.partition | labels_per_device 11 | learning.partition={name: label_coun
 learning.partition.exponent | 1.1 | learning.partition={name: power_law, exponent: 1}
 learning.partition.sigma | 0 | learning.partition={name: log_normal, sigma: 0}
 learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
+learning.algorithm.gamma | learning.local.early_stopping | learning.algorithm={name: flash, gamma: 0.03}
 learning | oracle | learning.algorithm=oracle
 learning.drift.cells | site 3 | learning.drift={name: label_swap, at: 2, cells: [3]}
 learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels
