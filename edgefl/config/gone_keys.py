@@ -13,6 +13,7 @@ GONE = {
         ("dataset.inputs", "dataset.label", "dataset.group"),
         "write columns: {inputs: x, label: kind, group: person}, those that have other names",
     ),
+    "dataset.test_share": "a fifth of the samples is for testing; for another share give test samples of their own",
     "dataset.height": "write size: [height, width]",
     "dataset.width": "write size: [height, width]",
     "dataset.colour": "images are read in colour; convert the files",
