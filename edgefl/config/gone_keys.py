@@ -83,6 +83,8 @@ NEW_NAMES = {
     "churn.absence_s": "off_s",
     "churn.lifetime_s": "on_s",
     "dataset.data_seed": "seed",
+    "dataset.pixels": "scale",
+    "dataset.test_path": "test",
     "privacy.clip": "clip_norm",
     "server.mixing": "alpha",
     "server.period_s": "every_s",

@@ -30,7 +30,7 @@ class Csv(Dataset):
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
-    test_path: Path | None = Field(
+    test: Path | None = Field(
         None, description="CSV file of the test samples, with the same columns; null: a fifth is split off"
     )
     scale: Scale = SCALE
@@ -40,18 +40,18 @@ class Csv(Dataset):
         return "classification" if self.targets == "labels" else "regression"
 
     def check(self) -> None:
-        for path in filter(None, (self.path, self.test_path)):
+        for path in filter(None, (self.path, self.test)):
             require_file(path, "name a CSV file with a line of column names")
 
     def load(self) -> Data:
         self.check()
         head, rows = _read(self.path)
         parts = [(self.path, rows)]
-        if self.test_path is not None:
-            test_head, tests = _read(self.test_path)
+        if self.test is not None:
+            test_head, tests = _read(self.test)
             if test_head != head:
-                raise EdgeflError(f"{self.test_path} has the columns {test_head}, but {self.path} has {head}")
-            parts.append((self.test_path, tests))
+                raise EdgeflError(f"{self.test} has the columns {test_head}, but {self.path} has {head}")
+            parts.append((self.test, tests))
         found = {held: self._column(head, name) for held, name in self.columns.items()}
         label, group = found.get("label", len(head) - 1), found.get("group")
         heads = [(path, head, rows) for path, rows in parts]

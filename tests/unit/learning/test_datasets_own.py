@@ -90,7 +90,7 @@ def test_csv_columns_are_scaled_one_by_one() -> None:
 def test_csv_with_a_file_of_test_samples() -> None:
     Path("a.csv").write_text("x,y\n1,0\n2,1\n3,1\n")
     Path("b.csv").write_text("x,y\n4,1\n")
-    data = Csv(path="a.csv", test_path="b.csv").load()
+    data = Csv(path="a.csv", test="b.csv").load()
     assert data.train.x.tolist() == [[1], [2], [3]]
     assert (data.test.x.tolist(), data.test.y.tolist()) == ([[4]], [1])
 
