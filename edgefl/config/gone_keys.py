@@ -85,6 +85,7 @@ NEW_NAMES = {
     "dataset.data_seed": "seed",
     "dataset.pixels": "scale",
     "dataset.test_path": "test",
+    "model.outputs": "targets",
     "privacy.clip": "clip_norm",
     "server.mixing": "alpha",
     "server.period_s": "every_s",
