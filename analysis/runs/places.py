@@ -86,7 +86,8 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
         the world), images [[x, y]] (offsets of repetitions of the same world, if any).
     """
     layout, radius_m = scenario["layout"], float(scenario["cell"]["radius_m"])
-    rings, isd_m, sites, images_at_m = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites"), None
+    rings, isd_m, sites = int(layout["rings"]), float(layout["isd_m"]), layout.get("sites")
+    images_at_m: list[list[float]] = [[0.0, 0.0]]
     if sites is not None:
         shape, sites_m, isd_m = "open", [list(site) for site in sites], 0.0
         world_m = float(layout.get("radius_m") or radius_m + max(math.hypot(*site) for site in sites))
@@ -95,8 +96,7 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     else:
         shape, world_m = "hexagons", (rings + 0.5) * isd_m
         sites_m = _hexagonal_sites_m(rings, isd_m).round(2).tolist()
-        if layout.get("edge") != "guard_ring":
-            images_at_m = _images_m(rings, isd_m).round(2).tolist()
+        images_at_m = _images_m(rings, isd_m).round(2).tolist()
     bearings, sectors = layout["azimuth_deg"], int(layout["sectors"])
     if isinstance(bearings, list):
         panels = [[float(bearing) for bearing in of] for of in bearings]
@@ -106,7 +106,7 @@ def layout_of(scenario: dict[str, Any]) -> dict[str, Any]:
     return {
         "panels": panels,
         "cells": sum(max(1, len(of)) for of in panels),
-        "images": images_at_m or [[0.0, 0.0]],
+        "images": images_at_m,
         "shape": shape,
         "sites": sites_m,
         "isd_m": isd_m,

@@ -85,7 +85,7 @@ class World:
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, the central one, or those listed; never a cell of the guard ring."""
+        """The cells that have a server: all, the central one, or those listed."""
         return self.layout.served
 
     @cached_property

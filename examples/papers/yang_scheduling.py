@@ -106,7 +106,7 @@ def run(seed: int, policy: str, threshold_db: float) -> tuple[float, float]:
         "sessions": {"name": "schedule", "count": 1, "rounds": ROUNDS},
         "record": {"devices": "none"},
         "learning": {
-            "dataset": {"name": "mnist", "pixels": "unit"},
+            "dataset": {"name": "mnist", "scale": "unit"},
             "partition": {"name": f"{HERE}:First"},
             "model": "logistic",
             "local": {"epochs": 10, "batch": 10, "lr": 0.01, "momentum": 0, "lr_schedule": "constant"},

@@ -97,8 +97,7 @@ class Extent:
     @property
     def wraparound(self) -> Wraparound | None:
         """The layout's wrap-around, or None."""
-        repeats = self.layout.rings > 0 and self.layout.edge != "guard_ring"
-        return Wraparound(self.layout.rings, self.layout.isd_m) if repeats else None
+        return Wraparound(self.layout.rings, self.layout.isd_m) if self.layout.rings else None
 
     @property
     def farthest_m(self) -> float:

@@ -32,9 +32,9 @@ class LayoutSettings(Section):
     """Positions of base stations: one at [0, 0], hexagonal cells around it (rings), or any sites; and their sectors.
 
     Hexagons: rings 0, 1 or 2 are 1, 7 or 19 sites, isd_m apart: site 0 at [0, 0], then ring by ring, each
-    counter-clockwise from the x axis; site 1 is at [isd_m, 0], and each site has six neighbours. The world is the
-    disc of radius (rings + 1/2) isd_m. `sites` keep their places and order; the world is the disc of radius_m around
-    [0, 0], and ends there. Devices beyond that disc are absent.
+    counter-clockwise from the x axis; site 1 is at [isd_m, 0]. The world is the disc of radius (rings + 1/2) isd_m,
+    and repeats itself (wraparound), so that each site has six neighbours. `sites` keep their places and order; the
+    world is the disc of radius_m around [0, 0], and ends there. Devices beyond that disc are absent.
 
     A file of masts gives sites and, with a column of azimuths, the bearings of each one's panels.
 
@@ -77,12 +77,6 @@ class LayoutSettings(Section):
     downtilt_deg: float = Field(
         0.0, ge=-90, le=90, description="mechanical tilt of the panels below the horizon"
     )
-    edge: Literal["wraparound", "guard_ring"] | None = Field(
-        None,
-        description="edge of a hexagonal layout; wraparound: the layout repeats, every site has six neighbours;"
-        " guard_ring: the outer ring serves devices but has no federation; if left out, wraparound with rings, none"
-        " with sites",
-    )
     federations: Literal["all", "centre"] | tuple[CellNumber, ...] = Field(
         "all", description="cells with a server: all, only those of site 0 (centre), or a list of cells"
     )
@@ -108,10 +102,6 @@ class LayoutSettings(Section):
                 )
         elif self.rings:
             raise ValueError("give either rings (hexagons) or sites (any places)")
-        elif self.edge is not None:
-            raise ValueError(
-                f"edge {self.edge} is for rings; with sites the world ends at radius_m: leave edge out"
-            )
         elif not 1 <= len(self.sites) <= MOST_SITES:
             raise ValueError(f"sites: name 1 to {MOST_SITES} places, got {len(self.sites)}")
         elif len(set(self.sites)) < len(self.sites):
@@ -142,11 +132,10 @@ class LayoutSettings(Section):
     def _federations_are_there(self) -> Self:
         if not isinstance(self.federations, tuple):
             return self
-        can = self.cells - self.sectors * (self._guards if self.edge == "guard_ring" else 0)
-        wrong = [cell for cell in self.federations if cell >= can]
+        wrong = [cell for cell in self.federations if cell >= self.cells]
         if wrong:
             raise ValueError(
-                f"federations: cell {wrong[0]} cannot have a federation; name cells from 0 to {can - 1}"
+                f"federations: there is no cell {wrong[0]}; name cells from 0 to {self.cells - 1}"
             )
         if not self.federations or list(self.federations) != sorted(set(self.federations)):
             raise ValueError("federations: name at least one cell, each once, in ascending order")
@@ -180,15 +169,9 @@ class LayoutSettings(Section):
 
     @property
     def served(self) -> list[int]:
-        """The cells that have a server: all, those of site 0, or those listed; never cells of the guard ring."""
+        """The cells that have a server: all, those of site 0, or those listed."""
         if isinstance(self.federations, tuple):
             return list(self.federations)
         if self.federations == "centre":
             return list(range(len(self.bearings_deg[0]) if self.bearings_deg else 1))
-        guards = self._guards if self.edge == "guard_ring" else 0
-        return list(range(self.cells - self.sectors * guards))
-
-    @property
-    def _guards(self) -> int:
-        """Number of sites in the outermost ring; 0 for a single site, which is no guard ring."""
-        return 6 * self.rings
+        return list(range(self.cells))

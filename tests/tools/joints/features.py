@@ -35,7 +35,7 @@ def cells(data: Data, rng: Random) -> None:
     data["layout"] = rng.choice(
         (
             {"rings": 1, "isd_m": rng.choice((50, 60))},
-            {"rings": 1, "isd_m": 60, "edge": "guard_ring", "federations": "centre"},
+            {"rings": 1, "isd_m": 60, "federations": "centre"},
             {"sites": SITES},
             {"sites": SITES[:2], "sectors": 3, "downtilt_deg": rng.choice((0, 8))},
             {"sectors": 3, "federations": rng.choice(("all", [0, 2]))},

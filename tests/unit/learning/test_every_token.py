@@ -45,7 +45,7 @@ def scenario(rounds: int = 1, **learning: Any) -> edgefl.Scenario:
     given = {
         "dataset": {"name": f"{__name__}:Letters"},
         "partition": "iid",
-        "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
+        "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "targets": "every"},
         "local": {"batch": 4, "lr": LR, "steps": STEPS, "momentum": RHO},
     }
     settings = within(given, learning)
@@ -73,7 +73,7 @@ def test_loss_score_and_kinds_by_hand() -> None:
 
 def test_the_lstm_says_after_every_position_what_it_says_after_the_last() -> None:
     torch.manual_seed(0)
-    every = Lstm(hidden=6, outputs="every").build((LENGTH,), TOKENS)
+    every = Lstm(hidden=6, targets="every").build((LENGTH,), TOKENS)
     last = Lstm(hidden=6).build((LENGTH,), TOKENS)
     last.load_state_dict(every.state_dict())
     x = torch.randint(0, 90, (3, LENGTH))
@@ -116,7 +116,7 @@ def test_a_run_has_scores_over_all_positions_and_its_model_is_loaded(
         (
             {"model": {"name": "lstm", "vocabulary": 5, "hidden": 6}},
             "model",
-            ("[1, 4]", "5", "outputs: every"),
+            ("[1, 4]", "5", "targets: every"),
         ),
         ({"model": "logistic"}, "model", ("[1, 4]", "[batch, 5, 4]")),
         ({"dataset": {"learns": "next_token"}}, "model", ("[1, 5, 4]", "every_token")),

@@ -29,7 +29,7 @@ devices:
   churn: {name: duty_cycle, on_s: 6, off_s: 3}
 """
 CELLS = """
-layout: {rings: 1, isd_m: 200, edge: wraparound}
+layout: {rings: 1, isd_m: 200}
 radio: {preset: journal, propagation: {shadowing: spatial, line_of_sight: probabilistic}}
 devices:
   count: 30

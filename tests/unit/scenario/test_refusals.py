@@ -150,7 +150,7 @@ cell.ut_height_m | 13 | cell.ut_height_m=14; radio.path_loss=uma
 cell.min_distance_m | 9 m | cell.min_distance_m=9
 cell.radius_m | 9 m | cell.radius_m=9
 layout | sites | layout={sites: [[0, 0]], rings: 1}
-layout | wraparound | layout={sites: [[0, 0]], edge: wraparound}
+layout.edge | removed | layout={rings: 1, edge: guard_ring}
 layout | same place | layout={sites: [[0, 0], [5, 5], [0, 0]]}
 layout | sites | layout={sites: []}
 layout.sites.0.1 | missing | layout={sites: [[0]]}
@@ -159,7 +159,6 @@ layout | radius_m | layout={radius_m: 300}
 layout.sectors | 2 | layout={sectors: 2}
 layout.rings | 2 | layout.rings=3
 layout | cell 7 | layout={rings: 1, federations: [7]}
-layout | cell 1 | layout={rings: 1, edge: guard_ring, federations: [1]}
 layout | federations | layout={rings: 1, federations: [1, 1]}
 layout | federations | layout={rings: 1, federations: []}
 layout.federations | some | layout={rings: 1, federations: some}
@@ -228,6 +227,7 @@ learning.partition | labels_per_device 11 | learning.partition={name: label_coun
 learning.partition.exponent | 1.1 | learning.partition={name: power_law, exponent: 1}
 learning.partition.sigma | 0 | learning.partition={name: log_normal, sigma: 0}
 learning.local.epochs | flash | learning.local.epochs=null; learning.algorithm=flash
+learning.algorithm.gamma | learning.local.early_stopping | learning.algorithm={name: flash, gamma: 0.03}
 learning | oracle | learning.algorithm=oracle
 learning.drift.cells | site 3 | learning.drift={name: label_swap, at: 2, cells: [3]}
 learning.evaluation | devices | learning.evaluation.scores_every=2; learning.evaluation.tested_on=labels

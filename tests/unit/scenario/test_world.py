@@ -34,8 +34,6 @@ def world(seed: int = 1, **sections: Any) -> World:
         ({"rings": 1}, 7),
         ({"rings": 2}, 19),
         ({"rings": 1, "federations": "centre"}, 1),
-        ({"rings": 2, "edge": "guard_ring"}, 7),
-        ({"rings": 1, "edge": "guard_ring"}, 1),
     ],
 )
 def test_which_cells_have_a_federation(layout: dict[str, Any], federations: int) -> None:

@@ -42,10 +42,8 @@ def test_one_cell_hexagons_and_open_sites() -> None:
         "isd_m": 0.0,
         "radius_m": 250.0,
     }
-    hexagons = layout_of({"cell": CELL, "layout": PLAIN | {"rings": 1, "edge": "wraparound"}})
+    hexagons = layout_of({"cell": CELL, "layout": PLAIN | {"rings": 1}})
     assert (hexagons["shape"], len(hexagons["sites"]), len(hexagons["images"])) == ("hexagons", 7, 7)
-    guarded = layout_of({"cell": CELL, "layout": PLAIN | {"rings": 1, "edge": "guard_ring"}})
-    assert len(guarded["images"]) == 1
     free = layout_of({"cell": CELL, "layout": PLAIN | {"sites": [[0, 0], [300, 400]]}})
     assert (free["shape"], free["radius_m"]) == ("open", 750.0)
 

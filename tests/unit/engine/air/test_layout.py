@@ -81,10 +81,12 @@ def test_who_may_come_to_the_edge_of_a_cell() -> None:
 
 
 def test_sites_on_the_hexagons_are_the_hexagons() -> None:
-    """To the last bit, where the world of both is the same disc."""
-    hexagons = world({"rings": 1, "isd_m": 200, "edge": "guard_ring"})
+    """Near the middle, where no repetition of a site is nearer than the site itself."""
+    hexagons = world({"rings": 1, "isd_m": 200})
     placed = world({"sites": hexagons.sites_m.tolist(), "radius_m": 300})
-    assert np.array_equal(power_db(placed, places(300)), power_db(hexagons, places(300)))
+    power = power_db(hexagons, places(75))
+    # single precision: gains of some 100 dB round by 4e-6 dB each, and logarithms of distances about as much
+    np.testing.assert_allclose(power_db(placed, places(75)), power, rtol=0, atol=3e-5)
 
 
 def test_hundreds_of_sites() -> None:
@@ -158,8 +160,7 @@ def test_the_point_of_a_cell_lies_in_it() -> None:
         ({"sites": TOWN, "sectors": 3, "federations": "centre"}, [0, 1, 2]),
         ({"sites": TOWN, "sectors": 3, "federations": [0, 8]}, [0, 8]),
         ({"rings": 1, "sectors": 3}, list(range(21))),
-        ({"rings": 1, "sectors": 3, "edge": "guard_ring"}, [0, 1, 2]),
-        ({"rings": 2, "edge": "guard_ring", "federations": [0, 6]}, [0, 6]),
+        ({"rings": 2, "federations": [0, 6]}, [0, 6]),
         ({"sectors": 3}, [0, 1, 2]),
     ],
 )

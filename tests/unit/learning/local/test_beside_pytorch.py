@@ -86,7 +86,7 @@ def of_task(name: str, loss: Callable[..., Tensor], algorithm: str) -> Case:
 
 LETTERS = {
     "dataset": {"name": "tests.unit.learning.test_every_token:Letters"},
-    "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "outputs": "every"},
+    "model": {"name": "lstm", "vocabulary": 5, "hidden": 6, "targets": "every"},
     "local": {"batch": 4, "lr": 0.5, "momentum": 0.5},
     "algorithm": "fedprox",
 }
