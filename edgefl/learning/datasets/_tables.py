@@ -22,7 +22,6 @@ SCALE: Any = Field(
 )
 Size = tuple[Annotated[int, Field(ge=1, le=1024)], Annotated[int, Field(ge=1, le=1024)]]
 SIZE: Any = Field((32, 32), description="[height, width] in pixels to which images are resized")
-TEST_SHARE = 0.2  # share of samples split off for testing, unless test samples are given; our choice
 AT_ONCE = 65_536  # number of samples summed at a time
 
 
@@ -66,9 +65,10 @@ def divided(
     inputs: Sequence[tuple[str, np.ndarray]],
     y: np.ndarray,
     groups: np.ndarray | None,
+    share: float,
     stream: str,
 ) -> tuple[Split, Split]:
-    """Make training and test samples from two inputs, or from one input by splitting a fifth off for testing.
+    """Make training and test samples from two inputs, or from one input by splitting a share off for testing.
 
     Args:
         inputs: for each input, the name that messages use, and the samples.
@@ -84,20 +84,21 @@ def divided(
         require_finite(y[rows], f"the targets of {what}")
         splits.append(Split(x, y[rows], None if groups is None else groups[rows]))
         begin += len(x)
-    return (splits[0], splits[1]) if len(splits) == 2 else split_off(splits[0], stream)
+    return (splits[0], splits[1]) if len(splits) == 2 else split_off(splits[0], share, stream)
 
 
-def split_off(split: Split, stream: str) -> tuple[Split, Split]:
-    """Split a fifth of the samples off for testing, at random but equally in all runs; return (train, test).
+def split_off(split: Split, share: float, stream: str) -> tuple[Split, Split]:
+    """Split a share of samples off for testing, at random but equally in all runs; return (train, test).
 
     Raises:
-        EdgeflError: there would be no test sample.
+        EdgeflError: no training or no test sample would be left.
     """
     count = len(split.y)
-    tests = round(TEST_SHARE * count)
-    if not tests:
+    tests = round(share * count)
+    if not 0 < tests < count:
         raise EdgeflError(
-            f"a fifth of {count} samples leaves none to test on: give more samples, or test samples of their own"
+            f"a test_share of {share:g} of {count} samples leaves none to train on or none to test on: choose another"
+            " share, or more samples"
         )
     order = Streams(0)("test samples", stream).permutation(count)
     return split.part(np.sort(order[tests:])), split.part(np.sort(order[:tests]))

@@ -18,7 +18,7 @@ Rows = list[list[str]]
 class Csv(Dataset):
     """A CSV file with a header line, a column of targets, columns of numbers, and optionally a column of groups.
 
-    `partition: natural` needs groups (for example persons or places). Without a file of test samples, a random fifth
+    `partition: natural` needs groups (for example persons or places). Without a file of test samples, a random share
     of the samples, the same in all runs, is split off for testing. Numbers are scaled column by column (`scale`).
     """
 
@@ -30,8 +30,11 @@ class Csv(Dataset):
     targets: Literal["labels", "numbers"] = Field(
         "labels", description="labels: the class of a sample; numbers: the value that a regression learns"
     )
-    test: Path | None = Field(
-        None, description="CSV file of the test samples, with the same columns; null: a fifth is split off"
+    test_path: Path | None = Field(
+        None, description="CSV file of the test samples, with the same columns; null: a share is split off"
+    )
+    test_share: float = Field(
+        0.2, gt=0, lt=1, description="share of the samples split off for testing if there is no test_path"
     )
     scale: Scale = SCALE
 
@@ -40,18 +43,18 @@ class Csv(Dataset):
         return "classification" if self.targets == "labels" else "regression"
 
     def check(self) -> None:
-        for path in filter(None, (self.path, self.test)):
+        for path in filter(None, (self.path, self.test_path)):
             require_file(path, "name a CSV file with a line of column names")
 
     def load(self) -> Data:
         self.check()
         head, rows = _read(self.path)
         parts = [(self.path, rows)]
-        if self.test is not None:
-            test_head, tests = _read(self.test)
+        if self.test_path is not None:
+            test_head, tests = _read(self.test_path)
             if test_head != head:
-                raise EdgeflError(f"{self.test} has the columns {test_head}, but {self.path} has {head}")
-            parts.append((self.test, tests))
+                raise EdgeflError(f"{self.test_path} has the columns {test_head}, but {self.path} has {head}")
+            parts.append((self.test_path, tests))
         found = {held: self._column(head, name) for held, name in self.columns.items()}
         label, group = found.get("label", len(head) - 1), found.get("group")
         heads = [(path, head, rows) for path, rows in parts]
@@ -64,7 +67,7 @@ class Csv(Dataset):
             y, names = np.concatenate([_numbers(*part, [label])[:, 0] for part in heads]), (head[label],)
         groups, group_names = grouped([row[group] for _, rows in parts for row in rows if group is not None])
         inputs = [(str(path), _numbers(path, head, rows, features)) for path, head, rows in heads]
-        train, test = divided(inputs, y, groups, "csv")
+        train, test = divided(inputs, y, groups, self.test_share, "csv")
         return complete(train, test, names, group_names, self.scale)
 
     def _column(self, head: list[str], name: str) -> int:

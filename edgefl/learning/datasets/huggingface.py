@@ -42,8 +42,12 @@ class HuggingFace(Dataset):
         "memory; inputs are then scaled by the first 10,000 samples; needs groups and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
-    test: str | None = Field(
-        "test", description="name of the test split; null: a fifth of the training split"
+    test: str | None = Field("test", description="name of the test split; null: a share is split off")
+    test_share: float = Field(
+        0.2,
+        gt=0,
+        lt=1,
+        description="share of the training split held out for testing if there is no test split",
     )
     scale: Scale = SCALE
     size: Size = SIZE
@@ -82,7 +86,7 @@ class HuggingFace(Dataset):
             (f"split {name} of {self.path}", self._inputs(split, mode))
             for name, split in zip((self.train, self.test), splits, strict=False)
         ]
-        train, test = divided(inputs, y, groups, "huggingface")
+        train, test = divided(inputs, y, groups, self.test_share, "huggingface")
         return complete(train, test, label_names, group_names, self.scale)
 
     def _on_demand(self, train: Any, test: Any, y: np.ndarray, label_names: tuple[str, ...]) -> Data:

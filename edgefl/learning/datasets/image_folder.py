@@ -18,11 +18,14 @@ ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp")
 class ImageFolder(Dataset):
     """Images in folders named after their classes: path/train/CAT/1.png and path/test/CAT/2.png, or path/CAT/1.png.
 
-    Without train and test folders, a fifth is for testing. All images are resized to one size, uint8 (0 to 255).
+    Without train and test folders, a share is for testing. All images are resized to one size, uint8 (0 to 255).
     """
 
     path: Path = Field(description="path of the folder, relative to the scenario's file")
     size: Size = SIZE
+    test_share: float = Field(
+        0.2, gt=0, lt=1, description="share of images split off for testing without folders train and test"
+    )
 
     def check(self) -> None:
         wanted = "name a folder with a folder of images for each class"
@@ -40,7 +43,7 @@ class ImageFolder(Dataset):
                 f"{roots[0]} needs a folder of images for each of at least two classes, but has only {names}"
             )
         splits = [self._read(root, names) for root in roots]
-        train, test = splits if separate else split_off(splits[0], "image_folder")
+        train, test = splits if separate else split_off(splits[0], self.test_share, "image_folder")
         return complete(train, test, tuple(names))
 
     def _read(self, root: Path, names: list[str]) -> Split:

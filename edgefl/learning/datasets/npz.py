@@ -18,7 +18,7 @@ LABEL_BYTES = 24  # bytes of a label or group besides its array: in two lists, a
 
 
 class Npz(Dataset):
-    """Arrays in a .npz file: x_train, y_train, x_test, y_test; or x and y, with a fifth split off for testing.
+    """Arrays in a .npz file: x_train, y_train, x_test, y_test; or x and y, with a share split off for testing.
 
     x: numbers [n, ...], uint8 for images; y: integer labels or words [n], floats for `task: regression`, and 0 or 1
     [n, L] for `multi_label`. groups_train and groups_test, or groups: the origin of each sample [n], for `partition:
@@ -28,6 +28,9 @@ class Npz(Dataset):
     """
 
     path: Path = Field(description="path of the NumPy file, relative to the scenario's file")
+    test_share: float = Field(
+        0.2, gt=0, lt=1, description="share of the samples split off for testing if the file has only x and y"
+    )
     scale: Scale = SCALE
 
     def check(self) -> None:
@@ -56,7 +59,7 @@ class Npz(Dataset):
         inputs = [x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32) for x in inputs]
         named = [(f"x{part} of {self.path}", x) for part, x in zip(parts, inputs, strict=True)]
         groups, group_names = self._groups(arrays, parts)
-        train, test = divided(named, numbers, groups, "npz")
+        train, test = divided(named, numbers, groups, self.test_share, "npz")
         return complete(train, test, names, group_names, self.scale)
 
     def _unreadable(self, error: Exception) -> EdgeflError:

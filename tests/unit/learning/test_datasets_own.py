@@ -66,8 +66,8 @@ def test_numbers_and_several_labels_are_taken_as_they_are() -> None:
 
 def test_npz_splits_test_samples_off_always_alike() -> None:
     np.savez("a.npz", x=(X % 256).astype(np.uint8), y=np.array(["cat", "dog"])[Y])
-    first, again = (Npz(path="a.npz").load() for _ in range(2))
-    assert (len(first.train.y), len(first.test.y)) == (16, 4)
+    first, again = (Npz(path="a.npz", test_share=0.25).load() for _ in range(2))
+    assert (len(first.train.y), len(first.test.y)) == (15, 5)
     assert np.array_equal(first.test.x, again.test.x)
     assert first.train.x.dtype == np.uint8
     assert first.label_names == ("cat", "dog")
@@ -78,7 +78,7 @@ def test_npz_splits_test_samples_off_always_alike() -> None:
 def test_csv_columns_are_scaled_one_by_one() -> None:
     rows = "\n".join(f"{i},{1000 * i},{'ab'[i % 2]},p{i % 3}" for i in range(10))
     Path("a.csv").write_text(f"mass,height,kind,person\n{rows}\n")
-    data = Csv(path="a.csv", columns={"label": "kind", "group": "person"}).load()
+    data = Csv(path="a.csv", columns={"label": "kind", "group": "person"}, test_share=0.2).load()
     assert data.label_names == ("a", "b")
     assert data.group_names == ("p0", "p1", "p2")
     assert data.train.x.shape == (8, 2)
@@ -90,7 +90,7 @@ def test_csv_columns_are_scaled_one_by_one() -> None:
 def test_csv_with_a_file_of_test_samples() -> None:
     Path("a.csv").write_text("x,y\n1,0\n2,1\n3,1\n")
     Path("b.csv").write_text("x,y\n4,1\n")
-    data = Csv(path="a.csv", test="b.csv").load()
+    data = Csv(path="a.csv", test_path="b.csv").load()
     assert data.train.x.tolist() == [[1], [2], [3]]
     assert (data.test.x.tolist(), data.test.y.tolist()) == ([[4]], [1])
 
@@ -115,7 +115,7 @@ def test_csv_with_a_file_of_test_samples() -> None:
         ("x,y\n1,0\n2,1\n", {"columns": {"label": "z"}}, "a.csv has no column 'z'; its columns are x, y"),
         ("x,y\n1,0.5\n2,1.25\n", {}, "such as 0.5, not classes: for a regression set targets: numbers"),
         ("x\n1\n", {}, "needs a line of at least two column names"),
-        ("x,y\n1,0\n2,1\n", {}, "a fifth of 2 samples leaves none to test on"),
+        ("x,y\n1,0\n2,1\n", {"test_share": 0.01}, "of 2 samples leaves none to train on"),
     ],
 )
 def test_files_that_do_not_fit(content: Any, options: dict[str, Any], reason: str) -> None:
@@ -173,7 +173,9 @@ def test_data_of_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", Hub(pets))
     data = HuggingFace(path="pets", size=(8, 8)).load()
     assert (data.train.x.shape, data.label_names) == ((6, 8, 8), ("cat", "dog"))
-    assert HuggingFace(path="pets", columns={"inputs": "x"}, test=None).load().train.x.shape == (5, 4)
+    assert HuggingFace(
+        path="pets", columns={"inputs": "x"}, test=None, test_share=0.5
+    ).load().train.x.shape == (3, 4)
     with refused_at("", "pets", "'text'", "image, label, x, owner"):
         HuggingFace(path="pets", columns={"inputs": "text"}).check()
     with refused_at("", "nobody/nothing", "on this machine"):

@@ -109,7 +109,7 @@ def test_a_table_is_learned_as_if_its_columns_were_standardised_first(
         )
     pd.DataFrame(x[:train]).assign(y=y[:train]).to_csv("train.csv", index=False)
     pd.DataFrame(x[train:]).assign(y=y[train:]).to_csv("test.csv", index=False)
-    by_csv, by_npz = Csv(path="train.csv", test="test.csv").load(), Npz(path="raw.npz").load()
+    by_csv, by_npz = Csv(path="train.csv", test_path="test.csv").load(), Npz(path="raw.npz").load()
     for one, other in ((by_csv.train, by_npz.train), (by_csv.test, by_npz.test)):
         assert np.array_equal(one.x, other.x)
         assert np.array_equal(one.y, other.y)
