@@ -4,9 +4,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+import torch
 
 from edgefl.engine.selectors import Candidates
-from edgefl.examples.papers import chen, hierfavg, yang_energy, yang_scheduling
+from edgefl.examples.papers import chen, hierfavg, mcmahan, yang_energy, yang_scheduling
+from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.partitions import NO_INPUTS
 from edgefl.rng import Streams
 
@@ -66,6 +68,13 @@ def test_hierfavgs_devices_have_one_label_each_and_its_cells_those_asked_for() -
         held = np.array([np.bincount(labels[owner == device], minlength=10) for device in range(50)])
         assert np.sort(held).tolist() == [[0] * 9 + [6]] * 50
         assert held.reshape(5, 10, 10).any(axis=1).sum(axis=1).tolist() == [labels_per_cell] * 5
+
+
+def test_mcmahans_network_has_as_many_parameters_as_the_paper_says() -> None:
+    module = mcmahan.Cnn().build((28, 28), 10)
+    assert TensorLayout.of(module).size == 1_663_370
+    assert module(torch.zeros(2, 28, 28)).shape == (2, 10)
+    assert module.features(torch.zeros(2, 28, 28)).shape == (2, module.head.in_features)
 
 
 def test_yangs_joules_are_least_by_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
