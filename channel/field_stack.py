@@ -97,7 +97,7 @@ class FieldStack:
         return max(law, self._bytes(nodes) + values)
 
     def _nodes(self, places: int | None = None) -> int:
-        """Return the number of nodes in all layers, or the most that so many places have around them."""
+        """Return the number of nodes in all layers, or the largest number around a number of places."""
         return sum(one.width**2 if places is None else min(4 * places, one.width**2) for one in self.layers)
 
     def _bytes(self, nodes: int) -> int:
