@@ -76,7 +76,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     with files.writing(directory / FILE):
         files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for each in scheduler.completed:
-        options.progress(each.label, None)
+        options.progress(each.label, directory / each.path)
     if cluster:
         cluster(scheduler, options.jobs)
     else:

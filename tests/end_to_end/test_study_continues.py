@@ -251,7 +251,7 @@ def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
 def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path, tmp_path: Path) -> None:
     out, moved = tmp_path / "out", tmp_path / "moved"
 
-    def move(label: str, row: Round | None) -> None:
+    def move(label: str, report: Round | Path) -> None:
         if out.exists():
             out.rename(moved)
 
