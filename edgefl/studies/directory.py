@@ -9,7 +9,7 @@ from typing import Any
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO, leaves
-from edgefl.run_directory.results import fresh_directory
+from edgefl.run_directory.results import fresh_directory, require_free
 from edgefl.scenario.prepared import Identity, Prepared, in_short
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
@@ -45,15 +45,15 @@ def place(
     return path, {}
 
 
-def make(path: Path, *, go_on: bool) -> None:
-    """Make a study's directory unless another process has just made it.
+def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
+    """Make a study's directory, or with `only_check` find out whether it can be made, unless the study is there.
 
     Raises:
         EdgeflError: the directory holds something other than this study, or cannot be written.
     """
     if not (go_on and _holds_a_study(path)):
         try:
-            fresh_directory(path, claim=FILE)
+            require_free(path) if only_check else fresh_directory(path, claim=FILE)
         except EdgeflError:
             if not (go_on and _holds_a_study(path)):  # another process has just made it
                 raise

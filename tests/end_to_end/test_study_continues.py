@@ -11,7 +11,7 @@ import pytest
 
 from edgefl.commands.study import ELSEWHERE
 from edgefl.engine.records import Round
-from edgefl.studies import IncompleteStudy, StudyOptions, plan, run, run_locks, scheduler
+from edgefl.studies import IncompleteStudy, StudyOptions, execution, plan, run, run_locks, scheduler
 from edgefl.studies.dry_run import dry_run
 from edgefl.studies.merging import merge
 from edgefl.studies.one_run import RunTask
@@ -123,12 +123,15 @@ def test_other_data_or_another_version_of_results_is_another_run(
         run(plan(radio, [1]), tmp_path / "out", StudyOptions(jobs=1))
 
 
-def test_a_directory_of_something_else_is_refused(radio: Path, tmp_path: Path) -> None:
+def test_a_directory_of_something_else_is_refused(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
     run(plan(radio), out, StudyOptions(jobs=1))
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1, go_on=False))
     (out / "study.yaml").unlink()
+    monkeypatch.delattr(execution, "check_builds")  # refused before the slow builds
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1))
 
