@@ -73,7 +73,7 @@ class Watched:
         scenarios: object that loads the run's scenario, shared by the runs of a study.
     """
 
-    def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
+    def __init__(self, path: Path, label: str, scenarios: "_Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
         self._heard: tuple[str, float] | None = (
@@ -137,7 +137,7 @@ class Watched:
         )
 
     def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
-        """Return how a run continues whose process is gone, or may be gone on another machine; otherwise None."""
+        """Return how to continue a run if its process is gone, or may be gone on another machine; otherwise None."""
         process = about.get("process") or {}
         elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
         if not gone and not elsewhere:
@@ -187,7 +187,7 @@ def _is_killed(about: dict[str, Any]) -> bool:
     return bool(local) and not same_process(about["process"])
 
 
-class Scenarios:
+class _Scenarios:
     """The scenarios of a study's runs; scenarios that differ only by seed are read once."""
 
     def __init__(self) -> None:
@@ -230,7 +230,7 @@ def find(path: Path) -> list[Watched]:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"
         )
-    scenarios = Scenarios()
+    scenarios = _Scenarios()
     return [Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
 
 

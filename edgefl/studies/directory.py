@@ -34,14 +34,14 @@ def place(
     """
     if out is not None:
         path = without_tilde(Path(out))
-        return path, check_unchanged(path, prepared) if _holds_a_study(path) and go_on else {}
+        return path, _check_unchanged(path, prepared) if _holds_a_study(path) and go_on else {}
     for number in count(1):
         path = Path("runs", name if number == 1 else f"{name}-{number}")
         if not path.exists():
             break
         if _holds_a_study(path) and go_on and _shares_a_variant(path, prepared):
             with suppress(EdgeflError):
-                return path, check_unchanged(path, prepared)
+                return path, _check_unchanged(path, prepared)
     return path, {}
 
 
@@ -69,7 +69,7 @@ def _shares_a_variant(path: Path, runs: Iterable[Path]) -> bool:
     return not held or not held.isdisjoint(run.parent for run in runs)
 
 
-def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
+def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
     """Refuse a directory that holds a different run under the name of one of this study's runs.
 
     Returns:
