@@ -1,11 +1,16 @@
 """Write the last two lines of a run: its costs and scores, and the command that shows more."""
 
 import shlex
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, with_unit
 from edgefl.commands import watching
-from edgefl.run.progress import wall_time
+from edgefl.engine.records import Round
+from edgefl.errors import EdgeflError
+from edgefl.run.progress import Reached, wall_time
 from edgefl.run_directory.reading import about_of
 
 WIDTH = 80  # width of a line in columns
@@ -14,18 +19,38 @@ WIDTH = 80  # width of a line in columns
 def closing(path: Path) -> tuple[str, str]:
     """Return a completed run's two closing lines: seconds, joules, scores and epsilon; then the next command."""
     about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one entry per federation
-    clocks = f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated in {wall_time(about['wall_s'])} by the clock"
+    simulated, *scores = _reached(about, runs)
+    clocks = f"{simulated} in {wall_time(about['wall_s'])} by the clock"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)
-    scores = [
-        f"{run.label if len(runs) > 1 else run.score} {100 * run.accuracy:.1f} %"
-        for run in runs
-        if run.accuracy is not None
-    ]
     spent = _epsilons(path)
     line = " · ".join([clocks, energy, *scores, *spent])
     if len(line) > WIDTH:
         line = " · ".join([clocks, energy, *spent])
     return line, f"next: edgefl report {shlex.quote(str(path))}"
+
+
+def of_study(report: Round | Path) -> Round | Reached:
+    """Return what a study's progress display shows of a run: a finished round, or what the completed run reached."""
+    return report if isinstance(report, Round) else partial(_reached_in, report)
+
+
+def _reached_in(path: Path) -> Sequence[str]:
+    try:
+        return _reached(about_of(path), [run.look() for run in watching.find(path)])
+    except EdgeflError as error:  # the study's other runs go on
+        return [str(error)]
+
+
+def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> list[str]:
+    """Return a completed run's simulated time, then the score of each federation: its mean over cells."""
+    return [
+        f"{with_unit(about['simulated_s'], TIME_UNITS)} simulated",
+        *(
+            f"{run.label if len(runs) > 1 else run.score} {100 * run.accuracy:.1f} %"
+            for run in runs
+            if run.accuracy is not None
+        ),
+    ]
 
 
 def _epsilons(path: Path) -> list[str]:

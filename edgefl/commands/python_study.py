@@ -66,13 +66,14 @@ def study(
     """
     with showing(progress) as shown:
         from edgefl import studies
+        from edgefl.commands.closing import of_study
         from edgefl.run_directory.snapshot import Every
 
         options = studies.StudyOptions(
             device,
             jobs,
             begins=lambda part: shown.begin({run.label: run.scenario for run in part.runs}),
-            progress=shown.update,
+            progress=lambda label, report: shown.update(label, of_study(report)),
             failed=lambda failure: _failed(shown, failure),
             noted=shown.note,
             retry=retry,

@@ -201,9 +201,11 @@ class _Shown:
         self.close()
         self._progress = ProgressDisplay(self._console, {run.label: run.scenario for run in plan.runs})
 
-    def update(self, label: str, row: "Round | None") -> None:
+    def update(self, label: str, report: "Round | Path") -> None:
+        from edgefl.commands.closing import of_study
+
         assert self._progress is not None
-        self._progress.update(label, row)
+        self._progress.update(label, of_study(report))
 
     def failed(self, failure: "studies.Failed") -> None:
         assert self._progress is not None

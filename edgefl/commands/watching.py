@@ -1,7 +1,9 @@
 """Read the state of running runs from their directories; nothing is written."""
 
 import math
+import platform
 import re
+import shlex
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.reading import FILE, RoundRows, about_of
 from edgefl.run_directory.score import ACCURACY
+from edgefl.run_directory.status import same_process
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
@@ -30,7 +33,8 @@ GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by ri
 SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # wall time since the last heartbeat; rounds that end give one every 10 s
 DAMAGED = "damaged"
-OVER = ("completed", "failed", "interrupted", DAMAGED)
+KILLED = "killed"  # run.json says that the run is running, but its process on this machine is gone
+OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
 SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.yaml
 
 
@@ -69,7 +73,7 @@ class Watched:
         scenarios: object that loads the run's scenario, shared by the runs of a study.
     """
 
-    def __init__(self, path: Path, label: str, scenarios: "Scenarios") -> None:
+    def __init__(self, path: Path, label: str, scenarios: "_Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
         self._heard: tuple[str, float] | None = (
@@ -100,14 +104,19 @@ class Watched:
             EdgeflError: the directory cannot be read, or is damaged; the error names the file.
         """
         about = about_of(self.path)
+        if gone := _is_killed(about):
+            about = about_of(self.path)  # the process may have written its end before it was gone
+            gone = _is_killed(about)
         score = about.get("score") or ACCURACY
         complete, running = (about["status"] == word for word in ("completed", "running"))
+        running = running and not gone
         if self._rows.began_anew():
             self._begin()
         progress = None if complete else self._begun()
         self._follow(score)
         share = progress.share if progress else 1.0
         heartbeat = (about.get("process") or {}).get("heartbeat") if running else None
+        silent_s = self._silent_s(heartbeat) if heartbeat else 0.0
         left_s = math.nan
         if running and 0.01 < share < 1:
             with reading(self.path / SCENARIO):
@@ -115,7 +124,7 @@ class Watched:
             left_s = lasted_s * (1 / share - 1) if lasted_s > 0 else math.nan  # a clock was set back
         return Standing(
             label=self.label,
-            status=about["status"],
+            status=KILLED if gone else about["status"],
             share=share,
             rounds=self._rounds,
             where=progress.text(self._latest).partition(" · ")[0] if progress and self._latest else "",
@@ -123,9 +132,24 @@ class Watched:
             score=score,
             joules=self._joules,
             left_s=left_s,
-            silent_s=self._silent_s(heartbeat) if heartbeat else 0.0,
-            error=about.get("error"),
+            silent_s=silent_s,
+            error=about.get("error") or self._remedy(about, gone, silent_s),
         )
+
+    def _remedy(self, about: dict[str, Any], gone: bool, silent_s: float) -> str | None:
+        """Return how to continue a run if its process is gone, or may be gone on another machine; otherwise None."""
+        process = about.get("process") or {}
+        elsewhere = silent_s > SILENT_S and process["host"] != platform.node()
+        if not gone and not elsewhere:
+            return None
+        whole = self.path.parent if about.get("federation") else self.path
+        how = f"edgefl resume {shlex.quote(str(whole))}"
+        if about.get("study"):
+            how = f"the study's command, or {how}"
+        if gone:
+            return f"its process {process['pid']} is gone; continue with: {how}"
+        who = f"process {process['pid']} on {process['host']}"
+        return f"{who} may have been killed; if so, continue there with: {how}"
 
     def _silent_s(self, heartbeat: str) -> float:
         """Return the seconds since a run's last heartbeat; the wall clock dates the first heartbeat seen."""
@@ -156,7 +180,14 @@ class Watched:
                 self._accuracies[row.cell] = row.accuracy
 
 
-class Scenarios:
+def _is_killed(about: dict[str, Any]) -> bool:
+    """Return whether a run's process on this machine is gone and has not written how the run ended."""
+    process = about.get("process")
+    local = about["status"] == "running" and process and process["host"] == platform.node()
+    return bool(local) and not same_process(about["process"])
+
+
+class _Scenarios:
     """The scenarios of a study's runs; scenarios that differ only by seed are read once."""
 
     def __init__(self) -> None:
@@ -199,7 +230,7 @@ def find(path: Path) -> list[Watched]:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"
         )
-    scenarios = Scenarios()
+    scenarios = _Scenarios()
     return [Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
 
 
@@ -269,7 +300,10 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
             Text(_shortened(run.label, max(SHORTEST, room))),
             *row[:-1],
             Text(
-                row[-1], style={"failed": "red", DAMAGED: "red", "interrupted": "yellow"}.get(run.status, "")
+                row[-1],
+                style={"failed": "red", DAMAGED: "red", "interrupted": "yellow", KILLED: "yellow"}.get(
+                    run.status, ""
+                ),
             ),
             *(["━" * full + "·" * (BAR - full)] if bars else []),
         )

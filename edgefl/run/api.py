@@ -52,13 +52,17 @@ def simulate(
         Interrupted: Ctrl-C or SIGTERM ended the run; what was written is marked `interrupted`.
     """
     with showing(progress) as shown:
+        from edgefl.learning.user_cache import without_tilde
         from edgefl.run.plan import prepare
         from edgefl.run.simulation import carry_out
         from edgefl.run_directory.interruption import interruptible
+        from edgefl.run_directory.results import require_free
         from edgefl.run_directory.snapshot import Every
         from edgefl.scenario.scenario import given
 
         described = given(scenario)
+        if out:  # checked again when the run begins, which a long preparation delays
+            require_free(without_tilde(Path(out)))
         run, note = _shown(shown, described, on_round, on_note)
         every = Every(rounds=snapshot_rounds)
         with interruptible():

@@ -1,6 +1,6 @@
 """A live display of runs; without a terminal it prints a line when a run ends."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -17,6 +17,7 @@ MOST_BARS = 12  # with more runs, only the running ones and a total are shown
 WIDE = 110  # columns of a terminal from which on a line shows everything
 SHORTEST_S = 2.0  # wall time before the remaining time is estimated
 PROBE = "probe"
+Reached = Callable[[], Sequence[str]]  # reads what a completed run has reached: simulated time and scores
 
 
 class Row(NamedTuple):
@@ -36,7 +37,7 @@ class ProgressDisplay:
 
     def __init__(self, console: Console, runs: "Mapping[str, Scenario]") -> None:
         self._console, self._live = console, console.is_terminal
-        self._latest: dict[str, str] = {}
+        self._latest: dict[str, Round] = {}
         self._narrow = self._live and console.width < WIDE
         self._progress = Progress(
             TextColumn("{task.description}", markup=False),
@@ -79,27 +80,32 @@ class ProgressDisplay:
             if task.visible
         ]
 
-    def update(self, label: str, row: "Round | None") -> None:
-        """Show that a round of a run has ended; `row` None means that the run is complete."""
+    def update(self, label: str, row: "Round | Reached") -> None:
+        """Show that a round of a run has ended, or that the run is complete and what it has reached."""
         if self._live:  # started late, so that an error before the first round is printed alone
             self._progress.start()
         task = self._tasks[label]
-        if row is None:
+        progress = self._of_runs[label]
+        if callable(row):
             self._done += 1
-            self._print(label, self._latest.get(label, "complete before"))
-            if self._progress.tasks[task].start_time is None:  # the run was complete before
-                self._progress.update(task, latest="complete")
-            self._progress.update(task, completed=1.0)
+            if label in self._latest:
+                latest = progress.text(self._latest[label], self._narrow, row())
+                self._print(label, latest)
+            else:  # the run was complete before, and its tables may be long
+                latest = "complete"
+                self._print(label, "complete before")
+            self._progress.update(task, completed=1.0, latest=latest)
             self._end(task)
             return
         if self._progress.tasks[task].start_time is None:
             self._progress.start_task(task)
             self._progress.update(task, visible=True)
-        progress = self._of_runs[label]
         progress.follow(row)
         left = progress.left(self._progress.tasks[task].elapsed or 0.0)
-        self._latest[label] = progress.text(row, self._narrow)
-        self._progress.update(task, completed=progress.share, latest=self._latest[label], left=left)
+        self._latest[label] = row
+        self._progress.update(
+            task, completed=progress.share, latest=progress.text(row, self._narrow), left=left
+        )
 
     def failed(self, label: str) -> None:
         """Show that a run failed."""
@@ -171,19 +177,24 @@ class RunProgress:
         of_sessions = sum(self._cells.values()) / len(self._cells) if self._cells else 0.0
         return min(1.0, max(of_time, of_sessions))
 
-    def text(self, row: "Round", short: bool = False) -> str:
+    def text(self, row: "Round", short: bool = False, reached: Sequence[str] = ()) -> str:
         """Describe the run's state for the display.
 
         Args:
             short: whether the text must fit next to a bar in 80 columns.
+            reached: simulated time and scores of the completed run, shown in place of the round's.
         """
         count, day = self._scenario.sessions.count, self._scenario.day
         session = f"session {row.session}/{count}" if count else f"session {row.session}"
+        rounds = f"{self.rounds:,} round{'s' * (self.rounds > 1)}"
+        if reached:
+            time, *scores = reached
+            shown = [time.removesuffix(" simulated")] if short else [session, rounds, time]
+            return " · ".join([*shown, *scores])
         time = day.clock(row.end_s) if day else f"{row.end_s:.4g} s simulated"
         score = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
         if short:
             return " · ".join([session, time.removesuffix(" simulated"), *score])
-        rounds = f"{self.rounds:,} round{'s' * (self.rounds > 1)}"
         return " · ".join([session, rounds, time, *(f"{self._score} {one}" for one in score)])
 
     def left(self, wall_s: float) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from edgefl.run.progress import ProgressDisplay
+from edgefl.run.progress import ProgressDisplay, Reached
 from edgefl.run.results import Results, StudyResults
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ class Showing:
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
         """Begin to show runs, given by label, in place of the runs shown before."""
 
-    def update(self, label: str, row: "Round | None") -> None:
-        """Show that a round has ended; `row` None means that the run is complete."""
+    def update(self, label: str, row: "Round | Reached") -> None:
+        """Show that a round has ended, or that the run is complete and what it has reached."""
         if self._bars is not None:
             self._bars.update(label, row)
             self._show(at_once=False)

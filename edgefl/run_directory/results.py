@@ -6,6 +6,7 @@ status `running`, with the process, until the run is `completed`, `interrupted` 
 
 import json
 import platform
+import shlex
 import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +19,7 @@ from typing import Any, Self
 from edgefl.engine.records import DeviceRound, DeviceScore, Event, LedgerRow, Position, Round, Session
 from edgefl.errors import EdgeflError
 from edgefl.run_directory import status as run_status
+from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.circumstances import versions as packages
 from edgefl.run_directory.files import replace, writing
 from edgefl.run_directory.interruption import Interrupted, held
@@ -46,6 +48,24 @@ NO_STUDY: dict[str, Any] = {"study": None, "variant": None, "reference": None, "
 GROWING = {DeviceRound, Round, LedgerRow}
 
 
+def require_free(path: Path) -> None:
+    """Refuse a path that holds something; one that does not exist is free.
+
+    Raises:
+        EdgeflError: the path is a file or a directory that is not empty; the remedy for an unfinished run is first to
+            resume it.
+    """
+    if path.is_dir() and any(path.iterdir()):
+        how = "choose another --out, or delete it"
+        with suppress(EdgeflError):
+            run_status.resumable(path)
+            if (path / SCENARIO).is_file():
+                how = f"continue its run with `edgefl resume {shlex.quote(str(path))}`, {how}"
+        raise EdgeflError(f"{path}: is not empty; {how}")
+    if path.exists() and not path.is_dir():
+        raise EdgeflError(f"{path}: is a file; choose another --out, or delete it")
+
+
 def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
     """Create a directory for results; an existing one must be empty.
 
@@ -56,11 +76,10 @@ def fresh_directory(path: Path, claim: str = run_status.FILE) -> Path:
         EdgeflError: the directory is not empty, or cannot be written.
     """
     try:
+        require_free(path)
         path.mkdir(parents=True, exist_ok=True)
-        if any(path.iterdir()):
-            raise FileExistsError
         (path / claim).touch(exist_ok=False)
-    except FileExistsError as error:
+    except FileExistsError as error:  # another process has just made it
         what = "is not empty" if path.is_dir() else "is a file"
         raise EdgeflError(f"{path}: {what}; choose another --out, or delete it") from error
     except OSError as error:

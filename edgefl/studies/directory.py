@@ -9,7 +9,7 @@ from typing import Any
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run_directory.circumstances import SCENARIO, leaves
-from edgefl.run_directory.results import fresh_directory
+from edgefl.run_directory.results import fresh_directory, require_free
 from edgefl.scenario.prepared import Identity, Prepared, in_short
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
@@ -34,26 +34,26 @@ def place(
     """
     if out is not None:
         path = without_tilde(Path(out))
-        return path, check_unchanged(path, prepared) if _holds_a_study(path) and go_on else {}
+        return path, _check_unchanged(path, prepared) if _holds_a_study(path) and go_on else {}
     for number in count(1):
         path = Path("runs", name if number == 1 else f"{name}-{number}")
         if not path.exists():
             break
         if _holds_a_study(path) and go_on and _shares_a_variant(path, prepared):
             with suppress(EdgeflError):
-                return path, check_unchanged(path, prepared)
+                return path, _check_unchanged(path, prepared)
     return path, {}
 
 
-def make(path: Path, *, go_on: bool) -> None:
-    """Make a study's directory unless another process has just made it.
+def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
+    """Make a study's directory, or with `only_check` find out whether it can be made, unless the study is there.
 
     Raises:
         EdgeflError: the directory holds something other than this study, or cannot be written.
     """
     if not (go_on and _holds_a_study(path)):
         try:
-            fresh_directory(path, claim=FILE)
+            require_free(path) if only_check else fresh_directory(path, claim=FILE)
         except EdgeflError:
             if not (go_on and _holds_a_study(path)):  # another process has just made it
                 raise
@@ -69,7 +69,7 @@ def _shares_a_variant(path: Path, runs: Iterable[Path]) -> bool:
     return not held or not held.isdisjoint(run.parent for run in runs)
 
 
-def check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
+def _check_unchanged(directory: Path, prepared: Mapping[Path, Prepared]) -> dict[Path, dict[str, Any]]:
     """Refuse a directory that holds a different run under the name of one of this study's runs.
 
     Returns:

@@ -62,6 +62,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     options.begins(plan)
     prepared = plan.prepared(load)
     directory, records = place(plan.name, out, prepared, go_on=options.go_on)
+    make(directory, go_on=options.go_on, only_check=True)  # a refusal does not wait for the builds below
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     alone = {path: ReusePlan() for path in states}
     reuse = plan_reuse(prepared, states) if options.share else alone
@@ -76,7 +77,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     with files.writing(directory / FILE):
         files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
     for each in scheduler.completed:
-        options.progress(each.label, None)
+        options.progress(each.label, directory / each.path)
     if cluster:
         cluster(scheduler, options.jobs)
     else:

@@ -55,7 +55,8 @@ class StudyOptions:
         executor: where to execute runs: in processes on this machine, in this process, or by a function that receives
             the `RunScheduler` and `jobs`, on machines that see the directory under the same name.
         begins: called with the runs before the first one starts, and again whenever a study's question adds seeds.
-        progress: called with a run's label and each finished round, and with None when the run is complete.
+        progress: called with a run's label and each finished round, and with the run's directory when the run is
+            complete.
         failed: called with each failed run as soon as the run has failed.
         noted: called with notes for the user, such as on runs that other processes are executing.
         elsewhere: called with the labels of the runs that other processes still execute when this process is done,
@@ -73,7 +74,7 @@ class StudyOptions:
     jobs: int | None = None
     executor: Literal["local", "inline"] | Callable[..., None] = "local"
     begins: Callable[[StudyPlan], None] = lambda part: None
-    progress: Callable[[str, Round | None], None] = lambda label, row: None
+    progress: Callable[[str, Round | Path], None] = lambda label, report: None
     failed: Callable[[Failed], None] = lambda failure: None
     noted: Callable[[str], None] = lambda note: None
     elsewhere: Callable[[Sequence[str]], None] = lambda labels: None

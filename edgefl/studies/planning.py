@@ -89,7 +89,7 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
     if seeds:
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
     study = source.validate(Study)
-    unchanged = base or Source(source.path.parent / study.scenario)
+    unchanged = base or _base(source, study)
     cases = []
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
@@ -104,6 +104,16 @@ def plan(path: str | Path, seeds: Sequence[int] = (), base: Source | None = None
     ]
     question = None if seeds else study.question
     return StudyPlan(Path(path), study.name, runs, question, study.choose, base)
+
+
+def _base(source: Source, study: Study) -> Source:
+    """Return the scenario that a study file names; an error about a file that cannot be read names the key."""
+    try:
+        return Source(source.path.parent / study.scenario)
+    except EdgeflError as error:
+        if isinstance(error.__cause__, OSError):
+            raise source.error(("scenario",), str(error)) from error
+        raise  # about a line of the scenario
 
 
 def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:

@@ -132,7 +132,7 @@ class RunScheduler:
         if not any(self._reuse[run.path].family is family for run in self.to_do):
             self._tidy(family)
         if failure is None:
-            self._options.progress(run.label, None)
+            self._options.progress(run.label, task.path)
             return
         # the run may have failed because another process has it
         if not run_locks.held(self._directory, run.path):

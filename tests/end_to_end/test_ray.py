@@ -64,8 +64,8 @@ def test_as_in_one_process_and_reported_round_by_round(
     rounds: dict[str, int] = {}
     complete: list[str] = []
 
-    def progress(label: str, row: Round | None) -> None:
-        if row is None:
+    def progress(label: str, report: Round | Path) -> None:
+        if isinstance(report, Path):
             complete.append(label)
         else:
             rounds[label] = rounds.get(label, 0) + 1
@@ -145,7 +145,7 @@ def test_a_node_goes(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> 
 def test_interrupted_and_gone_on_with(cluster: Any, study: Path, alone: Path, tmp_path: Path) -> None:
     seen = 0
 
-    def leave(label: str, row: Round | None) -> None:
+    def leave(label: str, report: Round | Path) -> None:
         nonlocal seen
         seen += 1
         if seen == 40:

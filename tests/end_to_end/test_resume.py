@@ -102,6 +102,10 @@ def test_a_run_that_was_left_says_how(error: BaseException, digits: Path, tmp_pa
     leave(load_scenario(digits), run, LEFT_AT, error=error)
     status = json.loads((run / "run.json").read_text())["status"]
     assert status == ("interrupted" if error is SIGNAL else "failed")
+    with refused_at("", f"{run}: is not empty", f"`edgefl resume {run}`"):
+        simulate(
+            load_scenario(digits), run, device="none"
+        )  # refused before anything is prepared for a device
     notes: list[str] = []
     resume(run, on_note=notes.append)
     assert notes == []

@@ -11,7 +11,7 @@ import pytest
 
 from edgefl.commands.study import ELSEWHERE
 from edgefl.engine.records import Round
-from edgefl.studies import IncompleteStudy, StudyOptions, plan, run, run_locks, scheduler
+from edgefl.studies import IncompleteStudy, StudyOptions, execution, plan, run, run_locks, scheduler
 from edgefl.studies.dry_run import dry_run
 from edgefl.studies.merging import merge
 from edgefl.studies.one_run import RunTask
@@ -123,12 +123,15 @@ def test_other_data_or_another_version_of_results_is_another_run(
         run(plan(radio, [1]), tmp_path / "out", StudyOptions(jobs=1))
 
 
-def test_a_directory_of_something_else_is_refused(radio: Path, tmp_path: Path) -> None:
+def test_a_directory_of_something_else_is_refused(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     out = tmp_path / "out"
     run(plan(radio), out, StudyOptions(jobs=1))
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1, go_on=False))
     (out / "study.yaml").unlink()
+    monkeypatch.delattr(execution, "check_builds")  # refused before the slow builds
     with refused_at("", tmp_path):
         run(plan(radio), out, StudyOptions(jobs=1))
 
@@ -251,7 +254,7 @@ def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
 def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path, tmp_path: Path) -> None:
     out, moved = tmp_path / "out", tmp_path / "moved"
 
-    def move(label: str, row: Round | None) -> None:
+    def move(label: str, report: Round | Path) -> None:
         if out.exists():
             out.rename(moved)
 

@@ -53,9 +53,9 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
     alone, whole = tmp_path / "alone", tmp_path / "whole"
     rounds: list[Round] = []
 
-    def seen(label: str, row: Round | None) -> None:
-        if row is not None:
-            rounds.append(row)
+    def seen(label: str, report: Round | Path) -> None:
+        if isinstance(report, Round):
+            rounds.append(report)
             shutil.copytree(whole, tmp_path / f"killed-{len(rounds)}")
 
     run(plan(study), alone, StudyOptions(jobs=1, share=False))
@@ -63,9 +63,9 @@ def test_wherever_it_is_left(study: Path, tmp_path: Path) -> None:
     for number in range(2, 1 + len(rounds), APART):
         left = 0
 
-        def leave(label: str, row: Round | None, number: int = number) -> None:
+        def leave(label: str, report: Round | Path, number: int = number) -> None:
             nonlocal left
-            left += row is not None
+            left += isinstance(report, Round)
             if left == number:
                 raise Interrupted
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from edgefl.commands.closing import WIDTH, closing
+from edgefl.commands.closing import WIDTH, closing, of_study
 from tests.unit.analysis.conftest import write_run
 
 
@@ -31,6 +31,9 @@ def test_the_end_of_a_run_names_its_clocks_joules_accuracy_and_what_is_next(tmp_
         "114 s simulated in 17 s by the clock · 2.00 kJ · accuracy 85.0 %",
         f"next: edgefl report '{path}'",
     )
+    reached = of_study(path)
+    assert callable(reached)
+    assert reached() == ["114 s simulated", "accuracy 85.0 %"], "as a study's progress shows the run"
 
 
 def test_without_training_there_is_no_accuracy(tmp_path: Path) -> None:

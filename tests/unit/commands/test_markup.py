@@ -82,7 +82,7 @@ def test_the_progress_display_shows_names_as_they_are(tmp_path: Path, runs: int)
     with ProgressDisplay(console, dict.fromkeys(labels, scenario)) as progress:
         for label in labels:
             progress.update(label, row)
-            progress.update(label, None)
+            progress.update(label, lambda: ["1 s simulated"])
     if runs == 1:
         assert all(label in screen.getvalue() for label in labels)
     assert "all runs" in screen.getvalue() or runs == 1

@@ -3,6 +3,8 @@
 import json
 import math
 import os
+import platform
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -117,7 +119,29 @@ def test_the_end_says_how_it_came(done: Path, under_way: Making) -> None:
 
 
 def test_silence_is_told(under_way: Making) -> None:
-    assert "silent for 10 min" in text(watching.find(under_way(3, silent_s=600.0))[0].look())
+    path = under_way(3, silent_s=600.0)
+    told = text(watching.find(path)[0].look(), width=400)
+    assert "silent for 10 min" in told
+    assert (
+        f"run: process 17 on lab may have been killed; if so, continue there with: edgefl resume {path}"
+        in told
+    )
+
+
+@pytest.mark.parametrize("alive", [False, True])
+def test_a_run_whose_process_on_this_machine_is_gone_is_over(under_way: Making, alive: bool) -> None:
+    path = under_way(3, silent_s=600.0)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    about = json.loads((path / "run.json").read_text())
+    about["process"] |= {"host": platform.node(), "pid": os.getpid() if alive else ended.pid}
+    (path / "run.json").write_text(json.dumps(about))
+    standing = watching.find(path)[0].look()
+    told = text(standing, width=400)
+    assert standing.over is not alive
+    assert (f"run: its process {ended.pid} is gone; continue with: edgefl resume {path}" in told) is not alive
+    assert ("1 running" if alive else "1 killed") in told
+    assert "may have been" not in told, "a process of this machine is looked up"
 
 
 @pytest.mark.parametrize("day_s", [86_400.0, -86_400.0])

@@ -11,7 +11,7 @@ import pytest
 from edgefl.commands.cli import main
 from edgefl.engine.records import Round
 from edgefl.run.garbage import AT_START, USUAL, WHILE_A_RUN_GOES, seldom_at_start, seldom_while_a_run_goes
-from edgefl.run.progress import ProgressDisplay
+from edgefl.run.progress import ProgressDisplay, Reached
 from tests.tools.called import code_of
 
 
@@ -54,7 +54,7 @@ def test_a_command_looks_seldom_until_a_run_goes(tmp_path: Path, monkeypatch: py
     assert gc.get_threshold() == USUAL
     seen: list[tuple[int, int, int]] = []
 
-    def look(self: ProgressDisplay, label: str, row: Round | None) -> None:
+    def look(self: ProgressDisplay, label: str, row: Round | Reached) -> None:
         seen.append(gc.get_threshold())
 
     monkeypatch.setattr(ProgressDisplay, "update", look)

@@ -118,12 +118,12 @@ def test_a_log_has_a_line_for_each_run_as_soon_as_it_has_ended() -> None:
     with ProgressDisplay(Console(file=log, width=80), dict.fromkeys(names, scenario(**FOUR))) as progress:
         progress.update(names[0], ROW)
         assert log.getvalue() == ""
-        progress.update(names[0], None)
+        progress.update(names[0], lambda: ["2.00 h simulated", "accuracy 40.0 %"])
         assert log.getvalue().startswith(
-            "1/3 similarity seed 1: session 2/4 · 1 round · 3900 s simulated · accuracy 50.0 % in "
+            "1/3 similarity seed 1: session 2/4 · 1 round · 2.00 h simulated · accuracy 40.0 % in "
         )
         assert log.getvalue().endswith(" s by the clock\n"), "both times say what they are"
         progress.failed(names[1])
-        progress.update(names[2], None)
+        progress.update(names[2], list)
     lines = log.getvalue().splitlines()
     assert lines[1:] == ["2/3 previous seed 1: failed", "3/3 average seed 1: complete before"]

@@ -240,6 +240,21 @@ def test_a_free_directory_is_the_callers_own(tmp_path: Path) -> None:
     assert [free_directory(tmp_path, "a").name for _ in range(3)] == ["a", "a-2", "a-3"]
 
 
+@pytest.mark.parametrize("status", ["interrupted", "completed"])
+def test_a_directory_that_is_taken_by_an_unfinished_run_is_to_be_resumed(
+    run: RunDirectory, status: str
+) -> None:
+    with refused_at("", f"process {os.getpid()} is running it"):
+        resumable(run.path)
+    with refused_at("", "is not empty; choose another --out"):
+        fresh_directory(run.path)
+    about = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**about, "status": status}))
+    remedy = f"`edgefl resume {run.path}`, choose" if status == "interrupted" else "; choose another --out"
+    with refused_at("", "is not empty", remedy):
+        fresh_directory(run.path)
+
+
 def test_a_file_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with refused_at("", tmp_path / "file"):

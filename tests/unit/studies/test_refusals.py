@@ -53,6 +53,16 @@ def test_a_study_that_cannot_be(place: str, noun: str, text: str, tmp_path: Path
         planned(tmp_path, variants + text.replace("\\n", "\n") + "\n")
 
 
+def test_a_scenario_that_is_missing_is_refused_at_its_key(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY + ONE)
+    with refused_at("scenario", "study.yaml:2", f"{tmp_path / 'digits.yaml'}: cannot be read"):
+        plan(tmp_path / "study.yaml")
+    (tmp_path / "digits.yaml").write_text("name: [")
+    with refused_at("", tmp_path / "digits.yaml:1") as refusal:
+        plan(tmp_path / "study.yaml")
+    assert "study.yaml" not in str(refusal.value), "the line of the scenario says enough"
+
+
 @pytest.mark.parametrize(
     "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
 )
