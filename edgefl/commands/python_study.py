@@ -101,14 +101,17 @@ def _planned(
 ) -> "Iterator[studies.StudyPlan]":
     """Yield the plan of a study file, or of a study or variants given in Python, which a temporary file holds."""
     from edgefl import studies
-    from edgefl.config.yaml_source import write
-    from edgefl.scenario.scenario import Scenario, given
+    from edgefl.config import shipped
+    from edgefl.config.yaml_source import Source, write
+    from edgefl.scenario.scenario import Scenario, from_source, given
 
+    varied = any(each is not None for each in (variants, reference, question))
+    if varied and isinstance(base, str | Path):
+        source = Source(shipped.find(Path(base), "scenario"))
+        base = base if "scenario" in source.data else from_source(source)
     own = base if isinstance(base, Mapping) and "scenario" in base else None
     scenario = given(own["scenario"] if own else base) if isinstance(base, Mapping) else base
-    if (own or not isinstance(scenario, Scenario)) and any(
-        each is not None for each in (variants, reference, question)
-    ):
+    if varied and (own or not isinstance(scenario, Scenario)):
         raise EdgeflError(
             "a study has its own variants, reference and question: give a scenario to vary it here"
         )

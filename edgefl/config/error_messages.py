@@ -236,7 +236,10 @@ def _schema(root: type[BaseModel]) -> dict[str, Any]:
 def _places(
     key: str, section: dict[str, Any], definitions: dict[str, Any], above: tuple[str, ...]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place with a key: its dotted name and [], or a component's place and the components with the key."""
+    """Yield each place with a key: its dotted name and [], or a component's place and the components with the key.
+
+    If the key is a component's name, yield what to write to name the component there, and [].
+    """
     for name, value in section.get("properties", {}).items():
         place = (*above, name)
         if name == key:
@@ -245,6 +248,8 @@ def _places(
         for kind in (option.get("$ref", "").rpartition("/")[2] for option in options):
             inner = definitions.get(kind, {})
             if kind in KINDS:
+                if any(one.get("title") == key for one in inner["oneOf"]):
+                    yield f"{'.'.join(place)}: {{name: {key}, ...}}", []
                 having = [
                     one["title"] for one in inner["oneOf"] if "title" in one and key in one["properties"]
                 ]

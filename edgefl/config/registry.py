@@ -91,8 +91,14 @@ def did_you_mean(word: str, known: list[str]) -> str:
 
 
 def nearest(word: str, known: list[str]) -> str | None:
-    """Return the known word most similar to a word, or None if no known word is similar."""
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.75)), None)
+    """Return the known word most similar to a word, or None; capitals, hyphens and underscores do not count."""
+    by_letters = {_letters(each): each for each in reversed(known)}
+    near = difflib.get_close_matches(_letters(word), by_letters, n=1, cutoff=0.75)
+    return by_letters[near[0]] if near else None
+
+
+def _letters(word: str) -> str:
+    return word.casefold().replace("-", "").replace("_", "") or word
 
 
 def _check_kind(kind: str) -> None:

@@ -23,14 +23,17 @@ _REMEDIES = {
     "found '?'": "a key among list items: is it indented like them by mistake?",
     "found '<scalar>'": "text that is neither 'key: value' nor part of the value above",
 }
+# a key without its colon: `seed 1`, `seed:1`, `learning` or `local {batch: 16}`
+_BARE = re.compile(r"[\s-]*([A-Za-z_][\w.-]*)(?::(?=[^\s:/])|\s+|(?=[\[{])|$)(.*)")
+BRACKET = re.compile(r"[\s-]*[A-Za-z_][\w.-]*\s*[\[{]")  # a key's beginning, up to a bracket
 
 
-def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[int, int] | None) -> Fault:
+def explain(error: Exception, text: str, loader: yaml.SafeLoader, last: yaml.ScalarEvent | None) -> Fault:
     """Return the line of a YAML fault, counted from 1, and a description of the fault.
 
     Args:
         error: the error that PyYAML's loader raised.
-        quote: first and last line of the last scalar read, if it is in quotes.
+        last: the scalar that was read last, or None if another part of the text was.
     """
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem is None:
         return loader.line + 1, "not valid YAML: a number or escape out of range"
@@ -55,14 +58,18 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
         return error.context_mark.line + 1, "the quote opened here is never closed"
     if error.context == "while scanning a simple key" and error.context_mark:
         wrong = error.context_mark.line + 1
-        return wrong, f"a key needs a colon and a space after it, as in 'lr: 0.1'{_near(lines, wrong)}"
-    if quote and quote[0] < quote[1] == line:
-        return quote[0], f"the quote opened here is closed only in line {line}"
-    above = next((number for number in range(line - 1, 0, -1) if lines[number - 1].strip()), 0)
-    if "mapping values" in problem and above and _lacks_a_blank(lines[above - 1]):
-        return above, f"a key needs a colon and a space after it, as in 'lr: 0.1'{_near(lines, above)}"
-    if "mapping values" in problem and mark and not _begins_line(lines, line, mark.column):
-        return line, f"a second ': ' in one value; {_second_colon(lines[line - 1])}"
+        return wrong, colon_missing(lines[wrong - 1])
+    first = last.start_mark.line + 1 if last and last.start_mark else line
+    if last and last.end_mark and last.style in ("'", '"') and first < last.end_mark.line + 1 == line:
+        return first, f"the quote opened here is closed only in line {line}"
+    # a line that is only text, though a key follows, is itself a key without its colon
+    key_follows = "mapping values" in problem or "found '<block mapping start>'" in problem
+    if key_follows and last and last.start_mark and not last.style and first < line:
+        text_before = lines[first - 1][: last.start_mark.column].strip(" -")
+        if not text_before:
+            return first, colon_missing(lines[first - 1])
+    if "mapping values" in problem and mark and ": " in lines[line - 1][: mark.column]:
+        return line, _second_colon(lines[line - 1])
     if "mapping values" in problem or "<block end>" in problem or "<document start>" in problem:
         step = _out_of_step(lines, line)
         if step:
@@ -75,26 +82,26 @@ def explain(error: Exception, text: str, loader: yaml.SafeLoader, quote: tuple[i
     return line, f"{problem}{_near(lines, line)}"
 
 
+def colon_missing(text: str) -> str:
+    """Return what to write instead of a line with a key that lacks its colon, or the space after the colon."""
+    if bare := _BARE.match(re.sub(r"\s+#.*", "", text)):
+        key, value = bare.groups()
+        return f"a key needs a colon and a space after it: write {quoted(f'{key}: {value}'.strip())}"
+    return f"a key needs a colon and a space after it, as in 'lr: 0.1', here {quoted(text.strip())}"
+
+
 def _second_colon(text: str) -> str:
     """Return the remedies for `devices: count: 4` or `name: my: run`: braces for nested keys, quotes for a text."""
     key, _, value = text.strip().partition(": ")
-    return f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is a text"
+    if BRACKET.match(key):
+        return colon_missing(text)
+    write = f"write {key}: {{{value}}} if keys are nested, or {key}: '{value}' if it is a text"
+    return f"a second ': ' in one value; {write}"
 
 
 def _near(lines: list[str], line: int) -> str:
     here = lines[line - 1].strip() if line <= len(lines) else ""
     return f", here {quoted(here)}" if here else ""
-
-
-def _lacks_a_blank(text: str) -> bool:
-    """Return whether a line lacks the space after a key's colon, as in `lr:0.1`."""
-    return re.fullmatch(r"[\s-]*[A-Za-z_]\w*:[^\s:/]+\s*(#.*)?", text) is not None
-
-
-def _begins_line(lines: list[str], line: int, colon: int) -> bool:
-    """Return whether the colon in a given column belongs to the first key of its line."""
-    before = lines[line - 1][:colon] if line <= len(lines) else ""
-    return ": " not in before
 
 
 def _out_of_step(lines: list[str], line: int) -> Fault | None:

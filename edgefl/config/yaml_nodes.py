@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 from yaml.reader import Reader
 
-from edgefl.config.yaml_faults import explain
+from edgefl.config.yaml_faults import BRACKET, colon_missing, explain
 from edgefl.errors import quoted
 
 DEEPEST = 50  # maximum number of levels of nesting
@@ -112,9 +112,7 @@ class _Composer:
     def __init__(self, loader: yaml.SafeLoader, text: str) -> None:
         self._loader = loader
         self._text = text
-        self._quote: tuple[int, int] | None = (
-            None  # first and last line of the last scalar, if it is in quotes
-        )
+        self._last: yaml.ScalarEvent | None = None  # the last part of the text, if it is a scalar
         self._anchors: dict[str, Node | None] = {}  # anchor -> value, or None while the value is incomplete
         self._unfolded = 0
 
@@ -134,10 +132,9 @@ class _Composer:
             event: yaml.Event = self._loader.get_event()
         except (yaml.YAMLError, ValueError, OverflowError) as error:
             # ValueError, OverflowError: a number in an escape or version out of range
-            raise FaultyText(*explain(error, self._text, self._loader, self._quote)) from error
-        if isinstance(event, yaml.ScalarEvent):
-            end = event.end_mark.line + 1 if event.end_mark else 1
-            self._quote = (_line(event), end) if event.style in ("'", '"') else None
+            raise FaultyText(*explain(error, self._text, self._loader, self._last)) from error
+        if not isinstance(event, yaml.DocumentEndEvent):
+            self._last = event if isinstance(event, yaml.ScalarEvent) else None
         return event
 
     def _node(self, event: yaml.Event, depth: int) -> Node:
@@ -187,11 +184,14 @@ class _Composer:
         first: dict[str, int] = {}
         while not isinstance(event := self._next(), yaml.MappingEndEvent):
             key, line = _key(event), _line(event)
+            plain = isinstance(event, yaml.ScalarEvent) and not event.style
+            if plain and BRACKET.match(key):  # `radio {bandwidth_hz: 20e6}`
+                raise FaultyText(line, colon_missing(self._text.splitlines()[line - 1]))
             if key in first:
                 raise FaultyText(line, f"{quoted(key)} is given twice, first in line {first[key]}")
             first[key] = line
             value = self._next()
-            if key == "<<" and isinstance(event, yaml.ScalarEvent) and not event.style:
+            if plain and key == "<<":
                 for source in self._merge_sources(value, depth):
                     for name, child in source.children.items():
                         if name not in merged.children:

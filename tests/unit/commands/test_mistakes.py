@@ -38,6 +38,8 @@ unknown key | bandwidth_hz | bandwith_hz | 7 | radio.bandwith_hz: unknown key: d
 unknown section | radio: | radoi: | 6 | radoi: unknown key: did you mean 'radio'?
 a key of another section | seed: 1 | bandwidth_hz: 1.0e+6 | 2 | unknown key here; write radio.bandwidth_hz
 a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (ditto, fedprox, moon)
+a component for a key | algorithm: {name: fedprox, mu: 0.1} | fedprox: {mu: 0.1} | 11 | learning.fedprox: unknown key here; write learning.algorithm: {name: fedprox, ...}
+a component for a section | radio: | fedprox: {mu: 0.1}\nradio: | 6 | fedprox: unknown key here; write learning.algorithm: {name: fedprox, ...}
 a key of devices |   model: logistic\n |   model: logistic\n  clock_hz: 1.0e+9\n | 11 | learning.clock_hz: unknown key here; write devices.clock_hz
 a shape without a name | radio: | areas: {geojson: {path: town.geojson}}\nradio: | 6 | areas.geojson.path: unknown key; a name is missing: write areas: {NAME: {geojson: ...}}
 a file for a shape | radio: | areas:\n  geojson: town.geojson\nradio: | 7 | areas.geojson: must be a mapping of keys to values, got 'town.geojson'; a name is missing: write areas: {NAME:
@@ -49,6 +51,9 @@ percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, 8
 watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must be <= 70, got 2000 (downlink power
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?
 hyphen for underscore | digits | fashion-mnist | 9 | did you mean 'fashion_mnist'?
+capitals | fedprox | FedProx | 11 | no algorithm 'FedProx': did you mean 'fedprox'?
+a hyphen too many | fedprox | Fed-Prox | 11 | no algorithm 'Fed-Prox': did you mean 'fedprox'?
+capitals for a key | bandwidth_hz | BandwidthHz | 7 | radio.BandwidthHz: unknown key: did you mean 'bandwidth_hz'?
 parameter of another | mu: 0.1 | beta: 0.1 | 11 | learning.algorithm.beta: unknown key; known: mu
 parameter without its component | {name: fedprox, mu: 0.1} | {mu: 0.1} | 11 | learning.algorithm.mu: unknown key of fedavg, the default if no name is given: write {name: ..., mu:
 decimal comma | mu: 0.1 | mu: 0,1 | 11 | if the comma before it is a decimal comma, write a point

@@ -95,8 +95,7 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         ("l:\n a: 1\n  b: 2\n  c: 3\n", "a.yaml:2: this line is indented by 1 spaces, those below it by 2"),
         (" a: 1\nb: 2\nc: 3\n", "a.yaml:1: this line is indented by 1 spaces, those below it by 0"),
         ("a: 1\n  # by the way\n\n  b: 2\n", "a.yaml:4: this line is indented by 2 spaces, line 1 by 0"),
-        ("l:\n  a: 1\n  lr 0.1\n  b: 2\n", "a.yaml:3: a key needs a colon and a space after it"),
-        ("l:\n  a: 1\n  lr:0.1\n  b: 2\n", "a.yaml:3: a key needs a colon and a space after it"),
+        ("a:\n  - b\n  - c\n d: 1\n", "a.yaml:4: this line is indented by 1 spaces, line 3 by 2"),
         (
             "d: {count: 4\ns: {name: x}\n",
             "a.yaml:1: the { in this line is not closed, or a comma is missing, by line 2",
@@ -118,6 +117,40 @@ def test_what_cannot_be_read_is_refused_with_its_line(
 )
 def test_the_line_named_is_the_one_to_change(tmp_path: Path, content: str, message: str) -> None:
     assert refusal(tmp_path, content).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "write"),
+    [
+        ("l:\n  a: 1\n  lr 0.1\n  b: 2\n", 3, "lr: 0.1"),
+        ("l:\n  a: 1\n  lr:0.1\n  b: 2\n", 3, "lr: 0.1"),
+        ("l:\n  a: 1\nb 2 # a seed\n", 3, "b: 2"),
+        # the parser reads the first line of a block and the key below it as one text
+        ("name ok\nseed: 1\n", 1, "name: ok"),
+        ("name ok  # a name\n\nseed: 1\n", 1, "name: ok"),
+        ("l:\n  dataset digits\n  model: logistic\n", 2, "dataset: digits"),
+        ("l:\n  dataset digits\n  model logistic\n  lr: 1\n", 2, "dataset: digits"),
+        ("l:\n  - name x\n    count: 3\n", 2, "name: x"),
+        ("l:\n  lr:0.1\n  b: 2\n", 2, "lr: 0.1"),
+        ("learning\n  lr: 0.1\n", 1, "learning:"),
+        ("a: 1\nlearning\n  lr: 0.1\n", 2, "learning:"),
+        ("l:\n  local {batch: 16, lr: 0.05}\n  a: 1\n", 2, "local: {batch: 16, lr: 0.05}"),
+        ("l:\n  a: 1\n  local {batch: 16, lr: 0.05}\n", 3, "local: {batch: 16, lr: 0.05}"),
+        ("a: 1\nradio {bandwidth_hz: 20e6}\n", 2, "radio: {bandwidth_hz: 20e6}"),
+        ("a: 1\nradio{bandwidth_hz: 20e6}\n", 2, "radio: {bandwidth_hz: 20e6}"),
+        ("a: 1\nradio {bandwidth_hz: 20e6,\n  preset: x}\n", 2, "radio: {bandwidth_hz: 20e6,"),
+        ("a: 1\nareas [x, y]\n", 2, "areas: [x, y]"),
+    ],
+)
+def test_a_key_without_its_colon_is_shown_with_it(
+    tmp_path: Path, content: str, line: int, write: str
+) -> None:
+    said = refusal(tmp_path, content)
+    assert said == f"a.yaml:{line}: a key needs a colon and a space after it: write '{write}'"
+
+
+def test_a_key_in_quotes_may_begin_with_a_bracket(tmp_path: Path) -> None:
+    assert read(tmp_path, "'a {b': 1\n") == {"a {b": 1}
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:

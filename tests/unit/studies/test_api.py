@@ -206,6 +206,19 @@ def test_a_study_is_a_dict_as_well_as_a_file(tmp_path: Path) -> None:
     )
 
 
+def test_a_study_varies_a_scenario_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "base.yaml").write_text(dump(edgefl.load_scenario(SMALL)))
+    monkeypatch.chdir(tmp_path)
+    variants = {"wide": {"radio.bandwidth_hz": 2.0e7}, "as it is": {}}
+    found = edgefl.study("base.yaml", variants, seeds=[1, 2], out="out", jobs=1)
+    named = edgefl.load_scenario("base.yaml")
+    same = edgefl.study(named, variants, seeds=[1, 2], out="same", jobs=1)
+    assert found.rounds.equals(same.rounds)
+    assert len(list(found.rglob("run.json"))) == 4
+    with refused_at("", "base.yaml: is a scenario, not a study"):
+        edgefl.study("base.yaml", seeds=[1])
+
+
 def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
     base = edgefl.load_scenario(SMALL)
     with refused_at("", "variants"):
@@ -213,7 +226,10 @@ def test_a_study_from_python_names_what_is_wrong(tmp_path: Path) -> None:
     with refused_at("", "bandwith_hz", "bandwidth_hz") as refusal:
         edgefl.study(base, {"a": {"radio.bandwith_hz": 1e7}})
     assert "study.yaml" not in str(refusal.value)  # its own file, which the caller never saw
-    with refused_at("", "variants"):
+    with refused_at("", "nowhere.yaml: cannot be read"):
+        edgefl.study(tmp_path / "nowhere.yaml", {"a": None})
+    (tmp_path / "study.yaml").write_text("scenario: base.yaml\n")
+    with refused_at("", "a study has its own variants"):
         edgefl.study(tmp_path / "study.yaml", {"a": None})
     with refused_at("", "nowhere"):
         edgefl.compare(tmp_path / "nowhere")
