@@ -84,7 +84,7 @@ def study_of(path: str | Path) -> StudyRecord:
     folder = Path(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # runs left out are among the notes
-        by_setting = load_settings(folder)
+        by_setting = load_settings(folder, partial=None)
     records = []
     name = folder.resolve().name
     for setting, runs in by_setting.items():

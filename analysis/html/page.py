@@ -29,7 +29,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
     Raises:
         ValueError: no run is completed, or the file cannot be written.
     """
-    runs = load_runs(path)
+    runs = load_runs(path, partial=None)
     target = Path(out) if out is not None else (runs.home or Path(path)) / FILE
     try:
         if out is None:

@@ -21,6 +21,7 @@ from edgefl.analysis.page.formatting import (
 )
 from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
@@ -198,8 +199,9 @@ def _with_unit(value: float, units: Units) -> str:
 
 def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
     devices = len(of_run(runs.ledger, run))
-    cells = runs.rounds["cell"].nunique()
-    where = "one cell" if cells == 1 else f"{cells} cells with a federation each"
+    cells, served = _cells_of(scenario)  # a cell without a round counts, too
+    each = "with a federation each" if served == cells else f"({served} with a server)"
+    where = "one cell" if cells == 1 else f"{cells} cells {each}"
     learning = scenario.get("learning")
     who = f"{count_of(devices, 'device')} in {where}"
     verb = "s" if devices == 1 else ""
@@ -209,6 +211,15 @@ def _setting(runs: Runs, run: Any, scenario: dict[str, Any]) -> str:
         f"{who} learn{verb} {_named(learning['dataset'])} with the model {_named(learning['model'])} and the "
         f"algorithm {_named(learning['algorithm'])}."
     )
+
+
+def _cells_of(scenario: dict[str, Any]) -> tuple[int, int]:
+    """Return a complete scenario's number of cells, and of cells with a server."""
+    layout, served = layout_of(scenario), scenario["layout"]["federations"]
+    cells = int(layout["cells"])
+    if isinstance(served, list):
+        return cells, len(served)
+    return cells, cells if served == "all" else max(1, len(layout["panels"][0]))
 
 
 def _one(runs: Runs, run: Any) -> list[str]:
@@ -245,6 +256,8 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
         sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
+    if "epsilon" in devices and devices["epsilon"].notna().any():
+        sentences.append(f"Privacy: the largest epsilon of a device is {devices['epsilon'].max():.3g}.")
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())

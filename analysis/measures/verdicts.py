@@ -21,6 +21,7 @@ NO_INTERVAL = "one seed, so no interval"
 ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` in which seeds differ
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
+LOWER_TARGET = "give a lower target to compare their costs"
 LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
 
@@ -223,7 +224,7 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
         if beyond * (ratio.mean - 1) >= 0.05
     ]
     if (missed[name] and missed[base]) or not time.pairs or not telling:
-        return f"{said}: give a lower target to compare their costs."
+        return f"{said}: {LOWER_TARGET}."
     ratios = " and ".join(telling) if len(telling) > 1 else telling[0].replace("energy", f"energy of {base}")
     return f"{said}; it needs {ratios}."
 

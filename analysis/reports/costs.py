@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.figures.energy import energy_figure
-from edgefl.analysis.measures.averages import spread
 from edgefl.analysis.measures.energy import (
     BATTERY_MAH,
     CAUSED,
@@ -27,7 +26,6 @@ from edgefl.analysis.page.formatting import (
     amount,
     unit_for,
     with_spread,
-    with_unit,
 )
 from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
 from edgefl.analysis.page.report import Report, noted
@@ -254,7 +252,7 @@ ABOVE = (
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
 )
 OVER_SEEDS = "Means over seeds, ± standard deviation."
-SMALLEST = 1e-4  # of the unit of a table: a smaller number is written in its own unit
+SMALLEST = 1e-4  # of the unit of a table: a row of smaller means is written in its own unit
 EXPLANATIONS = (
     "Energy: every joule that learning causes in the devices; circuits: the part of uploads that is drawn whatever "
     "is radiated, waits and access included; wasted: on updates that were not aggregated; idle: drawn by devices "
@@ -297,24 +295,28 @@ def _tables(
 def _spreads(
     frames: dict[str, pd.DataFrame], words: dict[str, str], units: Units
 ) -> tuple[pd.DataFrame, str]:
-    """Write means over seeds in the unit that fits; without units, write each number as it is."""
+    """Write means over seeds in the unit that fits; without units, write each number as it is.
+
+    A row of much smaller means is in its own unit, which its title names. Seeds that agree exactly have no ±.
+    """
     known = {
         name: title for name, title in words.items() if any(_told(frame, name) for frame in frames.values())
     }
     numbers = [value for frame in frames.values() for name in known if name in frame for value in frame[name]]
     unit, size = unit_for(numbers, units) if units else ("", 1.0)
-    columns = {}
-    for label, rows in frames.items():
-        means = [spread("x", rows[name] / size) if name in rows else {} for name in known]
-        columns[label] = [
-            with_unit(of["x_mean"] * size, units)
-            if units and 0 < of.get("x_mean", 0) < SMALLEST
-            else with_spread(
-                of.get("x_mean", math.nan), of.get("x_std", math.nan), 0 if name == "devices" else None
-            )
-            for name, of in zip(known, means, strict=True)
+    cells = {}
+    for name, title in known.items():
+        values = [rows[name] if name in rows else pd.Series(dtype=float) for rows in frames.values()]
+        largest, own = max(abs(one.mean()) for one in values if one.notna().any()), size
+        if units and 0 < largest < SMALLEST * size:
+            word, own = unit_for([largest], units)
+            title = f"{title} ({word})"
+        decimals = 0 if name == "devices" else None
+        cells[title] = [
+            with_spread(one.mean() / own, one.std() / own if one.nunique() > 1 else math.nan, decimals)
+            for one in values
         ]
-    return pd.DataFrame(columns, index=list(known.values())), unit
+    return pd.DataFrame.from_dict(cells, orient="index", columns=list(frames)), unit
 
 
 def _told(frame: pd.DataFrame, name: str) -> bool:

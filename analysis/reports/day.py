@@ -26,13 +26,14 @@ from edgefl.analysis.measures.metrics import (
 )
 from edgefl.analysis.measures.scope import SideBySide, jaccard, population_kinds, scope_of
 from edgefl.analysis.measures.targets import BEST, Target, target_of
-from edgefl.analysis.page.formatting import ENERGY_UNITS, amount, count_of, with_unit
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, count_of, with_unit
 from edgefl.analysis.page.markup import csv_text
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.choices import OVERLAP, Names, Out, Overlap, Partial, Reference
 from edgefl.analysis.runs.clock import Clock, of_day, own_clock
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
+SHORTEST_H = 0.5  # hours of the clock: a shorter run has too few means of ten minutes for a curve
 DAY_NUMBERS = "day.csv"  # name of the PNG's text with its numbers, hour by hour
 
 
@@ -50,7 +51,8 @@ def report_day(
     The hour at time 0 is the scenario's `begin_hour` (with `day_s`), or midnight.
 
     Raises:
-        ValueError: the cell is unknown, no run has an accuracy, or the folder cannot be written.
+        ValueError: the cell is unknown, no run has an accuracy, the runs are too short for a day, or the folder
+            cannot be written.
     """
     given = given_runs(runs, load_runs, names=names, partial=partial)
     both = SideBySide.of(given, reference, [])
@@ -68,6 +70,12 @@ def report_day(
     first = (spells["variant"] == shown) & (spells["seed"] == both.seeds[0])
     own = _described(spells[first], pilots, clock, overlap)
     day = training_rounds(rounds).dropna(subset=["accuracy"])
+    last_s = float(day["end_s"].max())
+    if clock.hours(last_s) - clock.hours(0.0) < SHORTEST_H:
+        raise ValueError(
+            f"the rounds in cell {cell} end after {with_unit(last_s, TIME_UNITS)}, but a day is drawn of runs that"
+            " last hours: draw shorter runs with `edgefl compare`"
+        )
     styles = variant_styles(variants, both.reference)
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
     openings = spells.groupby(["variant", "session"])[["start_s", "accuracy_start"]].mean().reset_index()
@@ -302,7 +310,10 @@ def _row(
     if len(values) > 1:
         look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
         ax.plot(values, np.full(len(values), row), "o", markersize=3.6, zorder=4, linestyle="none", **look)
-    words = f"{'> ' if of_seeds['missed'].any() else ''}{text(mean)}"
+    bound = (
+        column != "accuracy_start" and of_seeds["missed"].any()
+    )  # the accuracy does not wait for the target
+    words = f"{'> ' if bound else ''}{text(mean)}"
     end = float(max(values.max(), mean))
     inside = column == "accuracy_start" and end > 80
     bold: dict[str, Any] = {"fontsize": 10.5, "fontweight": "bold", "color": "white" if inside else INK}

@@ -163,7 +163,7 @@ def draw_moving(
         ValueError: there are several runs, no positions or no such cell, or the file cannot be written.
     """
     out = Path(out)
-    day = moving_run(given_runs([runs], load_runs), cell)
+    day = moving_run(given_runs([runs], load_runs, partial=None), cell)
     drawing = MovingDrawing(day, phone=phone)
     try:
         if out.suffix in FILMS:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
+from edgefl.analysis.measures.metrics import training_rounds
 from edgefl.analysis.measures.results import SettingsTable
 from edgefl.analysis.measures.scope import own_notes, reference_of, variants_of
 from edgefl.analysis.page.formatting import (
@@ -61,6 +62,8 @@ def compare_settings(
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
     table, shown = _measured(by_setting, seeds, variants, sessions, first_rounds, notes)
+    every = training_rounds(pd.concat([own.rounds for own in by_setting.values()]))
+    of_shown = every.loc[every["session"].isin(shown), "round"]
     if by_setting.trained:
         numbers.add_leads(table, variants, reference)
     else:
@@ -73,7 +76,7 @@ def compare_settings(
         reference=reference,
         seeds=tuple(seeds),
         sessions=tuple(sorted({int(session) for session in shown.union(sessions or ())})),
-        first_rounds=first_rounds,
+        first_rounds=min(first_rounds, int(of_shown.max())) if len(of_shown) else first_rounds,
         trained=by_setting.trained,
         out=by_setting.first.folder(out),
         notes=tuple(notes),
@@ -205,11 +208,12 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 
 def _caption(settings: SettingsTable) -> str:
     """Return the caption of the table of settings."""
-    rounds, seeds = settings.first_rounds, named_seeds(settings.seeds)
+    count, seeds = settings.first_rounds, named_seeds(settings.seeds)
+    first = f"first {count} rounds" if count > 1 else "first round"
     sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
-    return f"Mean accuracy (%) over the first {rounds} rounds of {sessions} ({seeds})"
+    return f"Mean accuracy (%) over the {first} of {sessions} ({seeds})"
 
 
 def _verdicts(settings: SettingsTable) -> list[str]:

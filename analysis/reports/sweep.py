@@ -15,7 +15,7 @@ from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import reference_of
 from edgefl.analysis.measures.targets import Target, apart, target_of, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
-from edgefl.analysis.measures.verdicts import Versus, ratio_of, two_digits
+from edgefl.analysis.measures.verdicts import LOWER_TARGET, Versus, ratio_of, two_digits
 from edgefl.analysis.page.formatting import NOTHING, amount, named_seeds, unit_for, with_interval, with_spread
 from edgefl.analysis.page.markup import latex_table, markdown_table
 from edgefl.analysis.page.report import Report, reporting
@@ -229,16 +229,20 @@ def verdicts(sweep: Sweep) -> list[str]:
     for series, rows in sweep.table.groupby("series", sort=False):
         if len(rows) < 2:
             continue
-        first, *_, last = written(key, rows[key].tolist())
-        row = rows.iloc[-1]
+        first, *_, last = values = written(key, rows[key].tolist())
+        row, not_reached = rows.iloc[-1], rows["not_reached"].tolist()
         of_time, of_energy = (ratio_of(row, cost) for cost in (time, energy))
         name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
         words = name.replace("_", " ")
         lead = "" if series == "all" else f"{series}: "
-        if not of_time.pairs:
-            said = f"a target was missed at {words} {first} or {last}, so there is no ratio."
-        else:
+        if of_time.pairs:
             said = Versus(f"{words} {last}", first, of_time, of_energy, task).sentence()
+        elif sweep.target and (not_reached[0] or not_reached[-1]):
+            missed = [value for value, runs in zip(values, not_reached, strict=True) if runs]
+            where = f"{words} {', '.join(missed)}" if len(missed) < len(values) else f"every {words}"
+            said = f"{sweep.target.short} is missed at {where}: {LOWER_TARGET}."
+        else:
+            said = f"{words} {first} and {last} have no seed in common, so there is no ratio."
         sentences.append(lead + said if lead else said[0].upper() + said[1:])
     return sentences
 

@@ -160,14 +160,14 @@ class Settings(dict[Setting, Runs]):
 
 
 def given_runs(
-    runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool = False
+    runs: Sequence[Any], load: Callable[..., Kind], *, names: Sequence[str] = (), partial: bool | None = False
 ) -> Kind:
     """Return the runs given to a report, after reading them with `load` if it was given folders."""
     read: Any = next((one for one in runs if isinstance(one, Runs | Settings)), None)
     return load(runs, names=names, partial=partial) if read is None else read
 
 
-def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
+def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = False) -> Runs:
     """Read every completed run directory below one or several folders; a folder may be a run directory itself.
 
     A run outside a study uses its name as its variant.
@@ -177,7 +177,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
             names include the folders.
         names: names to use instead of the folders' own names.
         partial: whether to include incomplete runs, with the sessions that they have completed; if not, these runs
-            are left out, and a warning names them.
+            are left out, and a warning names them. None leaves them out, for a command without `--partial`.
 
     Raises:
         ValueError: the folder does not exist or has no completed run, the runs are of several settings of a grid, two
@@ -198,7 +198,7 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool = False) 
     return _read(info, root, remarks)
 
 
-def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Runs:
+def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool | None = False) -> Runs:
     """Read runs as `load_runs` does; settings of a grid become variants, named by setting and variant."""
     info, root, remarks = find_runs(path, names, partial)
     words = [" ".join(label for _, label in setting) for setting in info["setting"]]
@@ -211,7 +211,7 @@ def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool = 
     return _read(info.assign(variant=both, place=places), root, remarks)
 
 
-def load_settings(path: Paths, *, names: Sequence[str] = (), partial: bool = False) -> Settings:
+def load_settings(path: Paths, *, names: Sequence[str] = (), partial: bool | None = False) -> Settings:
     """Read the runs of each setting of a study's grid as `load_runs` does, in order of their folders."""
     info, root, remarks = find_runs(path, names, partial)
     by_setting = Settings()

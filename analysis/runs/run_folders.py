@@ -44,8 +44,11 @@ class Remarks:
     sentences: list[str] = field(default_factory=list)
 
 
-def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.DataFrame, Path, Remarks]:
+def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[pd.DataFrame, Path, Remarks]:
     """Find the runs below one folder or several.
+
+    Args:
+        partial: whether to include incomplete runs; None for a command that has no option to do so.
 
     Returns:
         The table `Runs.info`, the folder that contains all runs, and facts that a reader has to know.
@@ -71,7 +74,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool) -> tuple[pd.Data
     if not rows:
         raise ValueError(
             f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one"
-            f" run finish" + ("" if partial else ", or read incomplete runs with --partial")
+            f" run finish" + (", or read incomplete runs with --partial" if partial is False else "")
         )
     for sentence in remarks.left_out:
         warnings.warn(sentence, stacklevel=4)
@@ -100,7 +103,7 @@ def _near(missing: Path) -> str:
     return f"; did you mean {missing.parent / near[0]}?" if near else ""
 
 
-def _rows(root: Path, partial: bool, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
+def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     if not os.path.isdir(root):  # False for a name that is too long, where Path.is_dir raises
         wrong = f"{root} is a file" if os.path.exists(root) else f"no folder {root}"
         raise ValueError(f"{wrong}: give the folder of a run or of a study{_near(root)}")
@@ -181,7 +184,7 @@ def run_directories(root: Path) -> list[Path]:
     return directories
 
 
-def _info(directory: Path, partial: bool, *, part: bool) -> dict[str, Any]:
+def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any]:
     try:
         run = json.loads((directory / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

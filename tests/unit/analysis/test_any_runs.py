@@ -97,7 +97,9 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
     assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest stands for all
 
 
-def test_a_partial_run_counts_with_the_sessions_that_have_ended(write_run: Write) -> None:
+def test_a_partial_run_counts_with_the_sessions_that_have_ended(
+    write_run: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The second session is cut off, in the middle of a line."""
     path = write_run(
         "cut",
@@ -113,6 +115,11 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(write_run: Write
     (path / "rounds.csv").write_text(table[:-30])
     with pytest.raises(ValueError, match="--partial"):
         load_runs(path)
+    for command in (["report", str(path)], ["export", str(path), "--to", "mlflow"]):
+        assert main(command) == 2
+        remedy = capsys.readouterr().err
+        assert "let one run finish" in remedy
+        assert "--partial" not in remedy, "an option that only other commands have"
     runs = load_runs(path, partial=True)
     assert set(runs.rounds["session"]) == set(runs.sessions["session"]) == {1}
     assert runs.info.loc[0, "simulated_s"] == 20.0

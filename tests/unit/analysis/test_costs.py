@@ -10,7 +10,8 @@ import yaml
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.measures.energy import energy_by_class
-from edgefl.analysis.reports.costs import breakdown, cost_analysis, report_costs
+from edgefl.analysis.page.formatting import ENERGY_UNITS
+from edgefl.analysis.reports.costs import _spreads, breakdown, cost_analysis, report_costs
 
 Write = Callable[..., Path]
 STEPS = [f"{step}_{end}_s" for step in ("downlink", "compute", "uplink") for end in ("start", "end")]
@@ -149,13 +150,30 @@ def test_the_report_is_written_in_three_forms(write_run: Write) -> None:
     assert pd.read_csv(report.out / "costs.csv").loc[0, "total_j"] == 30
 
 
-def test_a_number_too_small_for_its_table_has_its_own_unit(write_run: Write) -> None:
+def test_a_row_too_small_for_its_table_has_its_own_unit(write_run: Write) -> None:
     """25 J in all, and 20 uJ idle; a single seed has no mean over seeds."""
     ledger = a_run(write_run, {"name": "previous"}) / "ledger.csv"
     ledger.write_text(ledger.read_text().replace(",2,13,", ",1e-5,11,").replace(",3,17,", ",1e-5,14,"))
     report = report_costs(ledger.parent)
-    assert dict(report.tables)["Energy of a run (J)"].loc["idle, not included", "a"] == "0.0200 mJ"
+    assert dict(report.tables)["Energy of a run (J)"].loc["idle, not included (mJ)", "a"] == "0.0200"
     assert "over seeds" not in str(report)
+
+
+def test_a_row_has_one_unit_and_equal_seeds_have_no_spread() -> None:
+    """Computing takes 0.4 mJ in one variant and 0.02 mJ in another; both seeds waste nothing."""
+    frames = {
+        name: pd.DataFrame(
+            {"compute_j": [joules, 1.5 * joules], "energy_j": 1.0, "wasted_j": 0.0, "devices": 12}
+        )
+        for name, joules in (("a", 4e-4), ("b", 2e-5))
+    }
+    words = {"compute_j": "compute", "energy_j": "energy", "wasted_j": "wasted"}
+    table, unit = _spreads(frames, words, ENERGY_UNITS)
+    assert unit == "J"
+    assert table.loc["compute"].tolist() == ["0.000500 ± 0.000141", "0.0000250 ± 0.0000071"]
+    assert table.loc["energy"].tolist() == ["1.00", "1.00"]
+    assert table.loc["wasted"].tolist() == ["0", "0"]
+    assert _spreads(frames, {"devices": "devices"}, ())[0].loc["devices"].tolist() == ["12", "12"]
 
 
 def test_only_rows_that_are_there_are_explained(write_run: Write) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from PIL.PngImagePlugin import PngImageFile
 
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports.day import DAY_NUMBERS, _notes, _openings, report_day
+from edgefl.analysis.figures.style import variant_styles
+from edgefl.analysis.reports.day import DAY_NUMBERS, OPENINGS, _draw_openings, _notes, _openings, report_day
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
@@ -102,6 +104,11 @@ def test_what_an_opening_is_worth(write_run: Write) -> None:
         False,
     )
     assert (bad["accuracy_start"], bad["seconds"], bad["joules"], bad["missed"]) == (25.0, 300.0, 6.0, True)
+    figure = Figure()
+    _draw_openings(figure, OPENINGS, spent, variant_styles(["good", "bad"], "good"), goal.short)
+    labels = [[text.get_text() for text in ax.texts] for ax in figure.axes]
+    # only time and energy wait for the target
+    assert labels == [["40 %", "25 %"], ["1.67 min", "> 5.00 min"], ["3.00 J", "> 6.00 J"]]
 
 
 @pytest.mark.parametrize(
@@ -116,3 +123,12 @@ def test_what_cannot_be_drawn(
 ) -> None:
     assert main(["day", str(study(write_run)), *options]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_run_of_seconds_is_no_day(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_run("short", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
+    assert main(["day", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "the rounds in cell 0 end after 10.0 s, but" in said
+    assert "`edgefl compare`" in said
+    assert not (path / "day.png").exists()

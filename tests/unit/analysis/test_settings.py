@@ -67,7 +67,9 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
 def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
     root = write_grid(write_run, {("0.3", "ours", 1): [0.8, 0.6], ("0.3", "other", 1): [0.5, 0.7]})
     assert main(["settings", str(root), "--session", "2"]) == 0
-    assert "ours is ahead of all others in 1 of 1 pairs" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "ours is ahead of all others in 1 of 1 pairs" in said
+    assert "over the first 2 rounds of session 2" in said, "sessions have no ten rounds"
     assert main(["settings", str(root), "--session", "9"]) == 2
     assert "has no session 9" in capsys.readouterr().err
 

@@ -1,5 +1,6 @@
 """A swept key: which it is, what a target costs at its values, and the figures of it."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,6 +155,27 @@ def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     assert set(found.table["not_reached"]) == {2}
     assert set(found.table["seconds_to_target_mean"]) == {20}
     assert headline(found).to_numpy().ravel()[0].startswith("> ")
+
+
+def test_a_verdict_says_where_the_target_is_missed(write_run: Write) -> None:
+    root, remedy = study(write_run), "give a lower target to compare their costs."
+    told = verdicts(sweep(root, keys=["bandwidth_hz"], target=0.95))
+    assert told == [
+        f"{name}: 95 % accuracy is missed at every bandwidth: {remedy}" for name in ("ours", "slow")
+    ]
+    for table in root.glob("1e+08-*/*/*/rounds.csv"):
+        table.write_text(table.read_text().replace(",0.9,", ",0.96,"))
+    told = verdicts(sweep(root, keys=["bandwidth_hz"], target=0.95))
+    assert told[0] == f"ours: 95 % accuracy is missed at bandwidth 20 MHz, 200 MHz: {remedy}"
+
+
+def test_values_without_a_common_seed_have_no_ratio(write_run: Write) -> None:
+    root = study(write_run)
+    for hz, seed in (("2e+07", 1), ("2e+08", 2)):
+        for run in root.glob(f"{hz}-*/*/{seed}"):
+            shutil.rmtree(run)
+    told = verdicts(sweep(root, keys=["bandwidth_hz"], target=0.5))
+    assert told[0] == "ours: bandwidth 20 MHz and 200 MHz have no seed in common, so there is no ratio."
 
 
 def test_two_keys_make_a_map(write_run: Write) -> None:

@@ -2,19 +2,35 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
-from edgefl.analysis.runs.places import _hexagonal_sites_m, _images_m, _streets_of, layout_of, map_of
+from edgefl.analysis import load_runs
+from edgefl.analysis.html.words import _cells_of, summary
+from edgefl.analysis.runs.places import (
+    _hexagonal_sites_m,
+    _images_m,
+    _streets_of,
+    layout_of,
+    map_of,
+)
 from edgefl.channel.layout import Wraparound, hexagonal_sites
 from edgefl.mobility.highway import Highway
 from edgefl.mobility.manhattan import Manhattan
 from edgefl.rng import Streams
 from edgefl.run.api import simulate
-from edgefl.scenario.scenario import load
+from edgefl.scenario.scenario import dump, load
 
 CELL = {"radius_m": 250.0}
+RUN: dict[str, Any] = {
+    "name": "w",
+    "devices": {"count": 2},
+    "sessions": {"name": "schedule", "count": 1, "rounds": 1},
+    "workload": {"payload_bits": 1000, "flops_per_sample": 1000},
+}
 PLAIN = {"sectors": 1, "azimuth_deg": 30.0, "rings": 0, "isd_m": 200.0}
 
 
@@ -55,11 +71,8 @@ def test_areas_and_streets_are_those_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "town.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
     scenario = load(
         {
-            "name": "w",
+            **RUN,
             "origin_lon_lat": [17.0, 0.0],
-            "devices": {"count": 2},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1000, "flops_per_sample": 1000},
             "areas": {
                 "park": {"disc": {"centre_m": [1, 2], "radius_m": 3}},
                 "station": {"rectangle": {"from_m": [0, 0], "to_m": [2, 1]}},
@@ -106,3 +119,25 @@ def test_whoever_drives_is_on_a_street_of_the_drawing(model: Manhattan | Highway
         assert on.any(axis=1).all()
         used |= on.any(axis=0)
     assert used.all()
+
+
+@pytest.mark.parametrize("federations", ["all", "centre", [0, 3]])
+@pytest.mark.parametrize("layout", [{"rings": 1}, {"rings": 1, "sectors": 3}])
+def test_cells_are_counted_as_the_scenario_counts_them(
+    layout: dict[str, int], federations: str | list[int]
+) -> None:
+    scenario = load({**RUN, "layout": {**layout, "federations": federations}})
+    counted = (scenario.layout.cells, len(scenario.layout.served))
+    assert _cells_of(yaml.safe_load(dump(scenario))) == counted
+
+
+@pytest.mark.parametrize(
+    ("federations", "where"),
+    [("all", "7 cells with a federation each"), ([0, 1, 2, 3, 4, 5], "7 cells (6 with a server)")],
+)
+def test_cells_without_a_round_are_counted(federations: str | list[int], where: str, tmp_path: Path) -> None:
+    """Two devices are in at most two of the cells."""
+    layout = {"rings": 1, "federations": federations}
+    runs = load_runs(simulate({**RUN, "layout": layout}, tmp_path / "run", device="cpu"))
+    assert runs.rounds["cell"].nunique() <= 2
+    assert summary(runs)[0].startswith(f"2 devices in {where} run a workload")
