@@ -256,8 +256,6 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
         sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
-    if "epsilon" in devices and devices["epsilon"].notna().any():
-        sentences.append(f"Privacy: the largest epsilon of a device is {devices['epsilon'].max():.3g}.")
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
