@@ -97,7 +97,7 @@ class BandRules:
             ValueError: an argument is out of range, or the transfer would not end even alone in the band.
         """
         check_snr(snr)
-        check_neighbours(neighbours, self.carrier)
+        _check_neighbours(neighbours, self.carrier)
         need = self.carrier.need(payload_bits)
         self.carrier.refuse_endless(need, snr)
         static_power = float(fading.power(0, 1)[0]) if fading.static else None
@@ -286,7 +286,7 @@ class BandRules:
         )
 
 
-def check_neighbours(neighbours: float, carrier: Carrier) -> None:
+def _check_neighbours(neighbours: float, carrier: Carrier) -> None:
     """Raise an error if interference is not a power, or does not grow with the number of shares.
 
     Raises:

@@ -76,7 +76,9 @@ def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
     """Suggest a trace's `origin` that moves the devices' mean position to [0, 0]; '' for other mobility models."""
     if not isinstance(mobility, Trace):
         return ""
-    return f", or set devices.mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m / mobility.scale))}"
+    return (
+        f", or set devices.mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m / mobility.scale))}"
+    )
 
 
 def in_range(world: World) -> Iterator[str]:
