@@ -23,7 +23,7 @@ from edgefl.commands.scenarios import examples, scenarios
 from edgefl.commands.study import merge, study
 from edgefl.commands.validate import preview, validate
 from edgefl.config import outside
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import LONGEST_PATH, EdgeflError, clipped
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run.garbage import seldom_at_start
 from edgefl.version import __version__
@@ -87,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             complain(f"edgefl: error: standard output cannot be written ({error.strerror})")
             sys.exit(2)
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            complain(f"edgefl: error: {clipped(str(error.filename))}: {error.strerror}; check the path")
+            complain(
+                f"edgefl: error: {clipped(str(error.filename), LONGEST_PATH)}: {error.strerror}; check the path"
+            )
             sys.exit(2)
         where = outside.blame(error)
         if where is None or os.environ.get("EDGEFL_TRACEBACK"):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from edgefl.config.error_messages import Place, dotted, flat, in_short
 from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
-from edgefl.errors import EdgeflError, clipped, near_path, quoted
+from edgefl.errors import LONGEST_PATH, EdgeflError, clipped, near_path, quoted
 
 Model = TypeVar("Model", bound=BaseModel)
 LARGEST_FILE = 10_000_000  # bytes; a settings file usually has a few hundred
@@ -155,11 +155,11 @@ def _text(path: Path) -> str:
         if isinstance(error, IsADirectoryError):
             inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
             remedy = f"give a file: {inside}" if inside else "it holds no .yaml file"
-            raise EdgeflError(f"{clipped(str(path))}: is a folder; {remedy}") from error
+            raise EdgeflError(f"{clipped(str(path), LONGEST_PATH)}: is a folder; {remedy}") from error
         why = getattr(error, "strerror", None) or error
         hint = near_path(path) if isinstance(error, FileNotFoundError) else ""
         raise EdgeflError(
-            f"{clipped(str(path))}: cannot be read ({why}){hint or '; check the path'}"
+            f"{clipped(str(path), LONGEST_PATH)}: cannot be read ({why}){hint or '; check the path'}"
         ) from error
     if len(raw) > LARGEST_FILE:
         raise EdgeflError(
