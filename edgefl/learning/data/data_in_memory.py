@@ -99,11 +99,7 @@ class SplitInMemory:
             return
         with self._making:  # several threads may read the first batches
             if self._make is not None:
-                x, y = self._make()
-                self._x, self._y = (
-                    torch.from_numpy(x).to(self._x.device),
-                    torch.from_numpy(y).to(self._y.device),
-                )
+                self._x, self._y = (torch.from_numpy(one).to(self._x.device) for one in self._make())
                 self._make = None
 
     def lap(self, number: int) -> "SplitInMemory":
@@ -113,10 +109,10 @@ class SplitInMemory:
         """
         if number not in self._laps:
             begin, end = number * self.count, (number + 1) * self.count
+            x, y = self.x, self.y  # a copy made before the samples are would make them again
             self._laps[number] = lap = copy.copy(self)
-            lap._x = self.x[begin:end] if len(self.x) == len(self.y) else self.x
-            lap._y = self.y[begin:end]
-            lap.kinds = self.y[: self.count] if self.kinds is None else self.kinds
+            lap._x, lap._y = x[begin:end] if len(x) == len(y) else x, y[begin:end]
+            lap.kinds = y[: self.count] if self.kinds is None else self.kinds
             lap._forget()
             lap._readers = [SampleReader(lap)]
         return self._laps[number]

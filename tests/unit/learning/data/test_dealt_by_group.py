@@ -68,7 +68,7 @@ def test_dealt_on_demand_is_dealt_at_once_device_by_device(kept: np.ndarray | No
 
 
 def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
-    """A round's work is told before its samples are there, and several threads read the first batches at once."""
+    """Reserving rows makes no samples, and four threads that read at the same time make each group once."""
     data, made = ON_DEMAND.load(), list[int]()
 
     class Counted:
@@ -90,6 +90,8 @@ def test_samples_are_made_once_when_a_thread_reads_them_first() -> None:
         seen = [set(y.tolist()) for y in threads.map(lambda _: split.y, range(4))]
     assert seen == [{7, 8, 9}] * 4
     assert sorted(made) == [7, 8, 9]
+    pool.bring([4])  # the lap is the first to read
+    assert (split.lap(0).y.tolist(), made[3:]) == ([4] * 5, [4])
 
 
 def test_the_first_groups_test_samples_are_the_test_data() -> None:
