@@ -25,7 +25,7 @@ from edgefl.run_directory.circumstances import SCENARIO
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.reading import FILE, RoundRows, about_of
 from edgefl.run_directory.score import ACCURACY
-from edgefl.run_directory.status import same_process
+from edgefl.run_directory.status import is_gone
 from edgefl.scenario.scenario import Scenario, load
 
 BAR = 10  # width of a bar in characters
@@ -182,9 +182,7 @@ class Watched:
 
 def _is_killed(about: dict[str, Any]) -> bool:
     """Return whether a run's process on this machine is gone and has not written how the run ended."""
-    process = about.get("process")
-    local = about["status"] == "running" and process and process["host"] == platform.node()
-    return bool(local) and not same_process(about["process"])
+    return about["status"] == "running" and is_gone(about.get("process") or {})
 
 
 class _Scenarios:

@@ -217,6 +217,11 @@ def give_up(path: Path, *, damaged: bool = False) -> None:
                 replace(file, json.dumps(left, indent=2) + "\n")
 
 
+def is_gone(process: Mapping[str, Any]) -> bool:
+    """Return whether a recorded process ran on this machine and has ended, which is certain."""
+    return process.get("host") == platform.node() and not same_process(dict(process))
+
+
 def same_process(process: dict[str, Any]) -> bool:
     """Return whether a recorded process on this machine is still alive; its number may have been reused."""
     if os.name != "posix":

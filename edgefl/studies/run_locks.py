@@ -25,7 +25,7 @@ from typing import Self
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.files import writing
 from edgefl.run_directory.reading import claim_of
-from edgefl.run_directory.status import same_process, this_process
+from edgefl.run_directory.status import is_gone, same_process, this_process
 
 FOLDER = "claims"
 BEAT_S = 10.0
@@ -90,7 +90,7 @@ def revoke(directory: Path, run: Path, owner: Mapping[str, object]) -> float:
     newest = _newest(folder)
     if newest is None or claim_of(folder / f"{newest}.json") != owner:
         return 0.0
-    gone = owner.get("host") == platform.node() and not same_process(dict(owner))
+    gone = is_gone(owner)
     _RunLock(folder / f"{newest}.json").release()
     return 0.0 if gone else 1.5 * BEAT_S
 
