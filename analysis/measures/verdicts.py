@@ -13,7 +13,7 @@ from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, with_unit
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, first_rounds_named, with_unit
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
@@ -121,8 +121,7 @@ def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
 
 def first_of(rounds: pd.DataFrame) -> str:
     """Name the rounds over which accuracies are averaged: `first 10 rounds`, or fewer if no session has ten."""
-    count = min(FIRST_ROUNDS, int(training_rounds(rounds)["round"].max()))
-    return f"first {count} rounds" if count > 1 else "first round"
+    return first_rounds_named(min(FIRST_ROUNDS, int(training_rounds(rounds)["round"].max())))
 
 
 def verdicts(

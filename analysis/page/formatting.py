@@ -55,6 +55,11 @@ def percent_of(share: float) -> str:
     return f"{100 * share:.4g}"
 
 
+def first_rounds_named(count: int) -> str:
+    """Name a session's first rounds: `first 10 rounds`, or `first round`."""
+    return f"first {count} rounds" if count > 1 else "first round"
+
+
 def amount(value: float, decimals: int | None = None) -> str:
     """Write a number with three significant digits or the given decimals, thousands separated, no exponent."""
     if not math.isfinite(value):

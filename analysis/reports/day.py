@@ -310,9 +310,8 @@ def _row(
     if len(values) > 1:
         look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
         ax.plot(values, np.full(len(values), row), "o", markersize=3.6, zorder=4, linestyle="none", **look)
-    bound = (
-        column != "accuracy_start" and of_seeds["missed"].any()
-    )  # the accuracy does not wait for the target
+    # the accuracy at the start does not wait for the target
+    bound = column != "accuracy_start" and of_seeds["missed"].any()
     words = f"{'> ' if bound else ''}{text(mean)}"
     end = float(max(values.max(), mean))
     inside = column == "accuracy_start" and end > 80

@@ -191,7 +191,7 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
 # ---- words
 
 
-def overview(known: Sequence[Paper]) -> pd.DataFrame:
+def _overview(known: Sequence[Paper]) -> pd.DataFrame:
     """Count the results of each paper by state; a result that two papers print counts for the first paper."""
     rows = {}
     for one in known:
@@ -211,7 +211,7 @@ def show(name: str | None = None, result: str | None = None, console: Console | 
     """
     console = console or Console(highlight=False, markup=False, emoji=False)
     if name is None:
-        _print(console, "paper", overview(papers()))
+        _print(console, "paper", _overview(papers()))
         console.print("Look at one: edgefl papers NAME [TABLE]")
     elif result is None:
         one = paper(name)
@@ -222,7 +222,7 @@ def show(name: str | None = None, result: str | None = None, console: Console | 
         for line in sentences(found):
             console.print(line)
         if len(numbers := compared(found)):
-            _print(console, "setting", numbers_table(numbers))
+            _print(console, "setting", _numbers_table(numbers))
 
 
 def _print(console: Console, corner: str, frame: pd.DataFrame) -> None:
@@ -258,7 +258,7 @@ def sentences(result: Result) -> list[str]:
     return lines
 
 
-def numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
+def _numbers_table(numbers: pd.DataFrame) -> pd.DataFrame:
     """Write numbers as text: the paper's number, our number, and whether ours is within the band."""
     rows = [
         [
@@ -299,7 +299,7 @@ def audit(known: Sequence[Paper]) -> str:
     judged = pd.concat([numbers["agrees"] for (_, result), numbers in found.items() if not result.fitted])
     parts.append(f"{judged.sum()} of {len(judged)} numbers are within the band ({judged.mean():.0%}).")
     for (one, result), numbers in found.items():
-        parts += [f"## {one.name}, {result.name}", markdown_table(numbers_table(numbers), "setting")]
+        parts += [f"## {one.name}, {result.name}", markdown_table(_numbers_table(numbers), "setting")]
     return "\n\n".join(parts) + "\n"
 
 

@@ -18,6 +18,7 @@ from edgefl.analysis.measures.scope import own_notes, reference_of, variants_of
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     TIME_UNITS,
+    first_rounds_named,
     named_seeds,
     ranges,
     unit_for,
@@ -208,8 +209,7 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 
 def _caption(settings: SettingsTable) -> str:
     """Return the caption of the table of settings."""
-    count, seeds = settings.first_rounds, named_seeds(settings.seeds)
-    first = f"first {count} rounds" if count > 1 else "first round"
+    first, seeds = first_rounds_named(settings.first_rounds), named_seeds(settings.seeds)
     sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
