@@ -90,8 +90,7 @@ class FieldStack:
 
     def needed_bytes(self, places: int) -> int:
         """Return the peak memory of reading the fields at `places` places, which is reached while they are drawn."""
-        few = self._nodes(places)
-        nodes = few if self._few and 2 * few < self._nodes() else self._nodes()
+        nodes = self._nodes(places if self._few and self._is_few(places) else None)
         making = [one.making_bytes for one in self.layers]
         law, values = (max(of, default=0) for of in zip(*making, strict=True)) if making else (0, 0)
         return max(law, self._bytes(nodes) + values)
@@ -99,6 +98,10 @@ class FieldStack:
     def _nodes(self, places: int | None = None) -> int:
         """Return the number of nodes in all layers, or the largest number around a number of places."""
         return sum(one.width**2 if places is None else min(4 * places, one.width**2) for one in self.layers)
+
+    def _is_few(self, places: int) -> bool:
+        """Return whether the nodes around a number of places are fewer than half of all nodes."""
+        return 2 * self._nodes(places) < self._nodes()
 
     def _bytes(self, nodes: int) -> int:
         return 4 * self._row * nodes
@@ -168,7 +171,7 @@ class FieldStack:
     def read_first(self, positions_m: FloatArray) -> None:
         """Cache the nodes around given positions, if few places will be read and the field has not been read yet."""
         if self._few and self._some is None:
-            self._few = 2 * self._nodes(len(positions_m)) < self._nodes()
+            self._few = self._is_few(len(positions_m))
             if self._few:
                 self._held(self.places(positions_m).nodes)
 
