@@ -63,15 +63,10 @@ class Synthetic(Dataset):
         test = Split.joined([one.part(_last(one)) for one in drawn])
         return replace(Data.unscaled(groups.of(0), test, LABELS), by_group=groups)
 
-    def drawn(self, group: int) -> Split:
-        """Draw all samples of a group, including its test samples."""
-        x, y = _draw(self.alpha, self.beta, Streams(self.seed)("synthetic", group))
+    def drawn(self, group: int, *, tested: bool = True) -> Split:
+        """Draw the samples of a group, with or without its test samples, which come last."""
+        x, y = _draw(self.alpha, self.beta, Streams(self.seed)("synthetic", group), tested=tested)
         return Split(x, y, np.full(len(y), group))
-
-    def drawn_to_train(self, group: int) -> Split:
-        """Draw a group's training samples, which are its first, without the test samples after them."""
-        x, y = _draw(self.alpha, self.beta, Streams(self.seed)("synthetic", group), tested=False)
-        return Split(x, y)
 
     def least_bytes(self) -> int:
         if self.test_groups is not None:
@@ -92,11 +87,11 @@ class _Groups:
         self.sizes = sizes - sizes // TEST_SHARE
 
     def of(self, group: int) -> Split:
-        return self._dataset.drawn_to_train(group)
+        return replace(self._dataset.drawn(group, tested=False), groups=None)
 
 
 def _draw(
-    alpha: float, beta: float, rng: np.random.Generator, *, tested: bool = True
+    alpha: float, beta: float, rng: np.random.Generator, *, tested: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw the samples [n, 60] float32 and labels [n] int64 of one group, with or without its test samples."""
     size = _size(rng)
