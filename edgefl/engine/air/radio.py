@@ -75,8 +75,8 @@ class Radio:
         reading_s: float = 0.2,
         groups: Groups | None = None,
     ) -> None:
-        for speed in (np.min, np.max):  # raises an error if a device is too fast
-            slot_turn(float(speed(speeds_m_s)), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
+        for speed in (speeds_m_s.min(), speeds_m_s.max()):  # raises an error if a device is too fast
+            slot_turn(float(speed), carrier_hz=settings.carrier_hz, slot_s=settings.slot_s)
         self._settings = settings
         monitoring = RadioLinkMonitoring(
             settings, reading_s if settings.monitoring.gain_reading == "interval" else None

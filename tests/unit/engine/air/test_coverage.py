@@ -109,9 +109,7 @@ def test_a_device_that_stands_still_is_judged_once(monkeypatch: pytest.MonkeyPat
     judged: list[int] = []
     of_links = SpatialGains.of_links
 
-    def counted(
-        self: SpatialGains, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray
-    ) -> LargeScaleState:
+    def counted(self: Any, places_m: Any, ids: np.ndarray, cells: Any) -> LargeScaleState:
         judged.extend(ids.tolist())
         return of_links(self, places_m, ids, cells)
 
