@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.fading_grids import NO_CORRELATION
-from edgefl.channel.fading_pages import PagedFading, draw_normals, hold
+from edgefl.channel.fading_pages import PagedFading, generators, hold
 from edgefl.channel.units import FloatArray
 
 # below this a, the next term of the series L = 1 + a^2 / 6 is smaller than rounding
@@ -21,10 +21,8 @@ _FLAT = 1e-4
 PAGE, _COARSE_PAGE = 256, 16
 # Correlation of a part between two points above which the slots between them get no random numbers of their own
 SMOOTH = 0.99
-# Random numbers that are drawn and filled in together: they fit in a core's second-level cache
-_AT_ONCE = 2**16
-
-Numbers = npt.NDArray[np.float32]
+# Points that are drawn and filled in together: their numbers fit in a core's second-level cache
+_AT_ONCE = 2**14
 
 
 def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
@@ -51,16 +49,16 @@ def independent_parts(bandwidth_hz: float, delay_spread_s: float) -> float:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A grid of points of all parts, with `points` per page, and how pages between coarser points are filled in.
+    """A grid of points with `points` per page, and how pages between coarser points are filled in.
 
-    weights, stds: weight of both neighbours, and standard deviation of what is added, for points half way between
-        known ones, the widest gap first; empty if points are independent.
+    weights, variances: weight of both neighbours, and variance of what is added relative to the process's own, for
+        points half way between known ones, the widest gap first; empty if points are independent.
     correlation: correlation of neighbouring points.
     """
 
     points: int
     weights: tuple[float, ...] = ()
-    stds: tuple[float, ...] = ()
+    variances: tuple[float, ...] = ()
     correlation: float = 0.0
 
 
@@ -79,8 +77,8 @@ def _grids(correlation: float) -> tuple[_Grid, ...]:
     while log_step > math.log(NO_CORRELATION):
         logs = [log_step * points / 2**halving for halving in range(1, points.bit_length())]
         weights = tuple(0.5 / math.cosh(log) for log in logs)  # q / (1 + q^2), q = e^log
-        stds = tuple(math.sqrt(0.5 * math.tanh(-log)) for log in logs)  # (1 - q^2) / (1 + q^2), halved
-        grids.append(_Grid(points, weights, stds, math.exp(log_step)))
+        variances = tuple(math.tanh(-log) for log in logs)  # (1 - q^2) / (1 + q^2)
+        grids.append(_Grid(points, weights, variances, math.exp(log_step)))
         log_step *= points
         points = _COARSE_PAGE
     return (*grids, _Grid(points))
@@ -96,18 +94,22 @@ class DiverseFading(PagedFading):
     share were spread over the whole band. Effect of leaving diversity out (L = 1): a transfer of 5 slots over 100 MHz
     waits until its one tap leaves a fade; at 10 dB and 10 m/s its 99th percentile is 23 slots, but 9 with 11 parts.
 
-    Method: each part has the process of `edgefl.channel.fading.LinkFading`, also a function of key and slot. A page
-    of slots lies between two points of a coarser grid; the point half way between two known ones, each k slots away
-    with the correlation q = rho^k, is
+    Method: the parts of a slot, real and imaginary, are a vector h of 2 L numbers, and each number has the process of
+    `edgefl.channel.fading.LinkFading`, also a function of key and slot. A page of slots lies between two points of a
+    coarser grid; the point half way between two known ones, each k slots away with the correlation q = rho^k, is
 
-        h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ CN(0, 1),
+        h = q / (1 + q^2) (left + right) + sqrt((1 - q^2) / (1 + q^2)) e,   e ~ N(0, 1 / (2 L)),
 
     the exact law of the process given both, and so on by halves, until neighbouring points have the correlation q >=
-    SMOOTH. A slot at the fraction t of the distance between two of these has the power of the straight line between
-    them, and 2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. This omission changes
-    the power from one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power
-    with 11 parts: every eighth slot of a walking device has its own random numbers. Numbers have 32 bits, and the
-    power needs less than half of them; only the power of a page is kept.
+    SMOOTH. Only powers are read, and the law of |h|^2, h.left and h.right depends on left and right only by their
+    squared lengths and their product: what is drawn of e is its part along left, its part across left in the plane of
+    both, and the squared length of the rest, a chi-squared number with 2 L - 2 degrees of freedom. So a point takes
+    three random numbers in place of 2 L, with the same law.
+
+    A slot at the fraction t of the distance between two points has the power of the straight line between them, and
+    2 t (1 - t) (1 - q) for what random numbers would add, so that its mean is 1. This omission changes the power from
+    one slot to the next by a standard deviation of at most sqrt((1 - q) / L), 3 % of the mean power with 11 parts:
+    every eighth slot of a walking device has its own random numbers.
     """
 
     parts = ()  # a page of slots holds their power
@@ -124,7 +126,7 @@ class DiverseFading(PagedFading):
         """
         if not (0.0 <= correlation <= 1.0 and parts >= 1):
             raise ValueError(f"correlation must be 0 to 1 and parts >= 1, got {correlation}, {parts}")
-        self._rows = 2 * parts  # real and imaginary part of each
+        self._order = parts
         self._grids = _grids(correlation)
         super().__init__(key, correlation, PAGE, _COARSE_PAGE, len(self._grids))
 
@@ -133,74 +135,104 @@ class DiverseFading(PagedFading):
         return numbers
 
     def _alike(self, level: int) -> tuple[Hashable, int]:
-        points = self._grids[level].points
-        return (points, self._rows), max(1, _AT_ONCE // (points * self._rows))
+        grid = self._grids[level]
+        return (grid.points, bool(grid.weights)), max(1, _AT_ONCE // grid.points)
 
     @staticmethod
     def _drawn(level: int, places: Sequence[tuple["DiverseFading", int]]) -> npt.NDArray[Any]:
-        """Return pages as power in slots [n, PAGE], or pages of a coarser grid as points [n, rows, points]."""
-        points = _points(level, places)
+        """Return pages as power in slots [n, PAGE], or pages of a coarser grid.
+
+        A coarser grid's page [n, 2, points] has each point's power, and the cosine of the angle to the next point.
+        """
+        filled = bool(places[0][0]._grids[level].weights)
+        points = _between(level, places) if filled else _independent(level, places)
         if level:
-            return points[:, :, :-1]
-        return _powers(points, [link._grids[0].correlation for link, _ in places])
+            powers, products = points
+            cosines = products / np.sqrt(powers[:, :-1] * powers[:, 1:]) if filled else products
+            return np.stack((powers[:, : cosines.shape[1]], cosines), axis=1)
+        return _in_slots(*points, [link._grids[0].correlation for link, _ in places])
 
 
-def _powers(points: Numbers, correlation: Sequence[float]) -> FloatArray:
-    """Return the mean power over parts [n, slots], in slots between grid points [n, rows, points].
-
-    The last point is the next page's first point, which a grid whose points are slots does not need. Rows are added
-    one after the other, so that rounding does not depend on the number of links.
-    """
-    parts = points.shape[1] // 2
-    at: FloatArray = np.add.reduce(np.square(points), axis=1).astype(float) / parts
-    if points.shape[2] in (2, PAGE + 1):  # points of a static link, or of every slot
-        return at[:, :-1]
-    between = PAGE // (points.shape[2] - 1)
-    both = np.add.reduce(points[:, :, :-1] * points[:, :, 1:], axis=1).astype(float) / parts
-    both += (1.0 - np.array(correlation))[:, None]
+def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[float]) -> FloatArray:
+    """Return the power [n, slots] from that of points, [n, points + 1] if they are further apart than slots."""
+    between = PAGE // products.shape[1]
+    if powers.shape[1] == products.shape[1] or between == 1:  # points of a static link, or of every slot
+        return powers[:, : products.shape[1]]
+    both = products + (1.0 - np.array(correlation))[:, None]
     t = np.arange(between) / between
-    left, right, both = at[:, :-1, None], at[:, 1:, None], both[:, :, None]
-    powers = (1.0 - t) ** 2 * left + t**2 * right + 2.0 * t * (1.0 - t) * both
-    return powers.reshape(len(points), PAGE)
+    left, right, both = powers[:, :-1, None], powers[:, 1:, None], both[:, :, None]
+    slots: FloatArray = (1.0 - t) ** 2 * left + t**2 * right + 2.0 * t * (1.0 - t) * both
+    return slots.reshape(len(powers), PAGE)
 
 
-def _points(level: int, places: Sequence[tuple[DiverseFading, int]]) -> Numbers:
-    """Return each link's page of a grid, [n, rows, points + 1], ending with the next page's first point.
+def _normals(
+    level: int, places: Sequence[tuple[DiverseFading, int]], sets: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return for each page two normal numbers a point and set [n, sets, 2, points] and the rest [n, sets, points].
 
-    If points are independent, this last point is 0.
+    The rest of a vector of 2 L standard normal numbers without two of them is its squared length.
     """
-    points, rows = places[0][0]._grids[level].points, places[0][0]._rows
-    fresh = np.empty((len(places), rows, points), dtype=np.float32)
-    draw_normals(level, places, fresh)
-    between = [i for i, (link, _) in enumerate(places) if link._grids[level].weights]
-    if len(between) == len(places):
-        return _filled_in(level, places, fresh)
-    pages = np.zeros((len(places), rows, points + 1), dtype=np.float32)
-    np.multiply(fresh, np.float32(math.sqrt(0.5)), out=pages[:, :, :points])
-    if between:
-        pages[between] = _filled_in(level, [places[i] for i in between], fresh[between])
-    return pages
+    points = places[0][0]._grids[level].points
+    normals, rest = np.empty((len(places), sets, 2, points)), np.zeros((len(places), sets, points))
+    for rng, (link, _), two, own in zip(generators(level, places), places, normals, rest, strict=True):
+        rng.standard_normal(out=two)
+        rng.standard_gamma(link._order - 1.0, out=own)
+    rest *= 2.0
+    return normals, rest
 
 
-def _filled_in(level: int, places: Sequence[tuple[DiverseFading, int]], fresh: Numbers) -> Numbers:
-    """Return pages [n, rows, points + 1] between points of the next coarser grid, from standard normal numbers."""
-    count, rows, points = fresh.shape
+def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
+    """Return [n, points] the power of independent points, and on a coarser grid the cosine to the next point."""
+    (normals, rest), parts = _normals(level, places, 2 if level else 1), _orders(places)
+    squares = np.square(normals[:, :, 0])
+    lengths = squares + np.square(normals[:, :, 1]) + rest
+    powers = lengths[:, 0] / (2.0 * parts)
+    return powers, normals[:, 1, 0] / np.sqrt(lengths[:, 1]) if level else powers
+
+
+def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
+    """Return the power of points [n, points + 1] from one of the coarser grid to the next, and of each two in turn
+    the product [n, points]: their vectors' inner product."""
     hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
-    pages = np.empty((count, rows, points + 1), dtype=np.float32)
-    for page, (link, index) in zip(pages, places, strict=True):
-        page[:, 0], page[:, points] = link._point(level + 1, index), link._point(level + 1, index + 1)
-    grids = [link._grids[level] for link, _ in places]
-    weights = np.array([grid.weights for grid in grids], dtype=np.float32).T[:, :, None, None]
-    stds = np.array([grid.stds for grid in grids], dtype=np.float32).T[:, :, None, None]
-    gap = points
-    for weight, std in zip(weights, stds, strict=True):
-        half = gap // 2
-        middle = pages[:, :, :-1:gap] + pages[:, :, gap::gap]
-        middle *= weight
-        middle += std * fresh[:, :, half::gap]
-        pages[:, :, half::gap] = middle
-        gap = half
-    return pages
+    ends = np.array([(*link._point(level + 1, i), link._point(level + 1, i + 1)[0]) for link, i in places])
+    powers, products = ends[:, ::2], ends[:, 1:2] * np.sqrt(ends[:, :1] * ends[:, 2:])
+    (normals, rest), grids = _normals(level, places, 1), [link._grids[level] for link, _ in places]
+    weights = np.array([grid.weights for grid in grids]).T[:, :, None]
+    # each halving takes as many numbers as it has gaps: the first, the next two, the next four, and so on
+    gaps = 2 ** np.arange(len(weights))
+    variance = np.repeat(np.array([grid.variances for grid in grids]), gaps, axis=1) / (2.0 * _orders(places))
+    added = normals[:, 0, :, : gaps.sum()]
+    added *= np.sqrt(variance)[:, None]
+    length = np.square(added).sum(axis=1) + variance * rest[:, 0, : gaps.sum()]
+    for weight, count in zip(weights, gaps.tolist(), strict=True):
+        some = slice(count - 1, 2 * count - 1)
+        powers, products = _halved(powers, products, weight, added[:, :, some], length[:, some])
+    return powers, products
+
+
+def _halved(
+    powers: FloatArray, products: FloatArray, weight: FloatArray, added: FloatArray, length: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return powers [n, 2 m + 1] and products [n, 2 m] with a point half way between each two of m + 1.
+
+    Args:
+        weight: [n, 1] of both neighbours. added: [n, 2, m] what is added along the left neighbour, and across it in
+            the plane of both. length: [n, m] the squared length of all that is added.
+    """
+    left, right = powers[:, :-1], powers[:, 1:]
+    root = np.sqrt(left)
+    along = products / root  # the right neighbour's part along the left one
+    across = np.sqrt(np.maximum(right - along * along, 0.0))
+    on_left, on_right = root * added[:, 0], along * added[:, 0] + across * added[:, 1]
+    to_left, to_right = weight * (left + products) + on_left, weight * (products + right) + on_right
+    filled, both = (np.empty((len(powers), 2 * products.shape[1] + more)) for more in (1, 0))
+    both[:, ::2], both[:, 1::2] = to_left, to_right
+    filled[:, ::2], filled[:, 1::2] = powers, weight * (to_left + to_right + on_left + on_right) + length
+    return filled, both
+
+
+def _orders(places: Sequence[tuple[DiverseFading, int]]) -> FloatArray:
+    return np.array([[float(link._order)] for link, _ in places])
 
 
 def fading_in_parts(

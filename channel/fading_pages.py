@@ -1,6 +1,6 @@
 """Pages of fading: drawn for many links together, kept while they are read, and drawn again with the same numbers."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,9 +183,13 @@ def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64],
     return numbers
 
 
+def generators(level: int, places: Sequence[tuple[PagedFading, int]]) -> Iterator[np.random.Generator]:
+    """Yield each page's generator in turn; it is reset for the next one."""
+    for link, index in places:
+        yield link._draws(index, level, _FADING_REGION, _REUSED)
+
+
 def draw_normals(level: int, places: Sequence[tuple[PagedFading, int]], out: npt.NDArray[Any]) -> None:
     """Fill out [n, ...] with standard normal numbers, each row with those of one page."""
-    rng = _REUSED
-    for (link, index), own in zip(places, out, strict=True):
-        rng = link._draws(index, level, _FADING_REGION, rng)
+    for rng, own in zip(generators(level, places), out, strict=True):
         rng.standard_normal(dtype=out.dtype, out=own)

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from edgefl.channel.diversity import PAGE, SMOOTH, DiverseFading, fading_in_parts, independent_parts
+from edgefl.channel.diversity import PAGE, SMOOTH, DiverseFading, _halved, fading_in_parts, independent_parts
 from edgefl.channel.fading import LinkFading
 from edgefl.channel.many_links import draw_ahead, power_of_many
 from edgefl.channel.power_control import resource_blocks, wanted_power
@@ -109,7 +110,7 @@ def test_the_power_of_parts_has_the_correlation_of_gauss_markov_fading(correlati
 
 @pytest.mark.parametrize("correlation", [0.9, 0.999, 0.99999, 0.9999999])
 def test_power_changes_as_little_as_it_should(correlation: float) -> None:
-    """E (g_k - g_0)^2 = 2 (1 - rho^2k) / L after k slots; rounding to 32 bits would show where that is smallest."""
+    """E (g_k - g_0)^2 = 2 (1 - rho^2k) / L after k slots; rounding would show where that is smallest."""
     links, apart = [DiverseFading(key, correlation, TAPS) for key in range(800)], PAGE // 2
     power = power_of_many(links, np.zeros(len(links), dtype=int), 5 * PAGE)
     for lag in (1, 2, 4):
@@ -118,6 +119,62 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
         assert change.mean() == pytest.approx(expected, abs=4 * change.std() / math.sqrt(len(links)))
     step = np.square(np.diff(power, axis=1)).mean()
     assert abs(step - 2 * (1 - correlation**2) / TAPS) < 2 * (1 - SMOOTH) / TAPS
+
+
+@pytest.mark.parametrize(("correlation", "apart"), [(0.5, 1), (0.95, 1), (0.99, 1), (0.9999, 64)])
+def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
+    """Of many slots together, not of two: the mean, the deepest fade and the turns of 300, across a page's edge.
+
+    The other side are L plain links, each filled slot by slot, of which the mean power is taken. Slots are read as
+    far apart as those that have random numbers of their own.
+    """
+    count, parts, slots = 1500, 4, 300
+    first = np.full(count, PAGE - 40)
+    drawn = power_of_many([DiverseFading(key, correlation, parts) for key in range(count)], first, slots)
+    plain = np.zeros_like(drawn)
+    for part in range(parts):
+        links = [LinkFading((part + 1 << 64) + key, correlation, 64) for key in range(count)]
+        plain += power_of_many(links, first, slots) / parts
+    one, other = drawn[:, 40::apart], plain[:, 40::apart]
+    seen = (
+        lambda power: power.mean(axis=1),
+        lambda power: power.min(axis=1),
+        lambda power: power.max(axis=1) - power.min(axis=1),
+        lambda power: np.abs(power[:, 1:] - power[:, :1]).mean(axis=1),
+    )
+    for of in seen:
+        assert stats.ks_2samp(of(one), of(other)).pvalue > 1e-3 / len(seen)
+
+
+@pytest.mark.parametrize(("left", "right", "cosine"), [(1.0, 1.0, 0.99), (0.3, 2.0, 0.1), (1.5, 0.02, -0.6)])
+def test_a_point_half_way_has_the_moments_of_its_vector(left: float, right: float, cosine: float) -> None:
+    """m = w (left + right) + e with 2 L numbers e ~ N(0, v): means and covariances of |m|^2, m left and m right."""
+    draws, parts, weight, variance = 200_000, 3, 0.4, 0.05
+    rng, product = np.random.default_rng(5), cosine * math.sqrt(left * right)
+    added = math.sqrt(variance) * rng.standard_normal((draws, 2, 1))
+    length = np.square(added).sum(axis=1) + variance * rng.chisquare(2 * parts - 2, (draws, 1))
+    ends, products = np.tile([left, right], (draws, 1)), np.full((draws, 1), product)
+    powers, both = _halved(ends, products, np.full((draws, 1), weight), added, length)
+    assert powers[:, ::2].tolist() == ends.tolist()
+    seen = np.stack((powers[:, 1], both[:, 0], both[:, 1]))
+    total = left + right + 2 * product  # |left + right|^2
+    means = np.array(
+        [weight**2 * total + 2 * parts * variance, weight * (left + product), weight * (right + product)]
+    )
+    with_length = 2 * weight * variance * np.array([left + product, right + product])
+    covariance = np.array(
+        [
+            [4 * weight**2 * variance * total + 4 * parts * variance**2, *with_length],
+            [with_length[0], variance * left, variance * product],
+            [with_length[1], variance * product, variance * right],
+        ]
+    )
+    deviations = seen - means[:, None]
+    assert np.all(np.abs(deviations.mean(axis=1)) <= 4 * np.sqrt(np.diag(covariance) / draws))
+    for one in range(3):
+        for other in range(3):
+            of = deviations[one] * deviations[other]
+            assert of.mean() == pytest.approx(covariance[one, other], abs=4.5 * of.std() / math.sqrt(draws))
 
 
 @pytest.mark.parametrize("correlation", [0.996, 0.9993, 0.99995])
