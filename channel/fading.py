@@ -10,7 +10,7 @@ import numpy.typing as npt
 from edgefl.channel.bessel import j0
 from edgefl.channel.fading_grids import BLOCK as BLOCK
 from edgefl.channel.fading_grids import filtered, grids
-from edgefl.channel.fading_pages import KEPT, PagedFading, draw_normals, hold
+from edgefl.channel.fading_pages import KEPT, PagedFading, generators, hold
 from edgefl.channel.units import SPEED_OF_LIGHT_M_S, FloatArray
 
 __all__ = ["LinkFading", "doppler_hz", "slot_correlation"]
@@ -175,7 +175,8 @@ class LinkFading(PagedFading):
         """Return pages [n, 2, block] of links with blocks of equal size."""
         grids_of = [link._grids[level] for link, _ in places]
         pages = np.empty((len(places), 2, places[0][0].slots))
-        draw_normals(level, places, pages)
+        for rng, page in zip(generators(level, places), pages, strict=True):
+            rng.standard_normal(out=page)
         pages *= np.array([grid.innovation_std for grid in grids_of])[:, None, None]
         between = [i for i, grid in enumerate(grids_of) if grid.weights is not None]
         if len(between) == len(places):

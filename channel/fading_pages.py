@@ -187,9 +187,3 @@ def generators(level: int, places: Sequence[tuple[PagedFading, int]]) -> Iterato
     """Yield each page's generator in turn; it is reset for the next one."""
     for link, index in places:
         yield link._draws(index, level, _FADING_REGION, _REUSED)
-
-
-def draw_normals(level: int, places: Sequence[tuple[PagedFading, int]], out: npt.NDArray[Any]) -> None:
-    """Fill out [n, ...] with standard normal numbers, each row with those of one page."""
-    for rng, own in zip(generators(level, places), out, strict=True):
-        rng.standard_normal(dtype=out.dtype, out=own)
