@@ -168,12 +168,16 @@ def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[fl
 def _normals(
     level: int, places: Sequence[tuple[DiverseFading, int]], sets: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return for each page two normal numbers a point and set [n, sets, 2, points] and the rest [n, sets, points].
+    """Return of 2 L normal numbers the first two, and the squared length of the others.
 
-    The rest of a vector of 2 L standard normal numbers without two of them is its squared length.
+    Args:
+        sets: number of vectors to draw for each point.
+
+    Returns:
+        [n, sets, 2, points] and [n, sets, points].
     """
     points = places[0][0]._grids[level].points
-    normals, rest = np.empty((len(places), sets, 2, points)), np.zeros((len(places), sets, points))
+    normals, rest = np.empty((len(places), sets, 2, points)), np.empty((len(places), sets, points))
     for rng, (link, _), two, own in zip(generators(level, places), places, normals, rest, strict=True):
         rng.standard_normal(out=two)
         rng.standard_gamma(link._order - 1.0, out=own)
@@ -191,8 +195,9 @@ def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tup
 
 
 def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
-    """Return the power of points [n, points + 1] from one of the coarser grid to the next, and of each two in turn
-    the product [n, points]: their vectors' inner product."""
+    """Return [n, points + 1] the power of points between two of the coarser grid, both included, and [n, points] the
+    inner product of each point's vector with the next one's.
+    """
     hold(level + 1, [(link, at // _COARSE_PAGE) for link, index in places for at in (index, index + 1)])
     ends = np.array([(*link._point(level + 1, i), link._point(level + 1, i + 1)[0]) for link, i in places])
     powers, products = ends[:, ::2], ends[:, 1:2] * np.sqrt(ends[:, :1] * ends[:, 2:])
