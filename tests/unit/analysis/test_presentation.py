@@ -50,7 +50,7 @@ PIXELS_OF_A_LINE = 300
     ],
 )
 def test_amounts_have_three_significant_digits(value: float, text: str) -> None:
-    assert formatting.amount(value) == text
+    assert formatting.amount(value) == formatting.with_spread(value, float("nan")) == text
 
 
 def test_lists_of_labels_are_shortened() -> None:
