@@ -31,8 +31,8 @@ as long as usual; this counts as killed.
 
 With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. Of the survivors,
 {chosen} are killed by existing tests that the tool had not tried, because it chose tests by name and import only;
-with these tests the score is {there:.0%}. Another {written} are killed by tests written for them later, which raise the
-score to **{now:.0%}**.
+with these tests the score is {there:.0%}. Another {written} are killed by tests written for them later, which
+raise the score to **{now:.0%}**.
 """
 OTHER = """\
 Because these tests were written for the drawn mutants, we then tried another {drawn} mutants, drawn with seed
