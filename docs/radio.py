@@ -64,8 +64,8 @@ QUICKSTART_HEAD = """\
 
 The table shows the first session of `quickstart.yaml`, with training from scratch. Simulated seconds and the
 devices' joules are counted from the session's beginning, and include computing. The target is nine tenths of the
-accuracy that the run with the journal's radio has at the session's end; the last row of each preset is the first
-round that reaches it.
+accuracy that the run with the journal's radio reaches at the session's end; the last row of each preset is the first
+round that meets the target.
 """
 CITY_HEAD = """\
 ## A city's day with both presets

@@ -28,9 +28,8 @@ GOLDEN = HERE.parent / "tests" / "golden" / "golden_umi.csv"
 HEAD = """\
 # Trust
 
-This page compares every law of the radio with its source, and simulated runs with what others have measured (only
-their figures, not their data). Where the values differ, the page says why. The page is computed from the code, and
-a test checks its figures.
+This page compares every law of the radio with its source, and simulated runs with others' measurements (only their
+figures, not their data), and explains differences. It is computed from the code, and a test checks its figures.
 
 *Allowed* is the largest deviation from the reference that a test accepts, in the same unit as the deviation. Where
 a row says *page*, the figure and the reference differ for the reason given below the table, and the test compares the

@@ -197,7 +197,7 @@ def _calibration(row: Any, section: Any) -> Any:
         f"{DROPS} drops of {DEVICES:,} devices among 19 sites of three sectors that repeat: 500 m apart with 49 dBm"
         " (UMa), 200 m apart with 44 dBm (UMi), in 20 MHz, all sending; 80 % indoors on floors 1 to 8, half of the"
         " houses with coated glass; sites independent of each other, as in TR 38.901. Sites have the calibration's"
-        " antenna, a column of ten elements with 12 degrees of electrical tilt, where no other is named",
+        " antenna, a column of ten elements with 12 degrees of electrical tilt, unless a row names another",
         rows,
         CALIBRATION_WHY,
     )
@@ -230,11 +230,11 @@ CALIBRATION_WHY = (
     " is 0.3 to 0.9 dB below the mean, in three rows below the value of the lowest company. A Monte Carlo of"
     " the same network that shares no code with edgefl (`tests/theory/test_calibration.py`) agrees with"
     " edgefl, so this is not due to the program: the companies used the tables of August 2016, which have"
-    " changed since. edgefl leaves out parts of today's tables: in UMa no device is higher than 13 m, where"
-    " 23 % of them should be, and shadowing indoors is that of the street; in the Monte Carlo each of these"
+    " changed since. edgefl leaves out parts of today's tables: in UMa no device is higher than 13 m,"
+    " although 23 % should be, and shadowing indoors is that of the street; in the Monte Carlo each of these"
     " two omissions moves the medians by 1 dB at most. **Panels of nr, one element with a beam of 65 degrees"
-    " in both planes,** send more to the neighbours' devices and less to their own: the median SINR without"
-    " noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far devices on"
+    " in both planes,** radiate more towards the neighbours' devices and less towards their own: the median SINR"
+    " without noise is 3.5 to 3.8 dB below the mean, and near devices receive 5 to 6 dB less. In UMi far devices on"
     " upper floors receive 4 to 7 dB more, because the column's narrow beam passes below them."
     " `radio.budget.array_gain_db`, the gain of a site's beams towards its own devices, is not part of these"
     " figures."
@@ -244,7 +244,7 @@ EFFICIENCY_WHY = (
     " scheduling by the channel gains 10 to 20 %, and the overheads of the two programs differ. The mean is"
     " within 30 %; the 5 % quantile is half of the reference. Devices at this quantile are limited by"
     " interference, which edgefl's receivers do not suppress and proportional fair scheduling avoids, and a"
-    " panel of one element receives more of it (see above). The companies have more than twice the mean"
+    " panel of one element receives more of it (see above). The companies reach more than twice the mean"
     " because they serve about four users on the same blocks (MU-MIMO), which edgefl [leaves"
     " out](left-out.md#left-out-everywhere). We found no figures for single users from a company, and none"
     " for the uplink."

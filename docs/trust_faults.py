@@ -29,10 +29,10 @@ and all unit tests of its room. A mutant is *equivalent* if it changes nothing o
 it from the original; equivalent mutants do not count. A mutant has *timed out* if tests take more than three times
 as long as usual; this counts as killed.
 
-With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. We examined the survivors:
-{chosen} are killed by existing tests that had not been tried, because the tool chose tests by name and import only;
-with these tests the score is {there:.0%}. Another {written} are killed by tests that were then written for them; with
-these tests, too, the score is **{now:.0%}**.
+With the tests that existed when the mutants were drawn, **{first:.0%}** were killed. Of the survivors,
+{chosen} are killed by existing tests that the tool had not tried, because it chose tests by name and import only;
+with these tests the score is {there:.0%}. Another {written} are killed by tests written for them later, which
+raise the score to **{now:.0%}**.
 """
 OTHER = """\
 Because these tests were written for the drawn mutants, we then tried another {drawn} mutants, drawn with seed
