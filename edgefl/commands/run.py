@@ -86,7 +86,7 @@ def _carry_out(
     def note(text: str) -> None:
         notes.append(text)
         if told.plain:
-            complain(f"edgefl: note: {text}")
+            complain(f"note: {text}")
 
     with _interruptible(), ProgressDisplay(told.console, {name: scenario}) as progress:
         path = begin(
