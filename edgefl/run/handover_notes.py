@@ -21,7 +21,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
         remedy = f". For fewer, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            f" real networks have 1.5 to 2.4 (docs/trust.md){remedy}"
+            f" real networks have 1.5 to 2.4 (drives of uccmisl/5Gdataset){remedy}"
         )
 
 

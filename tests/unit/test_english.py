@@ -20,6 +20,27 @@ HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
 (SUBJECT,) = (hook["entry"] for repo in HOOKS for hook in repo["hooks"] if hook["id"] == "commit-subject")
 
 
+# of a wheel: folders and pages that it lacks; of all notes: a second form
+UNSHOWABLE = re.compile(r"(?<![\w/.])(docs|tests|research)/|CONTRIBUTING|CHANGELOG|edgefl: note:")
+
+
+def shown_texts(file: Path) -> list[str]:
+    """Return a module's strings and classes' docstrings; of functions and modules only commands' are shown."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    hidden = ast.Module | ast.FunctionDef if "commands" not in file.parts else ast.Module
+    docstrings = {
+        node.body[0].value for node in nodes if isinstance(node, hidden) and ast.get_docstring(node)
+    }
+    texts = [node for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
+    return [text.value for text in texts if isinstance(text.value, str)]
+
+
+def test_no_shown_text_points_to_a_file_that_a_wheel_lacks() -> None:
+    files = [file for folder in PROGRAM for file in sorted((ROOT / folder).rglob("*.py"))]
+    found = [(file.name, text) for file in files for text in shown_texts(file) if UNSHOWABLE.search(text)]
+    assert found == []
+
+
 def first_lines(file: Path) -> list[str]:
     """Return the first paragraph of each docstring of a module, on one line."""
     documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
