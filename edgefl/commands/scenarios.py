@@ -10,6 +10,7 @@ from edgefl.commands.folding import tell
 from edgefl.errors import EdgeflError
 
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
+TITLES = {".py": re.compile(r'^"""(.+?)(?:"""|\n)'), ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"')}
 
 
 def scenarios(
@@ -54,10 +55,10 @@ def examples(
 
     if _copied("examples", shipped.EXAMPLES, folder, copy=copy):
         return
-    tell(f"{file.name:<20}  {_docstring(file)}" for file in sorted(shipped.EXAMPLES.glob("*.py")))
-    for pattern in ("notebooks/*.ipynb", "riverside/*"):
-        for file in sorted(shipped.EXAMPLES.glob(pattern)):
-            print(file.relative_to(shipped.EXAMPLES))
+    tell(
+        f"{file.relative_to(shipped.EXAMPLES)!s:<20}  {_about(file)}"
+        for file in shipped.files(shipped.EXAMPLES)
+    )
 
 
 def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool:
@@ -79,15 +80,13 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
     return copy
 
 
-def _docstring(file: Path) -> str:
-    """Return the first line of a module's docstring."""
-    return file.read_text(encoding="utf-8").partition("\n")[0].strip('"')
-
-
 def _about(file: Path) -> str:
-    """Return the first sentence of a file's first comment."""
+    """Return a module's first line, a notebook's title, or the first sentence of another file's first comment."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix in TITLES:
+        return "".join(TITLES[file.suffix].findall(text)[:1])
     lines: list[str] = []
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         if not line.strip() and not lines:
             continue
         if not line.startswith("#"):
