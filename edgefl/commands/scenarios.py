@@ -2,13 +2,17 @@
 
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from edgefl.commands.folding import tell
 from edgefl.errors import EdgeflError
 
+COMMANDS: dict[Literal["scenario", "study"], str] = {
+    "scenario": "`edgefl preview NAME` draws it, `edgefl run NAME` runs it.",
+    "study": "`edgefl study NAME --dry-run` lists its runs, `edgefl study NAME` runs them.",
+}
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
 TITLES = {".py": re.compile(r'^"""(.+?)(?:"""|\n)'), ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"')}
 
@@ -59,6 +63,18 @@ def examples(
         f"{file.relative_to(shipped.EXAMPLES)!s:<20}  {_about(file)}"
         for file in shipped.files(shipped.EXAMPLES)
     )
+
+
+def shipped_as(name: str) -> list[str]:
+    """Describe the shipped scenario and study of a name, with commands for them."""
+    from edgefl.config import shipped
+
+    known = ((kind, shipped.names(kind).get(name), commands) for kind, commands in COMMANDS.items())
+    return [
+        f"{name}, a shipped {kind}: {_about(file)}.\n\n{commands.replace('NAME', name)}\nFile: {file}"
+        for kind, file, commands in known
+        if file
+    ]
 
 
 def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool:
