@@ -284,10 +284,8 @@ def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) 
         corner = Text("\n".join(_heading(block.index.name, block.index)))
         table.add_column(corner, header_style="dim", vertical="bottom")
         for name in block.columns:
-            style, heading = (
-                "bold" if name == emphasised else "",
-                Text("\n".join(_heading(name, frame[name]))),
-            )
+            style = "bold" if name == emphasised else ""
+            heading = Text("\n".join(_heading(name, frame[name])))
             table.add_column(heading, justify="right", style=style, header_style="bold", vertical="bottom")
         for index, row in zip(block.index, block.to_numpy().tolist(), strict=True):
             table.add_row(Text(index), *map(Text, row), style="bold" if index == emphasised else "")

@@ -1,6 +1,7 @@
 """The commands `edgefl scenarios` and `edgefl examples`: list or copy the shipped files."""
 
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -101,12 +102,6 @@ def _about(file: Path) -> str:
     text = file.read_text(encoding="utf-8")
     if file.suffix in TITLES:
         return "".join(TITLES[file.suffix].findall(text)[:1])
-    lines: list[str] = []
-    for line in text.splitlines():
-        if not line.strip() and not lines:
-            continue
-        if not line.startswith("#"):
-            break
-        if "schema:" not in line and "$schema=" not in line:  # for editors
-            lines.append(line.lstrip("# "))
+    comment = takewhile(lambda line: line.startswith("#"), text.strip().splitlines())
+    lines = [line.lstrip("# ") for line in comment if "schema:" not in line and "$schema=" not in line]
     return SENTENCE_ENDS.split(" ".join(lines), maxsplit=1)[0].rstrip(".")

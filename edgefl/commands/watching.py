@@ -78,9 +78,8 @@ class Watched:
     def __init__(self, path: Path, label: str, scenarios: "_Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
-        self._heard: tuple[str, float] | None = (
-            None  # last heartbeat, and the monotonic time when it was seen
-        )
+        # last heartbeat, and the monotonic time when it was seen
+        self._heard: tuple[str, float] | None = None
         self._begin()
 
     def _begin(self) -> None:

@@ -96,11 +96,7 @@ def test_what_validate_says_stands_in_the_order_of_the_files(
 ) -> None:
     monkeypatch.setattr("sys.stderr", sys.stdout)
     said = edgefl("validate", "none.yaml", digits, "nothing.yaml").stdout
-    assert re.findall(r"(\w+\.yaml): (ok|cannot)", said) == [
-        ("none.yaml", "cannot"),
-        (digits.name, "ok"),
-        ("nothing.yaml", "cannot"),
-    ]
+    assert re.findall(r"(\w+\.yaml): (?:ok|cannot)", said) == ["none.yaml", digits.name, "nothing.yaml"]
 
 
 def data_set(file: Path) -> str:

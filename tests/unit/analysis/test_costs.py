@@ -47,8 +47,8 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     (path / "scenario.yaml").write_text(
         yaml.safe_dump({"learning": {"pilot_sessions": 1, "warm_start": warm_start}})
     )
-    table = pd.read_csv(path / "rounds.csv").assign(out_of_coverage=[0, 0, 0, 3, 0])
-    table.to_csv(path / "rounds.csv", index=False)
+    table = pd.read_csv(path / "rounds.csv")
+    table.assign(out_of_coverage=[0, 0, 0, 3, 0]).to_csv(path / "rounds.csv", index=False)
     return path
 
 

@@ -15,9 +15,8 @@ from edgefl.analysis.reports.network import PERIODS, _by_run, network_figure, ov
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
-COPIES_ON_WRITE = (
-    int(pd.__version__.partition(".")[0]) >= 3
-)  # before, pandas copies columns that are taken out
+# before, pandas copies columns that are taken out
+COPIES_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
@@ -95,8 +94,7 @@ def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write
         ("rounds", {"out_of_coverage": 1}),
         ("devices", {"device": 0, "outcome": "left_uplink"}),
     ):
-        table = pd.read_csv(root / f"{name}.csv").assign(**more)
-        table.to_csv(root / f"{name}.csv", index=False)
+        pd.read_csv(root / f"{name}.csv").assign(**more).to_csv(root / f"{name}.csv", index=False)
     columns = "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j"
     (root / "ledger.csv").write_text(f"{columns}\n0{',1' * 8}\n7{',0' * 8}\n")
     assert report_network(root).sentences == [

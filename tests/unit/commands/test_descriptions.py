@@ -78,10 +78,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
-        (
-            "energy",
-            "it is in the names selectors/energy_aware, selectors/least_energy, record.energy_excess",
-        ),
+        ("energy", "it is in the names selectors/energy_aware, selectors/least_energy, record.energy_excess"),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
         ("/fedprox", "no kind ''"),
