@@ -19,7 +19,7 @@ _EMPTY_BUFFER = np.zeros(4, dtype=np.uint64)
 _REUSED = np.random.Generator(np.random.Philox())
 
 
-class LinkDraws:
+class _LinkDraws:
     """Random numbers of one link, by slot and purpose.
 
     Args:
@@ -67,7 +67,7 @@ class LinkDraws:
         return reused
 
 
-class PagedFading(LinkDraws):
+class PagedFading(_LinkDraws):
     """Fading that is drawn by pages of slots, level 0, and by pages of points of coarser grids.
 
     A page depends only on its link's key and its own level and index; a link keeps its newest pages. A call that

@@ -3,10 +3,9 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 
 from edgefl.channel.carrier import Carrier, check_snr
-from edgefl.channel.rates import rate_moments, rate_moments_of
+from edgefl.channel.rates import rate_moments_of
 
 
 def slots_renewal(
@@ -62,48 +61,3 @@ def slots_renewal(
     slots = need / mean * (half + math.sqrt(1.0 + half * half)) ** 2
     frame = carrier.frame
     return math.ceil(slots) if frame.plain else frame.slots(first_slot, slots * frame.mean)
-
-
-def slots_renewal_many(
-    payload_bits: npt.ArrayLike,
-    carrier: Carrier,
-    *,
-    snr: npt.ArrayLike,
-    correlation: npt.ArrayLike,
-    rng: np.random.Generator,
-    share: npt.ArrayLike = 1.0,
-    first_slot: npt.ArrayLike = 0,
-) -> npt.NDArray[np.int64]:
-    """Draw the slots of many transfers as `slots_renewal` does; a few thousand or more take less than 1 us each.
-
-    If no payload is empty, the numbers are those that `slots_renewal` draws one after another from the same rng.
-
-    Args:
-        payload_bits, snr, correlation, share, first_slot: [transfers] value of each transfer, or one value for all;
-            share is the share of the carrier, snr the mean SNR on that share.
-        rng: source of one standard normal number per transfer.
-
-    Returns:
-        [transfers] number of slots of each transfer.
-
-    Raises:
-        ValueError: an argument is out of range, or a transfer would take more than MAX_SLOTS.
-    """
-    payload, gamma, rho, part, first = np.broadcast_arrays(
-        *(np.asarray(value, dtype=float) for value in (payload_bits, snr, correlation, share)),
-        np.asarray(first_slot, dtype=np.int64),
-    )
-    need = carrier.needs(payload, part)
-    mean, long_run_variance = rate_moments(gamma, rho, carrier)
-    if need.size:
-        # check the longest transfer: it raises an error if any transfer does
-        longest = np.argmax(need / mean)
-        carrier.refuse_endless(float(need.flat[longest]), float(gamma.flat[longest]))
-
-    # an empty payload takes no slot, whatever was drawn
-    with np.errstate(divide="ignore", invalid="ignore"):
-        half = 0.5 * np.sqrt(long_run_variance / (need * mean)) * rng.standard_normal(need.shape)
-        slots = need / mean * (half + np.sqrt(1.0 + half * half)) ** 2
-    slots = np.where(need > 0, slots, 0.0)
-    frame = carrier.frame
-    return np.ceil(slots).astype(np.int64) if frame.plain else frame.slots_many(first, slots * frame.mean)

@@ -125,10 +125,6 @@ class Frame:
             self._tiled.flags.writeable = False
         return self._tiled[first : first + count]
 
-    def weights_at(self, slots: npt.NDArray[np.int64]) -> FloatArray:
-        """Return the weights of slots, in the shape of `slots`."""
-        return np.asarray(self.weights)[slots % self.period]
-
     def airtime(self, first_slot: int, slots: int) -> float:
         """Sum the weights of `slots` slots from first_slot on."""
         periods, rest = divmod(first_slot % self.period + slots, self.period)
@@ -155,18 +151,6 @@ class Frame:
             periods, rest = periods - 1, self._airtime
         rest = min(rest, self._airtime)  # or the product was rounded down: end with the last serving slot
         return max(0, periods * self.period + bisect_left(self._before, rest, 0, self.period) - phase)
-
-    def slots_many(self, first_slot: npt.ArrayLike, airtime: FloatArray) -> npt.NDArray[np.int64]:
-        """Return the numbers of slots [transfers] with the airtimes of many transfers, as `slots` does for one."""
-        phase = np.asarray(first_slot) % self.period
-        before = np.asarray(self._before)
-        until = airtime + before[phase]
-        periods = np.ceil(until / self._airtime).astype(np.int64) - 1
-        rest = until - periods * self._airtime
-        rounded = (rest <= 0) & (periods > 0)
-        periods, rest = periods - rounded, np.minimum(np.where(rounded, self._airtime, rest), self._airtime)
-        within = np.minimum(np.searchsorted(before, rest), self.period)
-        return np.maximum(0, periods * self.period + within - phase)
 
     def autocorrelation(self) -> FloatArray:
         """Return R(j) = mean over n of w_n w_(n+j), [period + 1] for j = 0 .. period."""

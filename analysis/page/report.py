@@ -252,8 +252,6 @@ class Report:
         for title, table in (*self.tables, *(self.further if explain else ())):
             if title:
                 console.print(Text(title, style="bold"))
-            if table.index.name is not None:
-                console.print(Text(str(table.index.name), style="dim"))
             _print_table(console, table, self.emphasised)
         for line in (*(self.small_print if explain else ()), *self.sentences):
             console.print(Text(line, style="dim"))
@@ -283,26 +281,25 @@ def noted(notes: Sequence[str]) -> list[str]:
 def _print_table(console: Console, frame: pd.DataFrame, emphasised: str | None) -> None:
     for block in _blocks(frame, console.width):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-        table.add_column("")
+        corner = Text("\n".join(_heading(block.index.name, block.index)))
+        table.add_column(corner, header_style="dim", vertical="bottom")
         for name in block.columns:
-            style, heading = (
-                "bold" if name == emphasised else "",
-                Text("\n".join(_heading(name, frame[name]))),
-            )
+            style = "bold" if name == emphasised else ""
+            heading = Text("\n".join(_heading(name, frame[name])))
             table.add_column(heading, justify="right", style=style, header_style="bold", vertical="bottom")
         for index, row in zip(block.index, block.to_numpy().tolist(), strict=True):
             table.add_row(Text(index), *map(Text, row), style="bold" if index == emphasised else "")
         console.print(table)
 
 
-def _heading(name: str, cells: Iterable[str]) -> list[str]:
+def _heading(name: str | None, cells: Iterable[str]) -> list[str]:
     """Break a column's heading after blanks into lines about as wide as the column's cells."""
-    return textwrap.wrap(name, max(HEADING, *map(len, cells)), break_long_words=False) or [""]
+    return textwrap.wrap(name or "", max(HEADING, *map(len, cells)), break_long_words=False) or [""]
 
 
 def _blocks(frame: pd.DataFrame, width: int) -> Iterator[pd.DataFrame]:
     """Split a table into blocks of columns that each fit the console's width."""
-    first = EDGES + max(map(len, frame.index))
+    first = EDGES + max(map(len, [*_heading(frame.index.name, frame.index), *frame.index]))
     taken = first
     names: list[str] = []
     for name in frame.columns:

@@ -93,16 +93,16 @@ def cost_analysis(runs: Runs) -> pd.DataFrame:
     (the rounds of the sessions themselves, which J's analysis leaves out, since every scheme has them).
 
     Returns:
-        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uploads (those that arrived; J
-        counts |A| per round, since all uploads arrive in J); iterations and epochs (of all participants; NaN if
-        devices.csv lacks rounds, epochs also if the run counts steps); downlink_bits, uplink_bits, energy_j;
+        variant, seed, stage; rounds = broadcasts (J: one per round); participations; uncovered (without a link, over
+        all rounds); uploads (those that arrived; J counts |A| per round, since all arrive in J); iterations and
+        epochs (NaN if devices.csv lacks rounds, or a run counts steps); downlink_bits, uplink_bits, energy_j;
         the same in all rows of a run: model_bits (Z), stored_models (how many Z are kept) and stored_temporarily.
 
     Source: J, section V.
     """
     rounds = runs.rounds.assign(stage=runs.rounds["phase"].map(PHASES))
     keys = [*RUN, "stage"]
-    sums = {"participants": "participations", "completed": "uploads"}
+    sums = {"participants": "participations", "completed": "uploads", "out_of_coverage": "uncovered"}
     wanted = [name for name in (*sums, "downlink_bits", "uplink_bits", "energy_j") if name in rounds]
     by_stage = rounds.groupby(keys)[wanted].sum().rename(columns=sums)
     by_stage.insert(0, "rounds", rounds.groupby(keys).size())
@@ -243,6 +243,7 @@ STEP_TIME = {
 COUNTS = {
     "rounds": "rounds (broadcasts)",
     "participations": "participations",
+    "uncovered": "missed without a link",
     "uploads": "uploads",
     "epochs": "local epochs",
     "iterations": "local iterations",
@@ -331,7 +332,8 @@ def _stages(costs: pd.DataFrame, variants: Sequence[str]) -> pd.DataFrame:
         for stage in ("pilot", "gradient", "training"):
             means = rows[rows["stage"] == stage][[name for name in COUNTS if name in rows]].mean()
             for name, value in means.items():
-                cells[f"{stage}: {COUNTS[str(name)]}"] = amount(value, 0)
+                if value or name != "uncovered":
+                    cells[f"{stage}: {COUNTS[str(name)]}"] = amount(value, 0)
             bits = rows.loc[rows["stage"] == stage, ["uplink_bits", "downlink_bits"]].mean()
             for way in ("uplink", "downlink"):
                 cells[f"{stage}: {way} (Mbit)"] = amount(bits[f"{way}_bits"] / 1e6)

@@ -31,7 +31,7 @@ SHADES = (0.85, 0.37, 0.2)  # shades of the cell's colour, one per class
 NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
 
 
-class MovingDrawing:
+class _MovingDrawing:
     """A figure that can show any moment of one run.
 
     Args:
@@ -164,7 +164,7 @@ def draw_moving(
     """
     out = Path(out)
     day = moving_run(given_runs([runs], load_runs, partial=None), cell)
-    drawing = MovingDrawing(day, phone=phone)
+    drawing = _MovingDrawing(day, phone=phone)
     try:
         if out.suffix in FILMS:
             _film(drawing, day, out)
@@ -194,7 +194,7 @@ def frame_times_s(day: MovingRun) -> np.ndarray:
     return np.interp(np.linspace(0.0, reel[-1], FRAMES), reel, day.times_s)
 
 
-def _film(drawing: MovingDrawing, day: MovingRun, out: Path) -> None:
+def _film(drawing: _MovingDrawing, day: MovingRun, out: Path) -> None:
     frames = []
     canvas: Any = drawing.figure.canvas
     drawing.figure.set_dpi(FILM_DPI)

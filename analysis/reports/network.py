@@ -1,6 +1,7 @@
 """Report key figures of the moving network: handovers, ping-pong, time of stay, and costs of interrupted work."""
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -11,12 +12,13 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
-from edgefl.analysis.page.formatting import TIME_UNITS, unit_for
+from edgefl.analysis.page.formatting import TIME_UNITS, amount, unit_for
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
 from edgefl.analysis.runs.vocabulary import (
+    CAUSES,
     COMPLETED,
     CONDITIONS,
     EVENTS,
@@ -46,11 +48,31 @@ def report_network(
     return Report(
         given.folder(out),
         tables=[("", quantities(figures, ROWS))],
-        sentences=noted(notes),
+        sentences=[*_broken(given), *_uncovered(given), *noted(notes)],
         look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],
         numbers={"network.csv": figures, "network_course.csv": course},
         figures={} if drawn is None else {"network": drawn},
     ).write()
+
+
+def _broken(runs: Runs) -> Iterator[str]:
+    """Yield a sentence on what broke participations in all runs, if anything did."""
+    causes = Counter[str]()
+    for outcome, count in runs.devices["outcome"].value_counts().items() if len(runs.devices) else ():
+        cut = split_outcome(str(outcome))
+        causes[cut.cause if cut and cut.cause in GONE else ""] += count
+    told = [f"{count:,} because {CAUSES[cause]}" for cause, count in causes.items() if cause]
+    yield from [f"Broken participations: {', '.join(told)}."] if told else []
+
+
+def _uncovered(runs: Runs) -> Iterator[str]:
+    """Yield a sentence on devices without a link when rounds began, if there were any; of one run, name them."""
+    out, info = runs.rounds.get("out_of_coverage", pd.Series(dtype=float)), runs.info
+    if out.any():
+        whole = len(info) == 1 and (info["devices_recorded"] == "all").all() and len(runs.ledger)
+        never = sorted({*runs.ledger["device"]} - {*runs.devices["device"]}) if whole else []
+        named = f"; in no round: device {', '.join(map(str, never))}" if never else ""
+        yield f"Without a link when a round began: {amount(out.mean())} devices on average{named}."
 
 
 def handover_figures(runs: Runs) -> pd.DataFrame:
@@ -64,7 +86,7 @@ def handover_figures(runs: Runs) -> pd.DataFrame:
         min_time_of_stay_s); time_of_stay_s (mean time connected to a cell before a handover, NaN without a handover);
         interruption_s (time without a cell after handovers, of all devices, within the simulated time) and
         interruption_share of that time;
-        broken (participations cut off by leaving the cell: handover, cell edge, switch or battery);
+        broken (participations cut off at the device: handover, cell edge, switch, battery or a failed link);
         wasted_bits (sent or received in participations that did not complete) and wasted_j, their energy;
         wasted_share, wasted_j over all joules. `broken` and `wasted_*` are NaN unless devices.csv has all rounds.
 

@@ -265,11 +265,8 @@ def _sentence(question: Question, table: pd.DataFrame) -> str:
     )
 
 
-TINTS = (
-    "#9ecae1",
-    "#fdd49e",
-    "#ffffff",
-)  # the first variant, the second, neither; text distinguishes them in greyscale
+# the first variant, the second, neither; text distinguishes them in greyscale
+TINTS = ("#9ecae1", "#fdd49e", "#ffffff")
 
 
 def question_figure(table: pd.DataFrame, axes: Sequence[str], variants: tuple[str, str], unit: str) -> Figure:

@@ -31,9 +31,8 @@ ONLY_IN = {  # stages of causes limited to some: a device has no link while it c
     "lost": ("uplink",),
     "unusable": ("uplink",),
 }
-GONE = frozenset(
-    {"left", "off", "empty", "failed"}
-)  # causes at the device; the others are decisions of the server
+# causes at the device; the others are decisions of the server
+GONE = frozenset({"left", "off", "empty", "failed"})
 OUTCOMES: dict[str, Cut | None] = {
     COMPLETED: None,  # nothing cut it off
     **{

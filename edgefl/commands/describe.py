@@ -55,7 +55,7 @@ def describe(
         str,
         typer.Argument(
             metavar="KIND/NAME|KEY",
-            help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario",
+            help="e.g. algorithms/fedprox, radio, radio.bandwidth_hz, scenario, study, quickstart",
             autocompletion=_described,
         ),
     ],

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -12,7 +13,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
-from edgefl.commands.sections import full_names, model_of, tree, types_of
+from edgefl.commands.scenarios import shipped_as
+from edgefl.commands.sections import PAPERS, full_names, model_of, tree, types_of
 from edgefl.commands.sizes import cells, size
 from edgefl.config import gone_keys, registry
 from edgefl.config.component import meaning, parameters_of
@@ -23,25 +25,14 @@ from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
 from edgefl.scenario.presets import defaults_of, following
 from edgefl.scenario.scenario import Scenario, load
+from edgefl.studies.study_file import Study
 
 CITED = re.compile(r"\((?:J|N|I|F)\b|\b[JNIF] \d|journal paper|session papers")
+WHOLE: dict[str, type[BaseModel]] = {"scenario": Scenario, "study": Study}
+MOST_NAMES = 8  # number of names with a word in them that an error suggests
 DIGITS = 12  # digits of a number; a longer number, such as 2 / 3, is rounded
 SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}  # bounds by their names in annotated_types
 TYPES = {float: "a number", int: "a whole number", str: "text", bool: "true or false", Path: "a path"}
-PAPERS = """\
-papers
-
-J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
-Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
-
-N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
-and Rapid Adaptation via Initial Model Construction.
-
-I, an earlier version of N, under anonymous review.
-
-F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
-
-A number after a letter is an equation's: J 18 is equation (18) of the journal paper."""
 
 
 def listed(kind: str | None) -> list[str]:
@@ -56,8 +47,9 @@ def listed(kind: str | None) -> list[str]:
 def describe(what: str, file: Path | None = None) -> str:
     """Describe a component (`algorithms/fedprox`), a kind, a section (`radio`) or any key (`radio.bandwidth_hz`).
 
-    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth_hz`, `bandwidth`. If several
-    components have the name, all are described. `papers` explains the letters J, N, I and F.
+    A bare name suffices if only one component or key has it: `fedprox`, `bandwidth`, `time to trigger`. If several
+    components have the name, all are described. A shipped file's name describes the file, `study` a study's keys, and
+    `papers` the letters J, N, I and F.
 
     Args:
         file: a scenario; a description of `layout` lists this scenario's cells.
@@ -71,6 +63,8 @@ def describe(what: str, file: Path | None = None) -> str:
         )
     if what == "papers":
         return PAPERS
+    if "/" not in what and what not in full_names():
+        what = re.sub("[ -]+", "_", what)
     text = _text(what, file)
     return f"{text}\n\nPapers: `edgefl describe papers`." if CITED.search(text) else text
 
@@ -85,7 +79,7 @@ def describable(begun: str) -> Iterator[str]:
         section, before = section_of(begun)
         yield from (f"{before}{name}" for name in section.model_fields)
     if "." not in begun:
-        yield from ("scenario", "papers", *(f"{kind}/" for kind in registry.KINDS))
+        yield from (*WHOLE, "papers", *(f"{kind}/" for kind in registry.KINDS))
 
 
 def _text(what: str, file: Path | None) -> str:
@@ -93,8 +87,10 @@ def _text(what: str, file: Path | None) -> str:
         return _component(*what.split("/", 1))
     if what in registry.KINDS and what not in ("sessions",):  # `sessions` is also a key
         return "\n".join([f"{what}: {MEANINGS[what]}", "", *_choices(what)])
-    if what == "scenario":
-        return _section(what, Scenario)
+    if what in WHOLE:
+        return _section(what, WHOLE[what])
+    if what not in full_names() and what not in gone_keys.ABROAD and (files := shipped_as(what)):
+        return "\n\n".join(files)
     if "." not in what and what not in Scenario.model_fields:
         return "\n\n".join(_text(full, file) for full in _full_names(what))
     return _key(what, file)
@@ -114,8 +110,11 @@ def _full_names(bare: str) -> list[str]:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     if bare in gone_keys.ABROAD:
         raise EdgeflError(f"'{bare}': no key has this name; here it is {gone_keys.ABROAD[bare]}")
-    near = nearest(bare, list(known)) or next((name for name in known if name.endswith(f"_{bare}")), None)
-    hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
+    word = bare.removesuffix("s") or " "
+    inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
+    named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))
+    hints = [f"did you mean '{near}'?" * bool(near), f"it is in the names {named}" * bool(named)]
+    hint = " or ".join(filter(None, hints)) or "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
 
 
@@ -158,9 +157,10 @@ def _key(dotted: str, file: Path | None) -> str:
 
 def section_of(dotted: str) -> tuple[type[BaseModel], str]:
     """Return the section that contains a dotted key, and the prefix of the section's keys."""
-    section: type[BaseModel] = Scenario
-    before = ""
-    for part in dotted.split(".")[:-1]:
+    *parts, _ = dotted.split(".")
+    of_study = parts[:1] == ["study"]
+    section, before = (WHOLE["study"], "study.") if of_study else (WHOLE["scenario"], "")
+    for part in parts[of_study:]:
         field = _field(section, part, before, dotted)
         inner = model_of(field.annotation)
         if inner is None:

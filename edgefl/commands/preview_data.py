@@ -104,11 +104,12 @@ class Preview:
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:
-            rate = self.handovers_per_hour
-            each = f"{rate:,.0f} per hour, {rate / forecast.devices:,.1f} per device"
+            rate, whole = self.handovers_per_hour, self.walked_s >= self.times_s[-1]
+            span = f"{'over' if whole else 'in the first'} {self.walked_s:,.4g} s"
+            each = f"{rate:,.0f} per hour {span}, {rate / forecast.devices:,.1f} per device"
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed"
-            lines.insert(2, f"handovers       {each} (over {self.walked_s:,.4g} s)")
+            lines.insert(2, f"handovers       {each}")
         trains = f"is mostly training: {PLAN} trains two rounds to estimate it"
         roughly = f"{forecast.wall_s.text(wall_time)}, roughly"
         lines.append(f"wall time       {trains if self.world.scenario.trains else roughly}")
@@ -146,8 +147,6 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         f" more rounds would have taken too long: {PLAN} includes them": seen.cut_short,
         "devices switch too often to be shown: the picture shows all as switched on": on is None,
         f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
-        f"handovers are those of the first {walked_s:,.4g} s: more would have taken too long": walked_s
-        < span_s,
         "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
         "the SNR map is outdoors: walls attenuate devices indoors (devices.indoor_share)": any(
             kind.indoor_share for kind in world.fleet.kinds

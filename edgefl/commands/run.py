@@ -86,7 +86,7 @@ def _carry_out(
     def note(text: str) -> None:
         notes.append(text)
         if told.plain:
-            complain(f"edgefl: note: {text}")
+            complain(f"note: {text}")
 
     with _interruptible(), ProgressDisplay(told.console, {name: scenario}) as progress:
         path = begin(
@@ -171,17 +171,17 @@ def watch(
 
     from edgefl.commands import watching
 
-    of = watching.planned(run)
     known = {each.path: each for each in watching.find(run)}
     if list(known) == [run]:  # a single run
         known[run].look()
     if once or not console.is_terminal:
-        console.print(watching.table((each.standing() for each in known.values()), of, console.width))
+        standings = [each.standing() for each in known.values()]
+        console.print(watching.table(standings, watching.planned(run), console.width))
         return
     with Live(console=console, auto_refresh=False) as live:
         while True:
             known |= {each.path: each for each in watching.find(run) if each.path not in known}
-            standings = [each.standing() for each in known.values()]
+            of, standings = watching.planned(run), [each.standing() for each in known.values()]
             live.update(watching.table(standings, of, console.width), refresh=True)
             if all(each.over for each in standings) and len(standings) >= (of or 0):
                 return

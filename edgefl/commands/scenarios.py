@@ -1,15 +1,21 @@
 """The commands `edgefl scenarios` and `edgefl examples`: list or copy the shipped files."""
 
 import re
+from itertools import takewhile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from edgefl.commands.folding import tell
 from edgefl.errors import EdgeflError
 
+COMMANDS: dict[Literal["scenario", "study"], str] = {
+    "scenario": "`edgefl preview NAME` draws it, `edgefl run NAME` runs it.",
+    "study": "`edgefl study NAME --dry-run` lists its runs, `edgefl study NAME` runs them.",
+}
 SENTENCE_ENDS = re.compile(r"(?<!et al)(?<!Fig)\. ")
+TITLES = {".py": re.compile(r'^"""(.+?)(?:"""|\n)'), ".ipynb": re.compile(r'"# (.+?)(?:\\n)?"')}
 
 
 def scenarios(
@@ -54,10 +60,22 @@ def examples(
 
     if _copied("examples", shipped.EXAMPLES, folder, copy=copy):
         return
-    tell(f"{file.name:<20}  {_docstring(file)}" for file in sorted(shipped.EXAMPLES.glob("*.py")))
-    for pattern in ("notebooks/*.ipynb", "riverside/*"):
-        for file in sorted(shipped.EXAMPLES.glob(pattern)):
-            print(file.relative_to(shipped.EXAMPLES))
+    tell(
+        f"{file.relative_to(shipped.EXAMPLES)!s:<20}  {_about(file)}"
+        for file in shipped.files(shipped.EXAMPLES)
+    )
+
+
+def shipped_as(name: str) -> list[str]:
+    """Describe the shipped scenario and study of a name, with commands for them."""
+    from edgefl.config import shipped
+
+    known = ((kind, shipped.names(kind).get(name), commands) for kind, commands in COMMANDS.items())
+    return [
+        f"{name}, a shipped {kind}: {_about(file)}.\n\n{commands.replace('NAME', name)}\nFile: {file}"
+        for kind, file, commands in known
+        if file
+    ]
 
 
 def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool:
@@ -79,19 +97,11 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
     return copy
 
 
-def _docstring(file: Path) -> str:
-    """Return the first line of a module's docstring."""
-    return file.read_text(encoding="utf-8").partition("\n")[0].strip('"')
-
-
 def _about(file: Path) -> str:
-    """Return the first sentence of a file's first comment."""
-    lines: list[str] = []
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if not line.strip() and not lines:
-            continue
-        if not line.startswith("#"):
-            break
-        if "schema:" not in line and "$schema=" not in line:  # for editors
-            lines.append(line.lstrip("# "))
+    """Return a module's first line, a notebook's title, or the first sentence of another file's first comment."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix in TITLES:
+        return "".join(TITLES[file.suffix].findall(text)[:1])
+    comment = takewhile(lambda line: line.startswith("#"), text.strip().splitlines())
+    lines = [line.lstrip("# ") for line in comment if "schema:" not in line and "$schema=" not in line]
     return SENTENCE_ENDS.split(" ".join(lines), maxsplit=1)[0].rstrip(".")

@@ -14,6 +14,21 @@ from edgefl.config.units import without_unit
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.scenario.scenario import Scenario
 
+PAPERS = """\
+papers
+
+J, the journal paper: Z.-L. Chang, D.-J. Han, S. Hosseinalipour, M. Chiang, C. G. Brinton, Communication-Efficient
+Federated Learning under Dynamic Device Arrival and Departure: Convergence Analysis and Algorithm Design.
+
+N, its conference version: the same authors, Federated Learning with Dynamic Client Arrival and Departure: Convergence
+and Rapid Adaptation via Initial Model Construction.
+
+I, an earlier version of N, under anonymous review.
+
+F: K. Panchal et al., Flash: Concept Drift Adaptation in Federated Learning, ICML 2023.
+
+A number after a letter is an equation's: J 18 is equation (18) of the journal paper."""
+
 
 def tree() -> Iterator[tuple[str, type[BaseModel]]]:
     """Yield the key prefix and type of every section of a scenario, outer ones first.

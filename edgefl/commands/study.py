@@ -110,7 +110,7 @@ def study(
 
     def noted(note: str) -> None:
         if told.plain:
-            complain(f"edgefl: note: {note}")
+            complain(f"note: {note}")
 
     options = studies.StudyOptions(
         device=device,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from edgefl.analysis.page.words import complain
 from edgefl.commands.shared import AllowCode, Override, TorchDevice, console
 from edgefl.errors import EdgeflError
 
@@ -46,16 +47,17 @@ def validate(
     from edgefl.scenario.data_loading import Loaded
     from edgefl.studies.validation import look
 
-    failures, load = [], Loaded(download=False)
+    failed, load = False, Loaded(download=False)
     for file in files:
         try:
             file = shipped.find(file, "scenario")
             for line in look(file, device, load, set_ or (), plan=plan):
                 console.print(Text(line), soft_wrap=True)
         except EdgeflError as error:
-            failures.append(str(error))
-    if failures:
-        raise EdgeflError("\n".join(failures))
+            complain(f"edgefl: error: {error}")  # in the order of the arguments
+            failed = True
+    if failed:
+        raise typer.Exit(2)
 
 
 def preview(

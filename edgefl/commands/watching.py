@@ -1,11 +1,13 @@
 """Read the state of running runs from their directories; nothing is written."""
 
+import csv
 import math
 import platform
 import re
 import shlex
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,9 +78,8 @@ class Watched:
     def __init__(self, path: Path, label: str, scenarios: "_Scenarios") -> None:
         self.path, self.label = path, label
         self._scenarios = scenarios
-        self._heard: tuple[str, float] | None = (
-            None  # last heartbeat, and the monotonic time when it was seen
-        )
+        # last heartbeat, and the monotonic time when it was seen
+        self._heard: tuple[str, float] | None = None
         self._begin()
 
     def _begin(self) -> None:
@@ -233,9 +234,12 @@ def find(path: Path) -> list[Watched]:
 
 
 def planned(path: Path) -> int | None:
-    """Return a study's maximum number of runs, with those that its question may add; None if `path` has no study."""
+    """Return a study's maximum number of runs, with those that its question may add; None if unknown or answered."""
     data = _study(path)
     try:
+        with suppress(OSError), (path / "question.csv").open(encoding="utf-8", errors="replace") as answer:
+            if all(setting["why"] for setting in csv.DictReader(answer)):
+                return None  # no more seeds are added
         settings = math.prod(map(_points, (data.get("grid") or {}).values()))
         listed = len(data["seeds"])
         further = (data["question"]["budget"] - listed) * 2 if data.get("question") else 0
@@ -337,4 +341,4 @@ def _state(run: Standing) -> str:
 def _all(runs: list[Standing], of: int | None) -> str:
     counts = {word: sum(run.status == word for run in runs) for word in ("running", *OVER)}
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
-    return counted if of is None else f"{counted}; the study has at most {of} runs"
+    return counted if len(runs) >= (of or 0) else f"{counted}; the study has at most {of} runs"

@@ -10,8 +10,9 @@ from pydantic import BaseModel
 
 from edgefl.config.component import Component
 from edgefl.config.gone_keys import ABROAD, GONE, MOVED, NEW_NAMES
-from edgefl.config.registry import KINDS, did_you_mean, nearest
+from edgefl.config.registry import KINDS, did_you_mean, names, nearest
 from edgefl.config.units import unit_slip
+from edgefl.config.yaml_faults import colon_missing
 from edgefl.errors import quoted
 
 Place = tuple[str, ...]
@@ -72,13 +73,13 @@ def in_short(lines: Iterable[str], count: int) -> str:
 def flat(
     errors: Sequence[Any],
     model: type[BaseModel] | None,
-    unnamed: str | None = None,
+    unnamed: tuple[str, str] | None = None,
     root: type[BaseModel] | None = None,
 ) -> list[_Fault]:
     """Flatten pydantic's errors, including those nested in the errors of components.
 
     Args:
-        unnamed: the field's default component, if the value with these errors names no component.
+        unnamed: kind and name of the field's default component, if the value with these errors names no component.
         root: the whole document's model, which shows where a misplaced key belongs; None if only a part is checked.
     """
     faults: list[_Fault] = []
@@ -153,7 +154,7 @@ def _message(
     error: Mapping[str, Any],
     place: Place,
     model: type[BaseModel] | None,
-    unnamed: str | None,
+    unnamed: tuple[str, str] | None,
     root: type[BaseModel] | None,
 ) -> str:
     parent = _model_at(model, place[:-1])
@@ -185,14 +186,18 @@ def _unknown(
     error: Mapping[str, Any],
     key: str,
     known: list[str],
-    unnamed: str | None,
+    unnamed: tuple[str, str] | None,
     root: type[BaseModel] | None,
 ) -> str:
     if key.isdigit() and error["input"] is None:  # {mu: 0,1} is a mapping of mu and 1
         return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
+    if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} are mappings of one key
+        return f"unknown key; {colon_missing(key)}"
     if unnamed and not nearest(key, known):
-        write = f"{{name: ..., {key}: ...}}"
-        return f"unknown key of {unnamed}, the default if no name is given: write {write}"
+        kind, default = unnamed
+        meant = nearest(key, names(kind))
+        write = f"did you mean {{name: {meant}, ...}}?" if meant else f"write {{name: ..., {key}: ...}}"
+        return f"unknown key of {default}, the default if no name is given: {write}"
     if (here := _here(key, known, root)) and not nearest(key, known):
         return f"unknown key; here it is {here}"
     near = nearest(key, known) or (
@@ -248,8 +253,8 @@ def _places(
         for kind in (option.get("$ref", "").rpartition("/")[2] for option in options):
             inner = definitions.get(kind, {})
             if kind in KINDS:
-                if any(one.get("title") == key for one in inner["oneOf"]):
-                    yield f"{'.'.join(place)}: {{name: {key}, ...}}", []
+                if any(one.get("title") == key.lower() for one in inner["oneOf"]):
+                    yield f"{'.'.join(place)}: {{name: {key.lower()}, ...}}", []
                 having = [
                     one["title"] for one in inner["oneOf"] if "title" in one and key in one["properties"]
                 ]

@@ -64,9 +64,11 @@ class Named:
             value = {"name": self.default, **value}
         if not isinstance(value, dict) or not isinstance(value.get("name"), str):
             default = ", or leave it out for its default" if value is None and self.default else ""
-            raise ValueError(
-                f"write a name or {{name: ..., parameters}}{default}; `edgefl list {self.kind}` lists the names"
-            )
+            hint = f"{default}; `edgefl list {self.kind}` lists the names"
+            for key in value if isinstance(value, dict) else ():
+                if near := registry.nearest(str(key), registry.names(self.kind)):
+                    hint = f": did you mean {{name: {near}, ...}}?"
+            raise ValueError(f"write a name or {{name: ..., parameters}}{hint}")
         component = registry.get(self.kind, value["name"])
         try:
             return build(component, {k: v for k, v in value.items() if k != "name"})
@@ -78,7 +80,7 @@ class Named:
                 {
                     "errors": error.errors(),
                     "model": parameters_of(component),
-                    "unnamed": value["name"] if unnamed else None,
+                    "unnamed": (self.kind, value["name"]) if unnamed else None,
                 },
             ) from error
 

@@ -61,13 +61,12 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
     Raises:
         EdgeflError: a different file is already there, or a file cannot be written.
     """
-    files = [file for file in sorted(folder.rglob("*")) if file.is_file() and _is_source(file)]
-    targets = [into / file.relative_to(folder) for file in files]
+    targets = [into / file.relative_to(folder) for file in files(folder)]
     try:
-        for file, target in zip(files, targets, strict=True):
+        for file, target in zip(files(folder), targets, strict=True):
             if target.exists() and target.read_bytes() != file.read_bytes():
                 raise EdgeflError(f"{target} exists with other content: choose another folder, or move it")
-        for file, target in zip(files, targets, strict=True):
+        for file, target in zip(files(folder), targets, strict=True):
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)
@@ -76,6 +75,7 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
     return targets
 
 
-def _is_source(file: Path) -> bool:
-    """Return whether a file of the package is shipped, rather than a by-product of Python or of a run."""
-    return "__pycache__" not in file.parts and file.name not in ("__init__.py", "digits.npz")
+def files(folder: Path) -> list[Path]:
+    """Return the shipped files below a folder, without by-products of Python or of a run."""
+    whole = (file for file in sorted(folder.rglob("*")) if file.is_file() and "__pycache__" not in file.parts)
+    return [file for file in whole if file.name not in ("__init__.py", "digits.npz")]

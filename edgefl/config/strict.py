@@ -83,7 +83,7 @@ def _british(keys: Mapping[Any, Any], known: Container[str]) -> dict[Any, Any]:
 
 @cache
 def _note_spelling(key: str, ours: str) -> None:
-    log.warning("edgefl: note: %s is read as %s; write it that way to avoid this note", key, ours)
+    log.warning("note: %s is read as %s; write it that way to avoid this note", key, ours)
 
 
 def _slip(value: Any, kind: Any) -> tuple[Any, str] | None:

@@ -44,20 +44,23 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
     """
     own, members, network = world.sections, world.members, simulation.network
-    empty = [cell for cell in learners if not network.present(cell)] if network.still else []
-    lengths: list[tuple[float, float]] = []
+    empty, lengths = list[str](), list[tuple[float, float]]()
     if network.still:
         present_in = {cell: network.present(cell) for cell in learners}
         _check_somebody_is_there(world.devices, own.sessions.count, present_in, members)
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
+        empty += [str(cell)] * (network.still and not present)
         if present:
             rounds = rounds_of(simulation, cell, learner, world)
             lengths += [_check_first_round(own, rounds, present, learner.payload_bits)]
     notes = _notes_of_lengths(own, lengths)
     if empty:
-        cells = ", ".join(map(str, empty))
-        notes.append(f"no device is in cell {cells}, and none will ever come, because devices do not move")
+        notes.append(
+            f"no device is in cell{'s' * (len(empty) > 1)} {', '.join(empty)}, and none will ever come, because"
+            " devices do not move; without servers there (layout.federations), the run does not wait"
+            " rounds.max_wait_s for them"
+        )
     return notes
 
 

@@ -21,7 +21,7 @@ def more_handovers_than_borders(world: World, handovers: int, crossed: int) -> I
         remedy = f". For fewer, set {', '.join(rest)}{' or ' if rest else ''}{last}" if last else ""
         yield (
             f"handovers: {handovers:,}, {each} of the {crossed:,} borders between cells that devices crossed;"
-            f" real networks have 1.5 to 2.4 (docs/trust.md){remedy}"
+            f" real networks have 1.5 to 2.4 (drives of uccmisl/5Gdataset){remedy}"
         )
 
 
@@ -31,10 +31,8 @@ def _remedies(world: World) -> list[str]:
     docs/network.md describes the effect of each setting.
     """
     radio, rules, propagation = world.extent.radio, world.handover, world.extent.radio.propagation
-    shadowed, by_place = (
-        propagation.shadowing_std_db != 0,
-        propagation.line_of_sight in ("probabilistic", "soft"),
-    )
+    shadowed = propagation.shadowing_std_db != 0
+    by_place = propagation.line_of_sight in ("probabilistic", "soft")
     lacking = {
         "radio.path_loss: uma (umi is for sites 200 m apart)": isinstance(radio.path_loss, UMi)
         and _sites_apart_m(world.sites_m) > UMI_APART_M,

@@ -129,8 +129,8 @@ class Results(_Directory):
 
     Columns carry their units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
-    docs/run-directory.md explains each column. Tables are read on first use; an EdgeflError or a ValueError names
-    what a directory lacks. A notebook shows the run's answer in words, a table and a figure.
+    Tables are read on first use; an EdgeflError or a ValueError names what a directory lacks. A notebook shows the
+    run's answer in words, a table and a figure. The documentation's page on run directories explains each column.
 
     Example:
         results = edgefl.simulate(scenario)

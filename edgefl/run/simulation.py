@@ -98,7 +98,7 @@ def carry_out(
             run.complete(
                 wall_s=round(time.perf_counter() - began_s, 3),
                 simulated_s=round(simulation.env.now, 9),
-                notes=[*plan.notes, *simulation.federations.notes(), *of_run],
+                notes=[*plan.notes, *simulation.federations.notes(still=simulation.network.still), *of_run],
                 **({"journal_notes": journal_notes} if journal_notes else {}),
                 **({"stopped": stopped} if stopped else {}),
             )

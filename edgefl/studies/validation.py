@@ -133,6 +133,8 @@ def look(
         return
     made: list[Forecast] = []
     for label, scenario in cases:
+        if label and not made:
+            yield f"{one}:"
         made.append(_tried(scenario, device))
         if label:
             yield f"{label}, one of {seeds} seeds:" if seeds > 1 else f"{label}:"

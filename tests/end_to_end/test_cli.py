@@ -91,6 +91,14 @@ def test_validate(edgefl: Edgefl, digits: Path) -> None:
     assert done.stderr.count("digits.yaml:3 devices.count: must be >= 1, got -8") == 2
 
 
+def test_what_validate_says_stands_in_the_order_of_the_files(
+    edgefl: Edgefl, digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr", sys.stdout)
+    said = edgefl("validate", "none.yaml", digits, "nothing.yaml").stdout
+    assert re.findall(r"(\w+\.yaml): (?:ok|cannot)", said) == ["none.yaml", digits.name, "nothing.yaml"]
+
+
 def data_set(file: Path) -> str:
     """What the file, or the scenario of a study, says of its data set."""
     text = file.read_text()

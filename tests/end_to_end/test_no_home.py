@@ -18,12 +18,8 @@ NOBODY = 12345  # a user that no passwd entry names, as `docker run -u` gives on
 SMALL = ["--set", "sessions.count=2", "--set", "sessions.rounds=3", "--set", "devices.count=12"]
 
 
-STRANGER = (
-    "unshare",
-    "--user",
-    f"--map-user={NOBODY}",
-    f"--map-group={NOBODY}",
-)  # names no home, owns the same files
+# names no home, owns the same files
+STRANGER = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
 
 
 def run_edgefl(folder: Path, *arguments: str, user: Sequence[str] = (), **environment: str) -> Done:

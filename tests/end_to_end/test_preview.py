@@ -83,9 +83,10 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     assert len(preview.handovers_m) == len(handovers)
     assert preview.handovers_per_hour == pytest.approx(len(handovers) * 3600 / preview.walked_s)
     assert 0 < preview.borders < 3 * len(handovers)
-    assert f", {len(handovers) / preview.borders:.2g} per border crossed" in "\n".join(
-        preview.lines("a plan")
-    )
+    for seen, span in ((preview, "over 20 s"), (replace(preview, walked_s=5.0), "in the first 5 s")):
+        told = "\n".join(seen.lines("a plan"))
+        assert f", {len(handovers) / preview.borders:.2g} per border crossed" in told
+        assert f"{seen.handovers_per_hour:,.0f} per hour {span}, " in told
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:

@@ -253,9 +253,8 @@ def test_the_slider_moves_devices_to_where_they_were(page: Page, file: Path, wal
     positions = load_runs(walkers).positions
     tracks = positions.pivot(index="time_s", columns="device", values="x_m")
     halves = [np.interp(at_s, tracks.index, tracks[device]) for device in tracks]
-    near = (
-        np.abs(np.subtract(after, halves)) < 0.06
-    )  # one that came in on the other side is not drawn between
+    # one that came in on the other side is not drawn between
+    near = np.abs(np.subtract(after, halves)) < 0.06
     assert near.mean() > 0.9
     assert "accuracy" in page.js("document.getElementById('now').textContent")
 

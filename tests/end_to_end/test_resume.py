@@ -103,9 +103,8 @@ def test_a_run_that_was_left_says_how(error: BaseException, digits: Path, tmp_pa
     status = json.loads((run / "run.json").read_text())["status"]
     assert status == ("interrupted" if error is SIGNAL else "failed")
     with refused_at("", f"{run}: is not empty", f"`edgefl resume {run}`"):
-        simulate(
-            load_scenario(digits), run, device="none"
-        )  # refused before anything is prepared for a device
+        # refused before anything is prepared for a device
+        simulate(load_scenario(digits), run, device="none")
     notes: list[str] = []
     resume(run, on_note=notes.append)
     assert notes == []

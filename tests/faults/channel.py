@@ -153,9 +153,9 @@ FAULTS = (
         "channel.renewal_spread",
         "renewal halves the deviation of the number of slots",
         "inverse Gaussian law of a first passage",
-        f"{UNIT}test_transfer.py::test_many_renewals_at_once_equal_single_renewals",
-        "no slot",
-        edited("edgefl.channel.renewal:slots_renewal_many", "half = 0.5 *", "half = 0.25 *"),
+        f"{THEORY}sharing.py::test_renewal_and_slot_exact_agree_in_law_with_frame_and_cap",
+        "a Kolmogorov-Smirnov test of 3,000 transfers, error 0.1 %",
+        edited("edgefl.channel.renewal:slots_renewal", "half = 0.5 *", "half = 0.25 *"),
     ),
     Fault(
         "channel.variance_of_slots",

@@ -10,7 +10,7 @@ import yaml
 pytestmark = pytest.mark.always  # the walls are never left to the night
 
 ROOT = Path(__file__).parents[2]
-PROGRAM = ("edgefl", "channel", "analysis")
+FILES = [file for name in ("edgefl", "channel", "analysis") for file in sorted((ROOT / name).rglob("*.py"))]
 TRANSLATED = re.compile(
     r"\b(who|whom|whoever|whose|nobody|somebody|anybody|so many|of which|else|is told|is said|anew|at hand)\b|None:",
     re.I,
@@ -18,6 +18,24 @@ TRANSLATED = re.compile(
 
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
 (SUBJECT,) = (hook["entry"] for repo in HOOKS for hook in repo["hooks"] if hook["id"] == "commit-subject")
+
+
+# of a wheel: folders and pages that it lacks; of all notes: a second form
+UNSHOWABLE = re.compile(r"(?<![\w/.])(docs|tests|research)/|CONTRIBUTING|CHANGELOG|edgefl: note:")
+
+
+def shown_texts(file: Path) -> list[str]:
+    """Return a module's strings and classes' docstrings; of functions and modules only commands' are shown."""
+    nodes = list(ast.walk(ast.parse(file.read_text())))
+    hidden = ast.Module | ast.FunctionDef if "commands" not in file.parts else ast.Module
+    skip = {node.body[0].value for node in nodes if isinstance(node, hidden) and ast.get_docstring(node)}
+    texts = (node.value for node in nodes if isinstance(node, ast.Constant) and node not in skip)
+    return [text for text in texts if isinstance(text, str)]
+
+
+def test_no_shown_text_points_to_a_file_that_a_wheel_lacks() -> None:
+    found = [(file.name, text) for file in FILES for text in shown_texts(file) if UNSHOWABLE.search(text)]
+    assert found == []
 
 
 def first_lines(file: Path) -> list[str]:
@@ -29,10 +47,9 @@ def first_lines(file: Path) -> list[str]:
 
 
 def test_first_lines_say_what_a_thing_does() -> None:
-    files = [file for folder in PROGRAM for file in sorted((ROOT / folder).rglob("*.py"))]
     found = [
         f"{file.relative_to(ROOT)}: {line}"
-        for file in files
+        for file in FILES
         for line in first_lines(file)
         if TRANSLATED.search(line)
     ]

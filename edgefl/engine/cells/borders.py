@@ -14,7 +14,7 @@ class Borders:
     """Assign each device to the cell of the nearest point, and count the changes.
 
     The number of handovers per border crossed separates movement from ping-pong: measured networks have 1.5 to 2.4
-    (docs/trust.md). The count draws no random numbers, and no other result depends on the count.
+    (drives of uccmisl/5Gdataset). The count draws no random numbers, and no other result depends on the count.
 
     Args:
         cells_m: [cells, 2] a point of each cell, such as its site.

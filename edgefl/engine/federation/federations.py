@@ -75,10 +75,11 @@ class Federations:
 
         self.env.timeout(self.patience_s).callbacks.append(over)
 
-    def notes(self) -> list[str]:
-        """Return notes for run.json about the federations that were given up."""
-        return [
-            f"cell {stop.cell} stopped in session {stop.session}: it has had no device since {stop.since_s:.3f} s,"
-            f" and none came within rounds.max_wait_s {self.patience_s:g} s after all others had ended"
-            for stop in self.stopped
-        ]
+    def notes(self, *, still: bool) -> list[str]:
+        """Return a note on the federations that were given up; if devices are still, those empty at 0 s are known."""
+        cells = [str(stop.cell) for stop in self.stopped if stop.since_s or not still]
+        note = (
+            f"cell{'s' * (len(cells) > 1)} {', '.join(cells)} stopped: no device came within rounds.max_wait_s"
+            f" {self.patience_s:g} s after all others had ended; a lower max_wait_s waits less"
+        )
+        return [note] if cells else []

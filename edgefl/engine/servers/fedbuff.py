@@ -15,7 +15,8 @@ class FedBuff(WeighingServer):
     Nguyen et al., Federated Learning with Buffered Asynchronous Aggregation, AISTATS 2022, algorithm 1:
     w+ = w + server_lr / K sum_k s(tau_k) Delta_k, where Delta_k is the change from the model that device k received,
     s(tau) = (1 + tau)^-1/2, and K the buffer's size. Here the data's shares p_k replace 1/K, as everywhere (J 5);
-    they are 1/K if all devices hold the same amount. docs/async.md has the parameters for other libraries' FedBuff.
+    they are 1/K if all devices hold the same amount. FLGo's FedBuff is `staleness: constant`, FedScale's
+    `divisor: weights` with `base: current`, Plato's `staleness: constant` with `base: current`.
 
     A device whose update waits in the buffer is not dispatched. If the buffer cannot fill because no device is
     working or idle, the server makes a model of what it holds. With buffer and concurrency equal to the number of

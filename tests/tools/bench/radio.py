@@ -14,7 +14,7 @@ from edgefl.channel.carrier import Carrier
 from edgefl.channel.fading import BLOCK, Fading, LinkFading, slot_correlation
 from edgefl.channel.interference import Heard, Interfered, TransmitterActivity
 from edgefl.channel.modulation import Steps
-from edgefl.channel.renewal import slots_renewal_many
+from edgefl.channel.renewal import slots_renewal
 from edgefl.channel.transfer import Flow
 from tests.tools.bench import interleaved
 
@@ -180,11 +180,11 @@ def _loop(rho: float) -> float:
 def _many_by_renewal(rho: float) -> Callable[[], float]:
     rng = np.random.default_rng(0)
     mean_rate = 5.884  # bits/s/Hz at SNR 100, the closed form of the ergodic rate
-    payload_bits = np.full(RENEWAL_TRANSFERS, RENEWAL_SLOTS * mean_rate * BANDWIDTH_HZ * SLOT_S)
-    snr = np.full(RENEWAL_TRANSFERS, SNR)
+    payload_bits = RENEWAL_SLOTS * mean_rate * BANDWIDTH_HZ * SLOT_S
 
     def job() -> float:
-        slots_renewal_many(payload_bits, CARRIER, snr=snr, correlation=rho, rng=rng)
+        for _ in range(RENEWAL_TRANSFERS):
+            slots_renewal(payload_bits, CARRIER, snr=SNR, correlation=rho, rng=rng)
         return RENEWAL_TRANSFERS
 
     return job

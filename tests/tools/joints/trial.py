@@ -137,7 +137,7 @@ def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
 def _error_of(outcome: CallResult) -> str:
     """Return what is said, without notes before it."""
     lines = outcome.err.strip().splitlines()
-    return "\n".join(line for line in lines if not line.startswith("edgefl: note: "))
+    return "\n".join(line for line in lines if not line.startswith("note: "))
 
 
 def _again(folder: Path) -> Iterator[tuple[str, str]]:

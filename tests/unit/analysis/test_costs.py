@@ -47,6 +47,8 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
     (path / "scenario.yaml").write_text(
         yaml.safe_dump({"learning": {"pilot_sessions": 1, "warm_start": warm_start}})
     )
+    table = pd.read_csv(path / "rounds.csv")
+    table.assign(out_of_coverage=[0, 0, 0, 3, 0]).to_csv(path / "rounds.csv", index=False)
     return path
 
 
@@ -112,6 +114,7 @@ def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
     )
     assert costs["rounds"].to_dict() == {"pilot": 1, "gradient": 1, "training": 3}
     assert costs["uploads"].to_dict() == {"pilot": 2, "gradient": 2, "training": 5}
+    assert costs["uncovered"].to_dict() == {"pilot": 0, "gradient": 0, "training": 3}
     assert costs.loc["training", "iterations"] == 20
     # P = 1 session before w_pilot; then w_pilot, and 2 Z for each of two sessions (J: 2Z (S - P) + Z)
     assert set(costs["stored_models"]) == {1 + 2 * 2}

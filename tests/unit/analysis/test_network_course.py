@@ -15,9 +15,8 @@ from edgefl.analysis.reports.network import PERIODS, _by_run, network_figure, ov
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
-COPIES_ON_WRITE = (
-    int(pd.__version__.partition(".")[0]) >= 3
-)  # before, pandas copies columns that are taken out
+# before, pandas copies columns that are taken out
+COPIES_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
@@ -87,6 +86,21 @@ def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) ->
     assert drawn is not None
     labels = [ax.get_ylabel() for ax in drawn.axes]
     assert labels == ["handovers per hour", "devices in service", "round time (s)"]
+
+
+def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write) -> None:
+    root = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}], devices_recorded="all")
+    for name, more in (
+        ("rounds", {"out_of_coverage": 1}),
+        ("devices", {"device": 0, "outcome": "left_uplink"}),
+    ):
+        pd.read_csv(root / f"{name}.csv").assign(**more).to_csv(root / f"{name}.csv", index=False)
+    columns = "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j"
+    (root / "ledger.csv").write_text(f"{columns}\n0{',1' * 8}\n7{',0' * 8}\n")
+    assert report_network(root).sentences == [
+        "Broken participations: 1 because the device left the cell.",
+        "Without a link when a round began: 1.00 devices on average; in no round: device 7.",
+    ]
 
 
 def test_what_does_not_change_or_is_not_there_has_no_panel(write_run: Write) -> None:

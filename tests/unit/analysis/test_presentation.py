@@ -22,6 +22,7 @@ from edgefl.analysis.figures.style import styles_of, variant_styles
 from edgefl.analysis.measures.results import Comparison
 from edgefl.analysis.page import formatting, markup
 from edgefl.analysis.page.formatting import natural, placed
+from edgefl.analysis.page.report import Report
 from edgefl.analysis.reports.comparison import report
 from edgefl.analysis.reports.comparison_tables import brief
 from tests.tools.figures import leave_figures_empty
@@ -111,6 +112,12 @@ def test_six_variants_fit_in_80_columns(write_study: Write) -> None:
     assert sorted(line.split("  ")[0].strip() for line in rows) == sorted(names)
     assert "speed" not in output.getvalue()
     assert "gain" not in output.getvalue()
+
+
+def test_a_name_of_the_rows_is_a_heading_of_the_table() -> None:
+    table, output = pd.DataFrame({"joules": ["1"]}, pd.Index(["fedavg"], name="variant")), io.StringIO()
+    Report(Path(), tables=[("", table)]).print(Console(file=output, width=80))
+    assert ["variant", "joules"] in [line.split() for line in output.getvalue().splitlines()]
 
 
 def pixels_of(image: np.ndarray, colour: str) -> int:

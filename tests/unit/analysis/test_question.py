@@ -26,9 +26,8 @@ def studied(write_run: Write) -> Callable[..., Path]:
         folder = Path()
         for label, shift in (settings or {"": SHIFT}).items():
             for seed in range(1, pairs + 1):
-                world = rng.normal(
-                    0.5, 0.1
-                )  # what both variants of a seed share is no part of the difference
+                # what both variants of a seed share is no part of the difference
+                world = rng.normal(0.5, 0.1)
                 for name, lead in (("a", shift + rng.normal(0, deviation)), ("b", 0.0)):
                     rounds = [
                         {"session": 1, "round": 1, "accuracy": 0.1},

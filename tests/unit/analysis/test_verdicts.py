@@ -11,9 +11,8 @@ from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
 
 Write = Callable[..., Path]
-Rounds = Mapping[
-    str, list[tuple[float, float, float]]
-]  # variant -> per seed: length of a round, its joules, accuracy
+# variant -> per seed: length of a round, its joules, accuracy
+Rounds = Mapping[str, list[tuple[float, float, float]]]
 
 LAST: list[Path] = []  # folder of the last comparison
 

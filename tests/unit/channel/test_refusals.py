@@ -22,7 +22,6 @@ from edgefl.channel.path_loss.uma import UMa
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.penetration import wall_loss_db
 from edgefl.channel.rates import rate_moments
-from edgefl.channel.renewal import slots_renewal_many
 from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.schedulers.proportional_fair import ProportionalFair
 from edgefl.channel.shadowing import draw_shadowing_db
@@ -54,12 +53,6 @@ def add(rules: dict[str, Any] | None = None, bits: float = 1.0, **link: Any) -> 
 def many(**changes: Any) -> None:
     of_two = {"payload_bits": [1e5, 1e5], "share": 0.5, "snr": 1.0, "first_slot": 0, "fading": [LINK, LINK]}
     slots_of_many(carrier(), **of_two | changes)
-
-
-def renewals(payload_bits: list[float], **changes: Any) -> None:
-    slots_renewal_many(
-        payload_bits, **{"carrier": carrier(), "snr": 1.0, "correlation": 0.9, "rng": RNG} | changes
-    )
 
 
 def fields(**changes: Any) -> None:
@@ -165,10 +158,6 @@ first_slots | many(first_slot=[3, -1])
 fidelity | many(fidelity="exact")
 direction | many(direction="up")
 at snr 1e-12 | many(snr=[1.0, 1e-12])
-payload_bits | renewals([1.0, -1.0])
-shares | renewals([1.0, 2.0], share=[1.0, 0.0])
-snr | renewals([1.0, 2.0], snr=[1.0, 0.0])
-at snr 1e-12 | renewals([1e6, 1e6], snr=[1.0, 1e-12])
 200000000 slots | flow(snr=1e-12, fidelity=x, direction="uplink").slots(1e6) | "slot"; "renewal"
 100 slots | flow().slots_exact(5e5, max_slots=100)
 static | flow(fading=STATIC).slots_exact(5e8, max_slots=100)

@@ -50,10 +50,6 @@ def test_slots_is_the_first_count_with_enough_airtime(
     count = frame.slots(first_slot, airtime)
     assert frame.airtime(first_slot, count) > airtime - 1e-9
     assert frame.airtime(first_slot, count - 1) < airtime + 1e-9
-    assert frame.slots_many([first_slot, 0], np.array([airtime, airtime])).tolist() == [
-        count,
-        frame.slots(0, airtime),
-    ]
     # the last slot serves the direction
     assert frame.weights_from(first_slot + count - 1, 1)[0] > 0
     assert frame.slots(first_slot, 0.0) == 0

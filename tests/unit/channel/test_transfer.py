@@ -12,7 +12,7 @@ from edgefl.channel import transfer
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.rates import rate_moments
-from edgefl.channel.renewal import slots_renewal, slots_renewal_many
+from edgefl.channel.renewal import slots_renewal
 from edgefl.channel.share import ergodic_rate
 from edgefl.channel.tdd import Pattern, frame_of
 from edgefl.channel.transfer import AUTO_SLOTS, Flow, long_enough
@@ -215,36 +215,6 @@ def test_renewal_ends_where_the_frame_s_mean_has_moved_the_payload(x: float, fir
     assert moved[0] < target * (1 + 1e-9)
     assert moved[1] > target * (1 - 1e-9)
     assert UPLINK[(first_slot + count - 1) % 5] > 0
-
-
-@pytest.mark.parametrize("rules", [{}, {"weights": UPLINK, "cap": 4.0}])
-def test_many_renewals_at_once_equal_single_renewals(rules: dict[str, Any]) -> None:
-    count = 200
-    rng = np.random.default_rng(5)
-    bits, snr, rho = (
-        rng.uniform(1e6, 1e8, count),
-        10 ** rng.uniform(-1, 5, count),
-        rng.uniform(0.5, 0.99, count),
-    )
-    first_slot = rng.integers(0, 1000, count)
-    share = rng.uniform(0.1, 1.0, count)
-    band = carrier(**rules)
-    many = slots_renewal_many(
-        bits, band, snr=snr, correlation=rho, share=share, first_slot=first_slot, rng=np.random.default_rng(6)
-    )
-    same = np.random.default_rng(6)
-    one = [
-        slots_renewal(
-            bits[i],
-            band.part(share[i]),
-            snr=snr[i],
-            correlation=rho[i],
-            first_slot=int(first_slot[i]),
-            rng=same,
-        )
-        for i in range(count)
-    ]
-    np.testing.assert_array_equal(many, one)
 
 
 @pytest.mark.parametrize("fidelity", ["slot", "renewal"])

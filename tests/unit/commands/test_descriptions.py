@@ -78,6 +78,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
+        ("energy", "it is in the names selectors/energy_aware, selectors/least_energy, record.energy_excess"),
         ("count", "may be "),
         ("algorithms/", "no algorithm ''"),
         ("/fedprox", "no kind ''"),
@@ -98,10 +99,20 @@ def test_what_there_is_not(key: str, message: str) -> None:
         ("bandwidth", "radio.bandwidth_hz"),
         ("local", "learning.local"),
         ("battery", "devices.battery_j"),
+        ("random waypoint", "mobility/random_waypoint"),
+        ("time-to-trigger", "handover.time_to_trigger_s"),
+        ("path loss", "path_loss"),
     ],
 )
 def test_a_bare_name_is_enough_where_it_is_the_only_one(bare: str, full: str) -> None:
     assert describe(bare) == describe(full)
+
+
+def test_studies_and_shipped_files_are_described() -> None:
+    assert "question that the study should answer" in describe("study")
+    assert describe("study.question.budget").startswith("study.question.budget\n")
+    assert "`edgefl run handover_hexagonal` runs it" in describe("handover hexagonal")
+    assert describe("quickstart").count("quickstart, a shipped ") == 2
 
 
 def test_every_name_that_is_listed_is_described() -> None:

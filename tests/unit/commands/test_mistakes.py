@@ -31,6 +31,8 @@ no blank after a colon | name: mine | name:mine | 1 | a key needs a colon and a 
 two colons | name: mine | name: my: run | 1 | or name: 'my: run' if it is a text
 a section on one line | devices:\n  count: 4\n | devices: count: 4\n | 3 | write devices: {count: 4} if keys are nested
 open bracket | rounds: 2} | rounds: 2 | 5 | the { in this line is not closed, or a comma is missing
+no colon in braces | {name: fedprox, mu: 0.1} | {name: fedprox, mu 0.1} | 11 | algorithm.mu 0.1: unknown key; a key needs a colon and a space after it: write 'mu: 0.1'
+no blank in braces | {name: fedprox, mu: 0.1} | {name: fedprox, mu:0.1} | 11 | algorithm.mu:0.1: unknown key; a key needs a colon and a space after it: write 'mu: 0.1'
 duplicate key |   count: 4\n |   count: 4\n  count: 5\n | 5 | 'count' is given twice, first in line 4
 empty file | ALL |  | 1 | is empty; a mapping of keys to values is expected
 a list | ALL | - a\n | 1 | a mapping of keys to values is expected
@@ -39,7 +41,9 @@ unknown section | radio: | radoi: | 6 | radoi: unknown key: did you mean 'radio'
 a key of another section | seed: 1 | bandwidth_hz: 1.0e+6 | 2 | unknown key here; write radio.bandwidth_hz
 a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (ditto, fedprox, moon)
 a component for a key | algorithm: {name: fedprox, mu: 0.1} | fedprox: {mu: 0.1} | 11 | learning.fedprox: unknown key here; write learning.algorithm: {name: fedprox, ...}
-a component for a section | radio: | fedprox: {mu: 0.1}\nradio: | 6 | fedprox: unknown key here; write learning.algorithm: {name: fedprox, ...}
+a component's name for a key | {name: fedprox, mu: 0.1} | {FedProx: {mu: 0.1}} | 11 | unknown key of fedavg, the default if no name is given: did you mean {name: fedprox, ...}?
+a policy's name for a key | {name: schedule, count: 2, rounds: 2} | {Schedule: {rounds: 2}} | 5 | write a name or {name: ..., parameters}: did you mean {name: schedule, ...}?
+a component for a section | radio: | FedProx: {mu: 0.1}\nradio: | 6 | FedProx: unknown key here; write learning.algorithm: {name: fedprox, ...}
 a key of devices |   model: logistic\n |   model: logistic\n  clock_hz: 1.0e+9\n | 11 | learning.clock_hz: unknown key here; write devices.clock_hz
 a shape without a name | radio: | areas: {geojson: {path: town.geojson}}\nradio: | 6 | areas.geojson.path: unknown key; a name is missing: write areas: {NAME: {geojson: ...}}
 a file for a shape | radio: | areas:\n  geojson: town.geojson\nradio: | 7 | areas.geojson: must be a mapping of keys to values, got 'town.geojson'; a name is missing: write areas: {NAME:

@@ -180,6 +180,7 @@ def test_a_study_is_all_of_its_runs_in_80_columns(under_way: Making, tmp_path: P
     standings = [each.look() for each in watching.find(tmp_path)]
     told = text(*standings, of=watching.planned(tmp_path))
     assert "2 running; the study has at most 12 runs" in told
+    assert text(*standings, of=2).rstrip().endswith("2 running")
     assert max(map(len, told.splitlines())) <= 80
     assert " left" in told
     # no number is cut, and both ends of a name are there; bars stand where there is room
@@ -211,6 +212,9 @@ def test_runs_stand_in_the_order_of_the_studys_file(under_way: Making, tmp_path:
     found = [each.label for each in watching.find(tmp_path)]
     assert found == ["z/seed-2", "z/seed-10", "a/seed-2", "a/seed-10"]
     assert watching.planned(tmp_path) == (2 * 2 + 2 * 3) * 3
+    for why, most in (("", 30), ("precise", None)):
+        (tmp_path / "question.csv").write_text(f"x,why\n1,budget\n2,{why}\n")
+        assert watching.planned(tmp_path) == most
 
 
 def test_a_damaged_run_is_a_line_and_the_others_go_on(under_way: Making, tmp_path: Path) -> None:

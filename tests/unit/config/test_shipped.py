@@ -90,11 +90,12 @@ def test_all_are_copied_and_nothing_is_overwritten(folder: Path, elsewhere: Path
         shipped.copy(elsewhere / "mine", folder)
 
 
-def test_examples_are_listed_with_what_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_are_listed_with_what_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code_of("examples")
     listed = capsys.readouterr().out.splitlines()
-    assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if ".py" in line)
-    assert "notebooks/lesson_1_radio.ipynb" in listed
+    assert all(len(line.split("  ", 1)[1].strip()) > 20 for line in listed if "riverside/" not in line)
+    copied = shipped.copy(tmp_path, shipped.EXAMPLES)
+    assert [line.split()[0] for line in listed] == [str(file.relative_to(tmp_path)) for file in copied]
 
 
 def test_the_wheel_and_the_source_archive_take_what_the_links_lead_to() -> None:

@@ -30,8 +30,8 @@ def test_keys_are_understood_at_any_depth_and_noted_once(caplog: pytest.LogCaptu
     assert loaded.areas["park"].disc.centre_m == (3, 4)
     assert loaded.radio.neighbour_load == 0.2
     assert [record.message.split(";")[0] for record in caplog.records] == [
-        "edgefl: note: center_m is read as centre_m",
-        "edgefl: note: neighbor_load is read as neighbour_load",
+        "note: center_m is read as centre_m",
+        "note: neighbor_load is read as neighbour_load",
     ]
 
 

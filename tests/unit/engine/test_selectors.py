@@ -87,12 +87,8 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
 
 def test_every_selector_has_a_derivation() -> None:
     derived = [selector for selector, *_ in (*CHOICES, *LAWS, *DECIDED)]
-    elsewhere = {
-        "fedl",
-        "hungarian",
-        "least_energy",
-        "least_time",
-    }  # test_allocation.py, test_lost_uploads.py
+    # test_allocation.py, test_lost_uploads.py
+    elsewhere = {"fedl", "hungarian", "least_energy", "least_time"}
     missing = set(underived("selectors", derived)) - elsewhere - {"oort"}  # decisions/test_oort.py
     assert not missing, f"say who takes part with these, in CHOICES, LAWS or DECIDED of {__file__}: {missing}"
 

@@ -38,9 +38,8 @@ def test_what_validate_says_is_what_pytorch_says(
     assert found == check_build(loaded, "cpu")
     parameters = re.search(r"([\d,]+) parameters", found.about[1])
     assert parameters is not None
-    assert found.payload_bits == 32 * 2 * int(
-        parameters[1].replace(",", "")
-    )  # scaffold exchanges two vectors
+    # scaffold exchanges two vectors
+    assert found.payload_bits == 32 * 2 * int(parameters[1].replace(",", ""))
 
 
 @pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=5), Mlp(hidden=(5,)), Mlp(hidden=(4, 6, 3))])

@@ -396,9 +396,8 @@ def test_powersgd_is_pytorchs_communication_hook(monkeypatch: pytest.MonkeyPatch
             return flat @ x
 
     monkeypatch.setattr(dist, "all_reduce", Alone)
-    monkeypatch.setattr(
-        torch.cuda, "is_available", lambda: False
-    )  # the hook would wait for a GPU that it does not use
+    # the hook would wait for a GPU that it does not use
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=1)
     try:
         module = Linear()

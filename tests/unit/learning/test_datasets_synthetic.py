@@ -30,9 +30,8 @@ def test_synthetic_sizes_are_log_normal() -> None:
     thresholds = np.array([1, 7, 20, 55, 150, 400, 3000])
     expected = stats.norm.cdf((np.log(thresholds) - 4) / 2)
     found = (sizes[:, None] < thresholds).mean(0)
-    np.testing.assert_allclose(
-        found, expected, atol=SIGMAS * np.sqrt(0.25 / groups)
-    )  # the largest deviation of a share
+    # the largest deviation of a share
+    np.testing.assert_allclose(found, expected, atol=SIGMAS * np.sqrt(0.25 / groups))
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 3.0])

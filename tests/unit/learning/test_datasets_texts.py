@@ -117,9 +117,8 @@ def test_windows_with_a_target_at_every_position_show_the_same() -> None:
         shakespeare.windows([text], 5, 5), shakespeare.windows([text], 5, 5, every=True), strict=True
     ):
         np.testing.assert_array_equal(every.x, one.x)
-        np.testing.assert_array_equal(
-            every.y, every.x.astype(int)
-        )  # x counts from 1, y from 0, one further on
+        # x counts from 1, y from 0, one further on
+        np.testing.assert_array_equal(every.y, every.x.astype(int))
         np.testing.assert_array_equal(every.y[:, -1], one.y)
     assert shakespeare.windows([text[:3]], 5, 5, every=True)[0].y.shape == (0, 5)
 

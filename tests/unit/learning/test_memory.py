@@ -79,10 +79,8 @@ def test_the_world_s_needs(tmp_path: Path) -> None:
     assert memory_needs.of_world(generated)[-1].place == ("learning", "dataset")
 
 
-PAGES, POWERS = (
-    400 * 2 * 2 * 8,
-    256 * 2 * 8,
-)  # two pages: of complex numbers, or of the power of several parts
+# two pages: of complex numbers, or of the power of several parts
+PAGES, POWERS = (400 * 2 * 2 * 8, 256 * 2 * 8)
 
 
 @pytest.mark.parametrize(

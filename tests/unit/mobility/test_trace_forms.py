@@ -292,9 +292,8 @@ GPX = (
 def test_gpx(write: Write) -> None:
     moved, _ = started(write(GPX, "anna.gpx"), (11.57, 48.13))
     assert [device.id for device in moved.recorded] == ["anna"]
-    assert moved.positions_m(10.5)[0] == pytest.approx(
-        [0, 111.20], abs=0.01
-    )  # TR of WGS 84: 111,196 m a degree
+    # TR of WGS 84: 111,196 m a degree
+    assert moved.positions_m(10.5)[0] == pytest.approx([0, 111.20], abs=0.01)
     for wrong, words in (
         (GPX.replace("<time>2026-01-05T07:30:00Z</time>", ""), ":3: <trkpt> has no <time>"),
         (GPX.replace('lat="48.13"', ""), ":3: <trkpt> lat is missing"),

@@ -164,7 +164,7 @@ def test_a_file_and_a_study_are_told(tmp_path: Path) -> None:
         "variants: {one: {}, many: {devices.count: 200}}\n"
     )
     told = lines_of(study)
-    assert told[0] == "one seed 1, one of 2 seeds:"
+    assert told[:2] == [f"{study}:", "one seed 1, one of 2 seeds:"]
     assert told[-1].startswith("the whole study, 4 runs one after another: ")
     file.write_text(file.read_text().replace("count: 1", "count: 1, mobility: {name: trace, path: none.csv}"))
     with pytest.raises(EdgeflError):

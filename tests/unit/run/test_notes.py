@@ -189,7 +189,7 @@ SHORT = {
 @pytest.mark.parametrize(("keys", "fewer_by"), rows(REMEDIES, SHORT))
 def test_the_remedies_are_those_that_the_scenario_lacks(keys: str, fewer_by: str) -> None:
     (note,) = more_handovers_than_borders(world_of({"radio": {}} | sections(keys)), 100, 10)
-    assert note.endswith(f"(docs/trust.md). For fewer, set {fewer_by}")
+    assert note.endswith(f"(drives of uccmisl/5Gdataset). For fewer, set {fewer_by}")
 
 
 @pytest.mark.parametrize(

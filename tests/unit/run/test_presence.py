@@ -43,9 +43,8 @@ def test_a_trace_elsewhere_is_noted_with_its_distance_and_origin(tmp_path: Path)
         assert words in note
     found = re.search(r"origin_m: \[(\d+), (\d+)\]", note)
     assert found is not None
-    assert [float(each) for each in found.groups()] == pytest.approx(
-        [6_100, 6_125], abs=10
-    )  # as far as they move in half a look
+    # as far as they move in half a look
+    assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
     shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
     assert not [note for note in notes(shifted) if "no device" in note]
 

@@ -67,9 +67,8 @@ def test_the_answer_of_a_whole_study_errs_as_seldom_as_it_says(
 ) -> None:
     """The loop itself, seeds added by what was seen: the true difference, zero, is missed in 5 % at most."""
     first = plan(written(tmp_path))
-    monkeypatch.setattr(
-        "edgefl.studies.adding_seeds.pairs", lambda first, added: first
-    )  # nothing to plan again
+    # nothing to plan again
+    monkeypatch.setattr("edgefl.studies.adding_seeds.pairs", lambda first, added: first)
     missed, stops = 0, set()
     for salt in range(STUDIES):
         world = World(salt)

@@ -104,9 +104,8 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     ids=["journal", "phone_5g", "tr38840"],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-@example(
-    seed=2574
-)  # nothing is received, and rounds follow at once: each begins within the tail of the one before
+# nothing is received, and rounds follow at once: each begins within the tail of the one before
+@example(seed=2574)
 @settings(max_examples=40, deadline=None)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     """capacity + recharged - left = received + sent + computed + idle + tails; no round is shorter than its mean."""

@@ -39,9 +39,8 @@ def test_who_has_lost_the_link_is_in_every_round(
     pause_s: float, after_s: float, connecting: int, deadline_s: float | None
 ) -> None:
     """A round lasts T310 from its first slot, or to its deadline; the next begins LATENCY_S or a pause later."""
-    patience = {
-        "monitoring": {"t311_s": 0.0 if deadline_s is None else 1.0}
-    }  # with T311 it looks for a cell until the deadline
+    # with T311 it looks for a cell until the deadline
+    patience = {"monitoring": {"t311_s": 0.0 if deadline_s is None else 1.0}}
     small = weak(rules={"pause_s": pause_s, "deadline_s": deadline_s}, radio=patience)
     lasts_s = T310_S if deadline_s is None else deadline_s
     rounds = small.rows.of[Round]

@@ -373,9 +373,8 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
     found = list(ends_of.values())
     largest = max(MEAN, 255 - MEAN) / STD  # input
     weights = [train.layout.views(row)["1.weight"] for end in found for row in end]
-    products = largest * max(
-        float(weight.abs().sum(1).max()) for weight in weights
-    )  # of a logit, their sizes
+    # of a logit, their sizes
+    products = largest * max(float(weight.abs().sum(1).max()) for weight in weights)
     logit = rounding_of_a_sum(2 * SIDE**2) * products
     gradient = (logit / 2 + rounding_of_a_sum(BATCH)) * largest
     tolerance = 2 * LR * float(train.travel(np.array([max(STEPS)]))[0]) * gradient

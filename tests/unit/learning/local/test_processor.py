@@ -59,7 +59,7 @@ def test_a_run_says_that_bf16_is_slow_here(
     done = CliRunner().invoke(cli.app, ["run", str(file), "--out", str(tmp_path / "run"), "--device", "cpu"])
     assert done.exit_code == 0, done.output
     slow = precision == "bf16" and not has
-    assert ("edgefl: note: learning.local.precision is bf16" in done.stderr) == slow
+    assert ("note: learning.local.precision is bf16" in done.stderr) == slow
     notes = json.loads((tmp_path / "run" / "run.json").read_text())["notes"]
     assert [("no bfloat16 instructions" in note) for note in notes] == [True] * slow
 
