@@ -253,7 +253,8 @@ def _squares(x: FloatArray, df: FloatArray, taps: int) -> FloatArray:
     # e^(-x/2) L^(taps)_m, by its three-term recurrence
     before, laguerre = np.zeros_like(x), damped
     for m in range(1, _TERMS + 1):
-        scale = 1.0 if taps == 1 else _norm(m, taps)
+        # sqrt(m! (L-1)! / (m+L-1)!), which scales the polynomial to a variance of 1
+        scale = math.exp((math.lgamma(m + 1) + math.lgamma(taps) - math.lgamma(m + taps)) / 2.0)
         squares[:, m - 1] = (scale * np.einsum("su,su->s", weight, laguerre) / (m * math.log(2.0))) ** 2
         more = taps - 1
         before, laguerre = laguerre, ((2 * m + more - x) * laguerre - (m + more) * before) / m
@@ -265,11 +266,6 @@ def _weight(x: FloatArray, damped: FloatArray, taps: int) -> FloatArray:
     if taps == 1:
         return x * damped
     return np.exp(taps * np.log(x) - x / 2.0 - math.lgamma(taps))
-
-
-def _norm(m: float, taps: int) -> float:
-    """Return sqrt(m! (L-1)! / (m+L-1)!), which scales the polynomial of order m to a variance of 1."""
-    return math.exp((math.lgamma(m + 1) + math.lgamma(taps) - math.lgamma(m + taps)) / 2.0)
 
 
 def _late(taps: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -216,7 +216,7 @@ class _Shown:
 
     def close(self) -> None:
         if self._progress is not None:
-            self._progress.__exit__(None, None, None)
+            self._progress.__exit__()
 
 
 def _executor(

@@ -1,7 +1,6 @@
 """A live display of runs; without a terminal it prints a line when a run ends."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from rich.console import Console
@@ -135,9 +134,7 @@ class ProgressDisplay:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._progress.live.is_started:  # otherwise stop() would print an empty line
             self._progress.stop()
 

@@ -8,7 +8,6 @@ import io
 import sys
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from edgefl.run.progress import ProgressDisplay, Reached
@@ -49,9 +48,7 @@ class Showing:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
@@ -93,15 +90,13 @@ class _InTerminal(Showing):
         self._waiting.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._waiting.stop()
         if self._bars is not None:
-            self._bars.__exit__(kind, error, trace)
+            self._bars.__exit__()
 
     def begin(self, runs: "Mapping[str, Scenario]") -> None:
-        self.__exit__(None, None, None)
+        self.__exit__()
         self._bars = ProgressDisplay(self._console, runs)
         self._bars.start()
 
@@ -110,7 +105,7 @@ class _InTerminal(Showing):
         self._console.print(f"note: {text}", soft_wrap=True)
 
     def end(self, results: Results | StudyResults) -> None:
-        self.__exit__(None, None, None)
+        self.__exit__()
         for note in results.notes:
             if note not in self._noted:
                 self.note(note)
@@ -132,9 +127,7 @@ class _InNotebook(Showing):
         self._output = display(_Shown(self._html()), display_id=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._line = "" if self._line == PREPARING else self._line
         self._show()
 

@@ -33,8 +33,9 @@ def merge(parts: Sequence[Path], out: Path) -> dict[State, int]:
             raise EdgeflError(
                 f"{part}: is not a study directory, since it has no {FILE}; give one made by `edgefl study`"
             )
-    for part in parts:
-        _check_plain(part)
+    for file in (file for part in parts for file in part.rglob("*")):
+        if file.is_symlink() or not (file.is_file() or file.is_dir()):  # its target would be copied
+            raise EdgeflError(f"{file}: is a link or a device, not a file written by a run; delete it")
     _check_one_study([*([out] if (out / FILE).is_file() else []), *parts])
     places = [out, *(part for part in parts if part.resolve() != out.resolve())]
     holders_of: dict[Path, list[Path]] = {}
@@ -94,13 +95,6 @@ def _check_one_run(run: Path, holders: Sequence[Path]) -> None:
                 f"{place / run} and {first_place / run} are not the same run ({_name(about)} and {_name(first)}):"
                 " their settings, data or version of results differ; merge directories of one study"
             )
-
-
-def _check_plain(part: Path) -> None:
-    """Raise if a study contains symbolic links or device files, since their targets would be copied."""
-    for file in part.rglob("*"):
-        if file.is_symlink() or not (file.is_file() or file.is_dir()):
-            raise EdgeflError(f"{file}: is a link or a device, not a file written by a run; delete it")
 
 
 def _name(about: dict[str, Any]) -> tuple[Any, ...]:

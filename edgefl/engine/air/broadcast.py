@@ -69,7 +69,9 @@ class Broadcast:
         listening = [i for i, bits in enumerate(payload_bits) if bits]
         links = {devices[i]: (float(snr[i]), fading[i]) for i in listening}
         rates = [
-            _rate(carrier, *link) for link in links.values() if link[0] * link[1].mean_power >= lowest_snr
+            float(carrier.mean_efficiency(mean_snr, own.static))
+            for whole_snr, own in links.values()
+            if (mean_snr := whole_snr * own.mean_power) >= lowest_snr
         ]
         # the rate of an actual device, not interpolated between two
         rate = float(np.quantile(rates, quantile, method="lower")) if rates else 0.0
@@ -92,10 +94,6 @@ class Broadcast:
         """Airtime of the broadcast, s."""
         slots = self.end_slot - self.first_slot
         return self.carrier.frame.airtime(self.first_slot, slots) * self.carrier.slot_s
-
-
-def _rate(carrier: Carrier, snr: float, fading: Fading) -> float:
-    return float(carrier.mean_efficiency(snr * fading.mean_power, fading.static))
 
 
 def _received(carrier: Carrier, snr: float, fading: Fading, first_slot: int, slots: int) -> float:

@@ -54,7 +54,8 @@ class Coverage:
         """
         known = self._known.get(cell)
         if known is None or not same(known.positions_m, positions_m):
-            known = self._known[cell] = _Known.of_none(positions_m)
+            unjudged = np.zeros((2, len(positions_m)), dtype=bool)
+            known = self._known[cell] = _Known(positions_m, *unjudged)
         unknown = ids[~known.judged[ids]]
         if len(unknown):
             known.judged[unknown] = True
@@ -79,7 +80,3 @@ class _Known:
     positions_m: np.ndarray
     judged: np.ndarray
     has_link: np.ndarray
-
-    @classmethod
-    def of_none(cls, positions_m: np.ndarray) -> "_Known":
-        return cls(positions_m, *np.zeros((2, len(positions_m)), dtype=bool))

@@ -19,7 +19,7 @@ from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.channel_reports import ChannelReports
 from edgefl.engine.air.links import DIRECTIONS, Links, Transfer, Transfers
-from edgefl.engine.air.many_transfers import time_in_band, time_transfers
+from edgefl.engine.air.many_transfers import time_transfers
 from edgefl.engine.air.progressive import (
     FixedShareTransfer,
     HeldShareTransfer,
@@ -77,17 +77,6 @@ class RadioRound:
     def transfers(self, direction: Direction, payload_bits: Sequence[int], from_s: FloatArray) -> Transfers:
         """Time all transfers of a predictable round, with the same results as `Link.transfer` for each."""
         return time_transfers(self.air, self.links, direction, payload_bits, from_s)
-
-    def in_band(
-        self,
-        direction: Direction,
-        payload_bits: Sequence[int],
-        from_s: FloatArray,
-        led: Sequence[tuple[float, ...]],
-    ) -> Transfers:
-        """Time the transfers of a predictable round in a dynamically shared band, as in `time_in_band`."""
-        flows = [link.flow(direction, bits) for link, bits in zip(self, payload_bits, strict=True)]
-        return time_in_band(self.air, self.cell, direction, flows, from_s, led)
 
     @cached_property
     def rates_bit_s(self) -> dict[Direction, FloatArray]:

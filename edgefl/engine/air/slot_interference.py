@@ -26,10 +26,13 @@ class SlotInterference:
     """
 
     def __init__(self, load: float, budget: Budget, gains: LargeScaleGains, streams: Streams) -> None:
-        self._load = load
         self._budget = budget
-        self._streams = streams
-        self._activity = cache(self._activity_of)
+
+        @cache
+        def activity(direction: Direction, cells: int) -> TransmitterActivity:
+            return TransmitterActivity(streams.key("interference", direction), cells, load)
+
+        self._activity = activity
         # a function of all devices' positions; cached for the rounds of all cells that open at one time
         self._at_cells = Derived(gains.power_db)
 
@@ -73,7 +76,3 @@ class SlotInterference:
         """Return each device's interference from the other sites."""
         levels = self._budget.downlink_levels(state)
         return Heard.each(self._activity("downlink", levels.shape[1]), levels)
-
-    def _activity_of(self, direction: Direction, cells: int) -> TransmitterActivity:
-        """Return the on and off slots of each cell's transmitter in a direction."""
-        return TransmitterActivity(self._streams.key("interference", direction), cells, self._load)

@@ -16,6 +16,7 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.links import Transfers
+from edgefl.engine.air.many_transfers import time_in_band
 from edgefl.engine.air.radio_round import Link, RadioRound
 from edgefl.engine.federation.device import Processors
 from edgefl.engine.federation.simulation import Simulation
@@ -167,7 +168,8 @@ def _timed(
     led: Sequence[tuple[float, ...]],
 ) -> Transfers:
     if some.air.dynamic:
-        return some.in_band(direction, bits, from_s, led)
+        flows = [link.flow(direction, own_bits) for link, own_bits in zip(some, bits, strict=True)]
+        return time_in_band(some.air, some.cell, direction, flows, from_s, led)
     return some.transfers(direction, bits, from_s)
 
 

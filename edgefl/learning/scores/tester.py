@@ -65,7 +65,9 @@ class ModelTester:
         found: list[Found | None] = [None] * len(blocks)
         busy = min(self._pool.count, len(blocks))
         readers = data.readers(busy)
-        self._make_modules(busy)
+        # a module for each thread, since a call with other parameters changes the module during the call
+        while len(self._modules) < busy:
+            self._modules.append(_with_same_tensors(self._modules[0]))
 
         @torch.no_grad()  # the mode is set per thread
         def test(hand: int, begin: int) -> None:
@@ -130,12 +132,6 @@ class ModelTester:
             return reader.raw(rows[first:end])
 
         return self._model.logits(self.layout.views(model), len(rows), read, reader.scaling or (0.0, 1.0))
-
-    def _make_modules(self, count: int) -> None:
-        """Copy the module for each thread, since a call with other parameters changes the module during the call."""
-        (first, *_) = self._modules
-        while len(self._modules) < count:
-            self._modules.append(_with_same_tensors(first))
 
 
 def _with_same_tensors(module: nn.Module) -> nn.Module:

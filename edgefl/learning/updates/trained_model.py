@@ -235,7 +235,13 @@ class TrainedModel:
         if not torch.isfinite(made.sum()):
             raise Diverged(None)
         made = torch.cat([made, model[1] if self.side.keeps_statistics else shares @ statistics])
-        self.model = self._mixed(made, ids[0], arrivals.tiers) if arrivals.tiers else made
+        if (
+            arrivals.tiers
+        ):  # the new model is the mean of all tiers' models; these devices' tier has made its own
+            tiers = self.tiers or TierModels.of(self.model, max(arrivals.tiers) + 1)
+            self.tiers = tiers.with_one(arrivals.tiers[ids[0]], made)
+            made = self.tiers.mean()
+        self.model = made
         self.starting -= set(ids)
 
     def adopt(self, model: Tensor, *, as_next: bool) -> None:
@@ -306,12 +312,6 @@ class TrainedModel:
         self.tiers = None if tiers is None else TierModels(tiers["models"], tiers["made"].cpu())
         rounds = map(TrainedRound.of, groups.values())
         self.waiting = {id_: Update(one, k) for one in rounds for k, id_ in enumerate(one.ids)}
-
-    def _mixed(self, made: Tensor, device: int, tier_of: Sequence[int]) -> Tensor:
-        """Return the mean of all tiers' models after this device's tier has made a model."""
-        tiers = self.tiers or TierModels.of(self.model, max(tier_of) + 1)
-        self.tiers = tiers.with_one(tier_of[device], made)
-        return self.tiers.mean()
 
     def _receivers(
         self, ids: Sequence[int], samples: Sequence[np.ndarray], rng: Chance = NO_CHANCE

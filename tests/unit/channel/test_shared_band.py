@@ -412,19 +412,15 @@ def test_proportional_fair_forgets_by_beta() -> None:
 
 def test_a_newcomer_starts_with_a_fair_share_and_no_claim_on_the_past() -> None:
     log: dict = {}
-    band = band_of(Watched(ProportionalFair(), log))
-    band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
-    band.settle(1000)
-    band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
-    band.settle(1001)
-    # golden ergodic rate at SNR 10, halved
-    assert log[1000][2][1] == pytest.approx(2.906514808 / 2, rel=1e-9)
+    for scheduler, until in ((ProportionalFair(), 1001), (RoundRobin(), 1100)):
+        band = band_of(Watched(scheduler, log))
+        band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
+        band.settle(1000)
+        band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
+        band.settle(until)
+        if until == 1001:  # golden ergodic rate at SNR 10, halved
+            assert log[1000][2][1] == pytest.approx(2.906514808 / 2, rel=1e-9)
     # round robin: from now on in turns
-    band = band_of(Watched(RoundRobin(), log))
-    band.add("old", 1e9, snr_whole_band=10.0, fading=LinkFading(1, FAST), slot=0)
-    band.settle(1000)
-    band.add("new", 1e9, snr_whole_band=10.0, fading=LinkFading(2, FAST), slot=1000)
-    band.settle(1100)
     assert [log[slot][0] for slot in range(1000, 1100)] == [0, 1] * 50
 
 

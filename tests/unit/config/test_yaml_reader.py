@@ -72,17 +72,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a: @x", "a.yaml:1: a value that begins like this must be in quotes, here 'a: @x'"),
         ("a: *.yaml", "a.yaml:1: a value that begins with & or * must be in quotes"),
         ('a: "\\q"', "a.yaml:1: in double quotes a backslash begins an escape"),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_its_line(
-    tmp_path: Path, content: str | bytes, message: str
-) -> None:
-    assert refusal(tmp_path, content).startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+        # the line named is the one to change
         ("a:\n\tb: 1\n", "a.yaml:2: a tab; YAML allows only spaces, so use spaces"),
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
@@ -115,7 +105,9 @@ def test_what_cannot_be_read_is_refused_with_its_line(
         ("a:\n  b: 2\n  - 1\n", "a.yaml:3: a list item among keys"),
     ],
 )
-def test_the_line_named_is_the_one_to_change(tmp_path: Path, content: str, message: str) -> None:
+def test_what_cannot_be_read_is_refused_with_its_line(
+    tmp_path: Path, content: str | bytes, message: str
+) -> None:
     assert refusal(tmp_path, content).startswith(message)
 
 

@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -33,16 +33,15 @@ def computing(
     return small_world(places_m, learner=learner, rules=rules, radio=radio, policy=policy, **sections)
 
 
+def versions(world: SmallWorld) -> Iterator[tuple[DeviceRound, int, int | None]]:
+    """Yield each part with the version it began from and its staleness."""
+    further = world.rows.further
+    return zip(world.rows.of[DeviceRound], further["version"], further["staleness"], strict=True)
+
+
 def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any]]]]:
     """Of each model, when it was made, its version, and each device in it with the version it began from, and tau."""
-    parts = iter(
-        zip(
-            world.rows.of[DeviceRound],
-            world.rows.further["version"],
-            world.rows.further["staleness"],
-            strict=True,
-        )
-    )
+    parts = versions(world)
     return [
         (
             round(row.end_s, 6),
@@ -261,13 +260,7 @@ def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
     durations_s, rounds = of[spread].tolist(), 60
     server = {"name": "fedbuff", "buffer": buffer, "concurrency": places}
     world = computing(server, durations_s, rounds, radio={"slot_s": 1e-5}).run()
-    parts = zip(
-        world.rows.of[DeviceRound],
-        world.rows.further["version"],
-        world.rows.further["staleness"],
-        strict=True,
-    )
-    total = sum(rounds - began if tau is None else tau for _, began, tau in parts)
+    total = sum(rounds - began if tau is None else tau for _, began, tau in versions(world))
     assert total == (places - 1) * rounds
     taken = [tau for tau in world.rows.further["staleness"] if tau is not None]
     assert len(taken) == buffer * rounds

@@ -1,5 +1,6 @@
 """Small Flower apps for tests: linear regression in NumPy, as a ClientApp of messages and as a NumPyClient."""
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,13 @@ from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
 from flwr.client import NumPyClient
 from flwr.clientapp import ClientApp
 
+logging.getLogger("flwr").setLevel(logging.ERROR)
 TRUTH = np.array([1.0, -2.0, 3.0])
 INITIAL = [np.zeros(3, np.float32)]
 EXAMPLES, LR, STEPS = 32, 0.1, 3
+# strategies that begin with one device
+ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
+ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 
 
 def data(device: int) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,6 @@
 """A Flower run that was left goes on to the same bytes; what cannot be kept is told before the run begins."""
 
-import logging
 import random
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -11,9 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import apps
 import flwr.server.strategy as old
 import flwr.serverapp.strategy as new
 import torch
@@ -27,10 +23,8 @@ from edgefl.flower.keeping import Unkept, pack, state_of, unpack
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.testing import check_learner
 from tests.refusals import refused_at
+from tests.unit.flower import apps
 
-logging.getLogger("flwr").setLevel(logging.ERROR)
-ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
-ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 PARAMETERS = {"initial_parameters": ndarrays_to_parameters(apps.INITIAL)}
 SCENARIO = """
 name: left
@@ -72,10 +66,10 @@ def warm(strategy: Any) -> Any:
 
 LEARNERS = {
     "momentum": lambda: flower.learner(
-        drawing_app(), new.FedAvgM(server_momentum=0.5, **ONE), initial=apps.INITIAL
+        drawing_app(), new.FedAvgM(server_momentum=0.5, **apps.ONE), initial=apps.INITIAL
     ),
-    "warm adam": lambda: flower.learner(drawing_app(), warm(new.FedAdam(**ONE)), initial=apps.INITIAL),
-    "old warm adam": lambda: flower.learner(apps.old_app(), warm(old.FedAdam(**PARAMETERS, **ONE_OLD))),
+    "warm adam": lambda: flower.learner(drawing_app(), warm(new.FedAdam(**apps.ONE)), initial=apps.INITIAL),
+    "old warm adam": lambda: flower.learner(apps.old_app(), warm(old.FedAdam(**PARAMETERS, **apps.ONE_OLD))),
 }
 
 
@@ -101,7 +95,9 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(name: str, tmp_path: Path
 
 
 def test_it_goes_on_by_the_contract_of_learners() -> None:
-    check_learner(flower.learner(drawing_app(), lambda told: warm(new.FedYogi(**ONE)), initial=apps.INITIAL))
+    check_learner(
+        flower.learner(drawing_app(), lambda told: warm(new.FedYogi(**apps.ONE)), initial=apps.INITIAL)
+    )
 
 
 class Best(new.FedAvg):  # type: ignore[misc]
@@ -125,7 +121,7 @@ class Saying(Best):
 def test_a_strategy_with_more_than_data_begins_anew_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "left.yaml").write_text(SCENARIO)
     scenario = edgefl.load_scenario(tmp_path / "left.yaml", ["sessions.count=1"])
-    learner = flower.learner(apps.app(), Best(**ONE), initial=apps.INITIAL)
+    learner = flower.learner(apps.app(), Best(**apps.ONE), initial=apps.INITIAL)
     with pytest.warns(
         UserWarning,
         match=r"an interrupted run will restart: Best.net is a torch.nn.* give the strategy state_dict",
@@ -134,7 +130,7 @@ def test_a_strategy_with_more_than_data_begins_anew_and_says_so(tmp_path: Path) 
     assert '"resumable": false' in (run / "run.json").read_text()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_learner(flower.learner(apps.app(), lambda told: warm(Saying(**ONE)), initial=apps.INITIAL))
+        check_learner(flower.learner(apps.app(), lambda told: warm(Saying(**apps.ONE)), initial=apps.INITIAL))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """ClientApps that fail or answer what is none: one error names the device, and nothing spreads without a word."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import apps
 import flwr.server.strategy as old
 import flwr.serverapp.strategy as new
 from flwr.app import Array, ArrayRecord, Context, Error, Message, MetricRecord, RecordDict
@@ -21,13 +18,12 @@ import edgefl
 from edgefl import flower
 from tests.refusals import refused_at
 from tests.tables import sections
+from tests.unit.flower import apps
 
 SCENARIO: dict[str, Any] = sections("""
     name=flower; seed=5; devices={count: 3}; radio={preset: journal}
     sessions={name: schedule, count: 1, rounds: 2}; workload={payload_bits: 1000, flops_per_sample: 1000}
 """)
-ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
-ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 HOSTILE = 1  # device
 GOOD = np.zeros(3, np.float32)
 Answer = Callable[[Message], Any]
@@ -64,7 +60,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
         return answer(message) if context.node_config["partition-id"] == HOSTILE else sends(GOOD + 1)(message)
 
     learner = flower.learner(
-        app, new.FedAvg(**ONE), initial=initial, evaluate=lambda _, arrays: MetricRecord(
+        app, new.FedAvg(**apps.ONE), initial=initial, evaluate=lambda _, arrays: MetricRecord(
             {"loss": float(arrays.to_numpy_ndarrays()[0].sum())}
         )
     )  # fmt: skip
@@ -130,7 +126,7 @@ def test_older_clients_are_looked_at_alike(tmp_path: Path) -> None:
             return [np.zeros(1, np.float32)], 32, {}
 
     app = ClientApp(lambda context: Hostile(int(context.node_config["partition-id"])).to_client())
-    learner = flower.learner(app, old.FedAvg(**ONE_OLD))
+    learner = flower.learner(app, old.FedAvg(**apps.ONE_OLD))
     with refused_at("", "device 0", "[(1,)]"):
         edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=learner)
 
@@ -150,6 +146,6 @@ def test_a_test_of_no_number_of_samples_is_refused(examples: Any, tmp_path: Path
         told = MetricRecord({"accuracy": 0.5, "num-examples": examples if hostile else 32})
         return Message(RecordDict({"metrics": told}), reply_to=message)
 
-    learner = flower.learner(app, new.FedAvg(**ONE), initial=(GOOD,))
+    learner = flower.learner(app, new.FedAvg(**apps.ONE), initial=(GOOD,))
     with refused_at("", "device 1"):
         edgefl.simulate(edgefl.load_scenario(SCENARIO), tmp_path / "run", learner=learner)

@@ -1,8 +1,6 @@
 """Flower strategies and ClientApps inside a scenario: who takes part, and what arrives, comes from the network."""
 
-import logging
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +9,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import apps
 import flwr.server.strategy as old
 import flwr.serverapp.strategy as new
 from flwr.app import MetricRecord
@@ -25,10 +21,8 @@ from edgefl.errors import EdgeflError
 from edgefl.learners.own import Assignment
 from edgefl.testing import check_learner
 from tests.refusals import refused_at
+from tests.unit.flower import apps
 
-logging.getLogger("flwr").setLevel(logging.ERROR)
-ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
-ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 ROUNDS = 6
 BANDWIDTH_HZ = 1.0e5
 SCENARIO = f"""
@@ -74,9 +68,9 @@ def everybody(w: np.ndarray) -> float:
 @pytest.mark.parametrize("kind", ["messages", "results"])
 def test_the_model_is_that_of_the_updates_that_arrived(kind: str, tmp_path: Path) -> None:
     learner = (
-        flower.learner(apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL)
+        flower.learner(apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL)
         if kind == "messages"
-        else flower.learner(apps.old_app(), old.FedAvg(**ONE_OLD))
+        else flower.learner(apps.old_app(), old.FedAvg(**apps.ONE_OLD))
     )
     tables = run(tmp_path, learner)
     outcomes = set(tables["devices"].outcome)
@@ -90,7 +84,7 @@ def test_the_model_is_that_of_the_updates_that_arrived(kind: str, tmp_path: Path
 
 def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -> None:
     learner = flower.learner(
-        apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL, epochs=2, batch=20, flops_per_sample=5.0e6
+        apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL, epochs=2, batch=20, flops_per_sample=5.0e6
     )
     tables = run(tmp_path, learner, "rounds.deadline_s=100")
     devices = tables["devices"]
@@ -106,7 +100,7 @@ def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -
 
 
 def test_who_the_strategy_leaves_out_does_nothing(tmp_path: Path) -> None:
-    learner = flower.learner(apps.app(), new.FedAvg(fraction_train=0.5, **ONE), initial=apps.INITIAL)
+    learner = flower.learner(apps.app(), new.FedAvg(fraction_train=0.5, **apps.ONE), initial=apps.INITIAL)
     devices = run(tmp_path, learner, "rounds.deadline_s=100")["devices"]
     idle = devices.downlink_bits == 0
     assert idle.groupby(devices["round"]).sum().tolist() == [4] * ROUNDS
@@ -150,7 +144,7 @@ OLD = {
 @pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
 @pytest.mark.parametrize("name", NEW)
 def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> None:
-    strategy = NEW[name](**ONE)
+    strategy = NEW[name](**apps.ONE)
     learner = flower.learner(
         apps.app(), flower.warm_started(strategy) if warm else strategy, initial=apps.INITIAL
     )
@@ -161,7 +155,7 @@ def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> 
 @pytest.mark.parametrize("warm", [False, True], ids=["plain", "warm"])
 @pytest.mark.parametrize("name", OLD)
 def test_older_strategies_learn(name: str, warm: bool, tmp_path: Path) -> None:
-    strategy = OLD[name](**ONE_OLD)
+    strategy = OLD[name](**apps.ONE_OLD)
     learner = flower.learner(apps.old_app(), flower.warm_started(strategy) if warm else strategy)
     losses = run(tmp_path, learner, "rounds.deadline_s=100", "sessions.rounds=3")["rounds"].loss
     assert losses.iloc[-1] < losses.iloc[0]
@@ -175,7 +169,7 @@ def test_a_test_at_the_server_and_further_columns(tmp_path: Path) -> None:
         return MetricRecord({"accuracy": 0.75, "loss": float(number), "norm": 2.0})
 
     learner = flower.learner(
-        apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL, evaluate=evaluate, columns=["norm", "other"]
+        apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL, evaluate=evaluate, columns=["norm", "other"]
     )
     rounds = run(tmp_path, learner)["rounds"]
     assert asked == list(range(1, ROUNDS + 1))
@@ -195,40 +189,47 @@ def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
 
     def strategy(told: Assignment) -> new.FedAvg:
         made.append(told.cell)
-        return new.FedAvg(**ONE)
+        return new.FedAvg(**apps.ONE)
 
     run(tmp_path, flower.learner(apps.app(), strategy, initial=apps.INITIAL), *cells)
     assert made == list(range(7))
     with refused_at(""):
-        run(tmp_path, flower.learner(apps.app(), new.FedAvg(**ONE), initial=apps.INITIAL), *cells, out="one")
+        run(
+            tmp_path,
+            flower.learner(apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL),
+            *cells,
+            out="one",
+        )
 
 
 def test_it_keeps_the_contract_of_learners() -> None:
-    check_learner(flower.learner(apps.app(), lambda told: new.FedAvg(**ONE), initial=apps.INITIAL))
-    check_learner(flower.learner(apps.old_app(), lambda told: old.FedAvg(**ONE_OLD)))
+    check_learner(flower.learner(apps.app(), lambda told: new.FedAvg(**apps.ONE), initial=apps.INITIAL))
+    check_learner(flower.learner(apps.old_app(), lambda told: old.FedAvg(**apps.ONE_OLD)))
 
 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (lambda: flower.learner(apps.app(), new.FedAvg(**ONE)), "pass initial="),
+        (lambda: flower.learner(apps.app(), new.FedAvg(**apps.ONE)), "pass initial="),
         (lambda: flower.learner(apps.app(), object()), "object is not a Flower strategy"),
         (
             lambda: flower.learner(
-                apps.app(), new.FedAvg(**{**ONE, "min_train_nodes": 9}), initial=apps.INITIAL
+                apps.app(), new.FedAvg(**{**apps.ONE, "min_train_nodes": 9}), initial=apps.INITIAL
             ),
             "waits for more nodes than the 8 of this round",
         ),
         (
-            lambda: flower.learner(apps.old_app(), old.FedAvg(**{**ONE_OLD, "min_fit_clients": 9})),
+            lambda: flower.learner(apps.old_app(), old.FedAvg(**{**apps.ONE_OLD, "min_fit_clients": 9})),
             "waits for more nodes than the 8 of this round",
         ),
         (
-            lambda: flower.learner(apps.app(), new.FedAvg(weighted_by_key="n", **ONE), initial=apps.INITIAL),
+            lambda: flower.learner(
+                apps.app(), new.FedAvg(weighted_by_key="n", **apps.ONE), initial=apps.INITIAL
+            ),
             "has no 'n' in its MetricRecord",
         ),
         (
-            lambda: flower.learner(apps.old_app(), old.FedAvg(**ONE_OLD), config={"lr": 0.1}),
+            lambda: flower.learner(apps.old_app(), old.FedAvg(**apps.ONE_OLD), config={"lr": 0.1}),
             "its own evaluate_fn and on_fit_config_fn",
         ),
     ],

@@ -1,7 +1,5 @@
 """The warm start around Flower strategies: in scenarios, in Flower's own loop, and in Flower's own simulation."""
 
-import logging
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +8,7 @@ import pandas as pd
 import pytest
 
 pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
-sys.path.insert(0, str(Path(__file__).parent))
 
-import apps
 import flwr.server.strategy as old
 import flwr.serverapp.strategy as new
 from flwr.app import ArrayRecord, Context, MetricRecord
@@ -26,10 +22,8 @@ from edgefl.learning.warm_starts.continuous import Continuous
 from edgefl.learning.warm_starts.similarity import Similarity
 from edgefl.rng import Streams
 from tests.refusals import refused_at
+from tests.unit.flower import apps
 
-logging.getLogger("flwr").setLevel(logging.ERROR)
-ONE: dict[str, Any] = {"min_train_nodes": 1, "min_evaluate_nodes": 1, "min_available_nodes": 1}
-ONE_OLD: dict[str, Any] = {"min_fit_clients": 1, "min_evaluate_clients": 1, "min_available_clients": 1}
 SESSIONS, ROUNDS = 6, 8
 # two populations that take turns: devices 0 to 3 and 4 to 7, whose data say opposite things
 SCENARIO = f"""
@@ -55,8 +49,8 @@ def opposite(monkeypatch: pytest.MonkeyPatch) -> None:
 def strategies(kind: str) -> tuple[Any, Any, Any]:
     """A ClientApp, a strategy for it, and the first model where the strategy has none."""
     if kind == "messages":
-        return apps.app(), new.FedAvg(**ONE), apps.INITIAL
-    return apps.old_app(), old.FedAvg(**ONE_OLD), None
+        return apps.app(), new.FedAvg(**apps.ONE), apps.INITIAL
+    return apps.old_app(), old.FedAvg(**apps.ONE_OLD), None
 
 
 @pytest.mark.parametrize("kind", ["messages", "results"])
@@ -123,11 +117,13 @@ def test_in_flowers_own_loop_sessions_have_a_number_of_rounds() -> None:
     def connected(number: int) -> tuple[int, ...]:
         return (0, 1, 2, 3) if session_of(max(1, number)) % 2 else (4, 5, 6, 7)
 
-    strategy = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **ONE), Similarity(scale=50.0), rounds=4)
+    strategy = flower.warm_started(
+        new.FedAvg(fraction_evaluate=0.0, **apps.ONE), Similarity(scale=50.0), rounds=4
+    )
     losses = in_flowers_loop(strategy, connected, 4 + 5 * 4)
     assert strategy.openings.number == 5
     assert strategy.openings.weights[3] > 0.99
-    plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **ONE), connected, 4 + 5 * 4)
+    plain = in_flowers_loop(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), connected, 4 + 5 * 4)
     for first in (16, 21):  # round of training of sessions 4 and 5; in the plain run it is the second
         assert losses[first] < plain[first] / 4
 
@@ -136,10 +132,10 @@ def test_in_flowers_own_loop_sessions_begin_when_nodes_have_changed() -> None:
     def connected(number: int) -> tuple[int, ...]:
         return (0, 1, 2, 3) if (max(1, number) - 1) // 6 % 2 == 0 else (3, 4, 5, 6)
 
-    strategy = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **ONE), changed_share=0.75)
+    strategy = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), changed_share=0.75)
     in_flowers_loop(strategy, connected, 18)
     assert strategy.openings.number == 3
-    one_less = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **ONE), changed_share=0.76)
+    one_less = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), changed_share=0.76)
     in_flowers_loop(one_less, connected, 18)
     assert one_less.openings.number == 1
 
@@ -148,7 +144,7 @@ def test_in_flowers_own_loop_sessions_begin_when_nodes_have_changed() -> None:
 def test_a_strategy_that_compares_with_its_last_model_begins_at_the_opening_one(make: Any) -> None:
     """With one node that sends back what it gets, the model stays where the session opened."""
     echo = apps.app()
-    strategy = flower.warm_started(make(fraction_evaluate=0.0, **ONE), Average(), rounds=2)
+    strategy = flower.warm_started(make(fraction_evaluate=0.0, **apps.ONE), Average(), rounds=2)
     nodes = Nodes(echo, range(8), Streams(1))
     seen: list[float] = []
     trained, apps.trained = apps.trained, lambda w, device: w
@@ -168,7 +164,7 @@ def test_a_strategy_that_compares_with_its_last_model_begins_at_the_opening_one(
 
 
 def test_an_opening_lasts_until_a_round_has_a_result() -> None:
-    strategy = flower.warm_started(new.FedAvg(**ONE), Average(), rounds=1)
+    strategy = flower.warm_started(new.FedAvg(**apps.ONE), Average(), rounds=1)
     openings = strategy.openings
     model = {"w": np.zeros(2, np.float32)}
     openings.begin(model)
@@ -181,7 +177,7 @@ def test_an_opening_lasts_until_a_round_has_a_result() -> None:
 
 
 def test_counters_keep_their_type_and_are_not_averaged() -> None:
-    openings = flower.warm_started(new.FedAvg(**ONE), Average(), rounds=1).openings
+    openings = flower.warm_started(new.FedAvg(**apps.ONE), Average(), rounds=1).openings
     for session in range(1, 4):
         model = {"w": np.full(2, session, np.float32), "batches": np.array(10 * session)}
         openings.begin(model)
@@ -220,7 +216,7 @@ def test_in_flowers_own_simulation(tmp_path: Path) -> None:
 
     @server.main()
     def main(grid: Grid, context: Context) -> None:
-        strategy = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **ONE), rounds=2)
+        strategy = flower.warm_started(new.FedAvg(fraction_evaluate=0.0, **apps.ONE), rounds=2)
         result = strategy.start(grid, ArrayRecord(apps.INITIAL), num_rounds=8)
         found["sessions"] = strategy.openings.number
         found["weights"] = dict(strategy.openings.weights)

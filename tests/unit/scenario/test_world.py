@@ -7,24 +7,15 @@ import pytest
 
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.gains import SpatialGains
-from edgefl.rng import Streams
-from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
 from tests.tools.journal import with_journal
+from tests.unit.engine.air.worlds import world_of
 
 
-def world(seed: int = 1, **sections: Any) -> World:
-    scenario = {
-        "name": "w",
-        "seed": seed,
-        "devices": {"count": 50},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "workload": {"payload_bits": 1, "flops_per_sample": 1},
-        **sections,
-    }
-    return World(Scenario.model_validate(with_journal(scenario)), Streams(seed))
+def world(**sections: Any) -> World:
+    return world_of(**with_journal({"devices": {"count": 50}, **sections}))
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,13 @@ import pytest
 from edgefl import analysis, load_scenario
 from edgefl.studies import Failed, IncompleteStudy, StudyOptions, StudyPlan, plan, run
 from tests.refusals import refused_at
+from tests.unit.studies.asked import written
 
-SCENARIO = """\
-name: radio
-devices: {count: 4}
-sessions: {name: schedule, count: 1, rounds: 1}
-workload: {payload_bits: 1000, flops_per_sample: 1}
-"""
 STUDY = "name: small\nscenario: radio.yaml\nseeds: [2, 1]\nvariants: {b: {}, a: {}}\n"
 
 
 def planned(folder: Path, grid: str, study: str = STUDY) -> StudyPlan:
-    (folder / "radio.yaml").write_text(SCENARIO)
-    (folder / "study.yaml").write_text(f"{study}grid: {grid}\n")
-    return plan(folder / "study.yaml")
+    return plan(written(folder, f"{study}grid: {grid}\n"))
 
 
 def test_zipped_keys_change_together(tmp_path: Path) -> None:

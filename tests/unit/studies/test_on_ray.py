@@ -17,23 +17,16 @@ from edgefl.studies.run_locks import BEAT_S
 from tests.refusals import refused_at
 from tests.tools.called import code_of
 from tests.tools.forked import loaded_after
+from tests.unit.studies.asked import written
 
 RUN = Path("a", "seed-1")
 ELSEWHERE = {"pid": 4, "host": "another", "started": 7}
 STUDY = "name: radio\nscenario: radio.yaml\nseeds: [1]\nvariants: {a: {}}\n"
-RADIO = """\
-name: radio
-devices: {count: 4}
-sessions: {name: schedule, count: 1, rounds: 1}
-workload: {payload_bits: 1000, flops_per_sample: 1}
-"""
 
 
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
-    (tmp_path / "radio.yaml").write_text(RADIO)
-    (tmp_path / "study.yaml").write_text(STUDY)
-    return tmp_path / "study.yaml"
+    return written(tmp_path, STUDY)
 
 
 def claimed(directory: Path, owner: dict[str, Any], number: int = 1) -> Path:

@@ -6,20 +6,13 @@ from edgefl.scenario.scenario import load
 from edgefl.studies import plan
 from edgefl.studies.study_file import _label_texts
 from tests.refusals import refused_at
+from tests.unit.studies.asked import written
 
-SCENARIO = """\
-name: radio
-devices: {count: 4}
-sessions: {name: schedule, count: 1, rounds: 1}
-workload: {payload_bits: 1000, flops_per_sample: 1}
-"""
 STUDY = "name: small\nscenario: radio.yaml\nseeds: [1, 2]\nreference: a\n"
 
 
 def planned(folder: Path, text: str) -> list[str]:
-    (folder / "radio.yaml").write_text(SCENARIO)
-    (folder / "study.yaml").write_text(STUDY + text)
-    return [str(run.path) for run in plan(folder / "study.yaml").runs]
+    return [str(run.path) for run in plan(written(folder, STUDY + text)).runs]
 
 
 def test_a_study_is_no_scenario_and_a_scenario_no_study(tmp_path: Path) -> None:

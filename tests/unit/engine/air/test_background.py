@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.fading import LinkFading
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.schedulers.learning_first import LearningFirst
 from edgefl.channel.schedulers.round_robin import RoundRobin
@@ -21,19 +20,9 @@ from edgefl.scenario.world import World
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
-from tests.unit.engine.air.worlds import world_of
+from tests.unit.engine.air.worlds import Steady, world_of
 
 SHARED = {"preset": "journal", "sharing": "dynamic", "budget": {"power_over_share": "per_resource_block"}}
-
-
-class Steady(LinkFading):
-    """A link whose power is always 1."""
-
-    def __init__(self) -> None:
-        super().__init__(1, 1.0)
-
-    def power(self, first_slot: int, count: int) -> np.ndarray:
-        return np.ones(count)
 
 
 @pytest.mark.parametrize(

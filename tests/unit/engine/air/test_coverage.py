@@ -13,6 +13,7 @@ from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, Event, Round
 from edgefl.mobility import Mobility, Movement
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
+from tests.unit.engine.moving import Moving
 
 HZ, N0_W_HZ, DEVICE_W, SERVER_W = 10e6, 10 ** ((-174 - 30) / 10), 10**2.3 / 1000, 10**4.3 / 1000
 MARGIN_DB, GAP_DB, PART = 3.0, 2.0, 1 / 16
@@ -50,30 +51,18 @@ class Straight(Mobility):
 
     speed_m_s: float = 50.0
     far_m: float = 600.0
+    stays: bool = True  # device 0
 
     def area_radius_m(self, cell_radius_m: float) -> float:
         return cell_radius_m
 
-    def start(self, positions_m: np.ndarray, **_: Any) -> Movement:
-        return _Driving(self, len(positions_m))
-
-
-class _Driving:
-    moves = True
-
-    def __init__(self, model: Straight, devices: int) -> None:
-        self._model = model
-        self._devices = devices
-
     def x_m(self, time_s: float) -> float:
-        turn_s = self._model.far_m / self._model.speed_m_s
-        return 20.0 + self._model.speed_m_s * abs((time_s + turn_s) % (2 * turn_s) - turn_s)
+        turn_s = self.far_m / self.speed_m_s
+        return 20.0 + self.speed_m_s * abs((time_s + turn_s) % (2 * turn_s) - turn_s)
 
-    def positions_m(self, time_s: float) -> np.ndarray:
-        return np.array([[30.0, 0.0], *([[self.x_m(time_s), 0.0]] * (self._devices - 1))])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(self._devices)
+    def start(self, positions_m: np.ndarray, **_: Any) -> Movement:
+        here = [[30.0, 0.0]] * self.stays
+        return Moving(lambda time_s: here + [[self.x_m(time_s), 0.0]] * (len(positions_m) - len(here)))
 
 
 def at(places_m: list[float], **options: Any) -> SmallWorld:
@@ -152,7 +141,7 @@ def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> 
         rules={"every_s": 0.25},
         learner=Scripted(work=(1, 0, 20_000, 20_000)),
     ).run()
-    path, limit_m = _Driving(Straight(), 2), edge_m(DEVICE_W)
+    path, limit_m = Straight(), edge_m(DEVICE_W)
     took_part = {(row.round, row.device) for row in small.rows.of[DeviceRound]}
     rounds = small.rows.of[Round]
     here = [path.x_m(row.start_s) < limit_m for row in rounds]
@@ -168,12 +157,12 @@ def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
     small = at(
         [30.0],
         policy={"name": "schedule", "count": 1, "rounds": 200},
-        devices={"mobility": _Alone()},
+        devices={"mobility": Straight(stays=False)},
         rules={"every_s": 0.1},
         learner=learner,
     ).run()
-    path, limit_m = _Driving(Straight(), 1), edge_m(DEVICE_W)
-    turn_s = Straight().far_m / Straight().speed_m_s
+    path, limit_m = Straight(stays=False), edge_m(DEVICE_W)
+    turn_s = path.far_m / path.speed_m_s
     back_s = 2 * turn_s - (limit_m - 20.0) / 50.0
     assert path.x_m(back_s) == pytest.approx(limit_m)
     starts_s = [row.start_s for row in small.rows.of[Round]]
@@ -182,24 +171,6 @@ def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
     assert after_s == pytest.approx(look_s, abs=0.1 + 1e-9)  # rounds begin each 0.1 s
     assert after_s >= back_s
     assert "waiting_for_devices" in {event.event for event in small.rows.of[Event]}
-
-
-class _Alone(Straight):
-    """The same without the device that stays."""
-
-    def start(self, positions_m: np.ndarray, **_: Any) -> Movement:
-        return _Only(self)
-
-
-class _Only(_Driving):
-    def __init__(self, model: Straight) -> None:
-        super().__init__(model, 2)
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        return super().positions_m(time_s)[1:]
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
 
 
 def test_interference_takes_coverage_away() -> None:

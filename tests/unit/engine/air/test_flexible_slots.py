@@ -3,11 +3,9 @@
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 from edgefl.channel.carrier import Carrier
-from edgefl.channel.fading import LinkFading
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.schedulers.round_robin import RoundRobin
@@ -17,21 +15,12 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import DeviceRound
 from edgefl.testing import Scripted, SmallWorld, small_world
 from tests.refusals import refused_at
+from tests.unit.engine.air.worlds import Steady
 
 SLOT_S = 0.5e-3
 PLACES = [50.0, 120.0]
 FLEXIBLE: dict[str, Any] = {"sharing": "dynamic", "tdd": {"pattern": "F"}}
 POWER_W = {"downlink": 10 ** (43 / 10) / 1000, "uplink": 10 ** (23 / 10) / 1000}
-
-
-class Steady(LinkFading):
-    """A link whose power is always 1."""
-
-    def __init__(self) -> None:
-        super().__init__(1, 1.0)
-
-    def power(self, first_slot: int, count: int) -> np.ndarray:
-        return np.ones(count)
 
 
 def test_a_flexible_slot_can_serve_either_direction_in_full() -> None:

@@ -8,6 +8,7 @@ from edgefl.engine.air.indoors import BehindWalls
 from edgefl.engine.air.measurements import Measurements, Survey
 from edgefl.engine.cells.device_positions import DevicePositions
 from tests.unit.engine.air.worlds import world_of
+from tests.unit.engine.moving import Moving
 
 DEVICES, CELLS = 6, 3
 
@@ -45,31 +46,22 @@ def test_who_has_not_moved_is_not_measured_again_and_an_old_survey_stays_what_it
     assert subject.survey(there_m.copy()).power_db is second.power_db, "at the same places"
 
 
-class _Walk:
-    moves = True
-
-    def __init__(self) -> None:
-        self.asked: list[float] = []
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        self.asked.append(time_s)
-        return np.full((1, 2), time_s)
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
 @pytest.mark.parametrize("waits_s", [(0.1, 0.2), (0.3,)])
 def test_a_time_that_was_reached_in_two_ways_is_one(waits_s: tuple[float, ...]) -> None:
     """0.1 + 0.2 is one rounding more than 0.3: who asks second gets the places of who asked first."""
-    env, walk = simpy.Environment(), _Walk()
-    device_positions = DevicePositions(env, walk, None)
+    env, asked_s = simpy.Environment(), []
+
+    def place_m(time_s: float) -> list[list[float]]:
+        asked_s.append(time_s)
+        return [[time_s, time_s]]
+
+    device_positions = DevicePositions(env, Moving(place_m), None)
     for wait_s in waits_s:
         env.run(until=env.now + wait_s)
     first_m = device_positions.positions_m()
     env.run(until=max(0.1 + 0.2, np.nextafter(env.now, 1.0)))
     assert device_positions.positions_m() is first_m
-    assert len(walk.asked) == 1
+    assert len(asked_s) == 1
     env.run(until=0.3 + 1e-9)
     assert device_positions.positions_m() is not first_m
 

@@ -7,16 +7,13 @@ slot, with the snr of the place where the device was at the last reading, a mult
 import math
 from typing import Any
 
-import numpy as np
 import pytest
-from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.radio_sections import LinkSettings
 from edgefl.engine.records import DeviceRound, Event, Round
-from edgefl.mobility import Mobility, Movement
-from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
+from tests.unit.engine.moving import Going
 
 SLOT_S, READING_SLOTS, T310_SLOTS = 0.5e-3, 400, 2000
 SERVER_W, RX_W = 10 ** (43 / 10) / 1000, 0.1
@@ -31,38 +28,8 @@ def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
-class Jumping(Mobility):
-    """One device that is at one distance, and from a time on at another."""
-
-    near_m: float = Field(description="distance before, m")
-    far_m: float = Field(description="distance from then on, m")
-    at_s: float = Field(description="when it jumps, s")
-
-    def area_radius_m(self, cell_radius_m: float) -> float:
-        return cell_radius_m
-
-    def start(
-        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
-    ) -> Movement:
-        return _Jumping(self)
-
-
-class _Jumping:
-    moves = True
-
-    def __init__(self, model: Jumping) -> None:
-        self._model = model
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        model = self._model
-        return np.array([[model.near_m if time_s < model.at_s else model.far_m, 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
 def world(first_m: float, then_m: float, at_s: float, up_bits: int = 0, **radio: Any) -> SmallWorld:
-    mobility = Jumping(near_m=first_m, far_m=then_m, at_s=at_s)
+    mobility = Going(steps=[[(0.0, first_m), (at_s, then_m)]])
     learner = Scripted(work=(1, 0, BITS, up_bits))
     return small_world([50.0], learner=learner, devices={"mobility": mobility}, radio=radio).run()
 

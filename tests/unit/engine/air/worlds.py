@@ -1,10 +1,23 @@
-"""Worlds that differ from the smallest in the sections of their scenario."""
+"""Worlds that differ from the smallest in the sections of their scenario; a link that never changes."""
 
 from typing import Any
 
+import numpy as np
+
+from edgefl.channel.fading import LinkFading
 from edgefl.rng import Streams
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
+
+
+class Steady(LinkFading):
+    """A link whose power is always 1."""
+
+    def __init__(self) -> None:
+        super().__init__(1, 1.0)
+
+    def power(self, first_slot: int, count: int) -> np.ndarray:
+        return np.ones(count)
 
 
 def world_of(seed: int = 1, **sections: Any) -> World:

@@ -15,6 +15,7 @@ from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
 from edgefl.testing import Rows
 from tests.unit.engine.cells.watched import Cells, by_turns, watched
+from tests.unit.engine.moving import Moving
 
 INTERVAL_S, TRIGGER_S = 0.2, 0.256
 HYSTERESIS_DB, OFFSET_DB = 3.0, 1.0
@@ -283,26 +284,13 @@ def test_finish_hands_over_when_the_part_is_done_and_drop_at_once() -> None:
 # -- absent devices -----------------------------------------------------------------------------------
 
 
-class Away:
-    """Two devices in cell 0; the second is absent during an interval."""
-
-    moves = True
-
-    def __init__(self, from_s: float, to_s: float) -> None:
-        self._from_s, self._to_s = from_s, to_s
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        away = self._from_s <= time_s < self._to_s
-        # they move on a little, so that they are measured again
-        return np.array([[1.0, 0.1 * time_s], [np.nan, np.nan] if away else [2.0, 0.1 * time_s]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(2)
-
-
 def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, Network, Rows]:
-    """Devices see cell 0, and from 1 s on cell 1; who is absent sees nothing."""
+    """Two devices see cell 0, and from 1 s on cell 1; the second is absent for a while, and sees nothing."""
     env = simpy.Environment()
+
+    def places_m(time_s: float) -> list[list[float]]:
+        # they move on a little, so that they are measured again
+        return [[1.0, 0.1 * time_s], [np.nan] * 2 if from_s <= time_s < to_s else [2.0, 0.1 * time_s]]
 
     def power_db_of(positions_m: np.ndarray, ids: np.ndarray) -> np.ndarray:
         seen_db = np.array([[0.0, -10.0 if env.now < 1.0 - 1e-6 else 10.0]] * len(positions_m))
@@ -310,7 +298,7 @@ def away(from_s: float, to_s: float, **rules: Any) -> tuple[simpy.Environment, N
 
     at_once = {"time_to_trigger_s": 0.0, "handover_latency_s": 0.0, "l3_filter_k": 0}
     settings = HandoverSettings(**at_once | rules)
-    return env, *watched(env, Away(from_s, to_s), 2, power_db_of, settings, radius_m=10.0)
+    return env, *watched(env, Moving(places_m), 2, power_db_of, settings, radius_m=10.0)
 
 
 def test_an_absent_device_is_not_measured_and_not_present() -> None:

@@ -11,6 +11,7 @@ from edgefl.engine.parts import Cause
 from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
 from tests.unit.engine.cells.watched import RAW, Cells, Row, by_turns, watched
+from tests.unit.engine.moving import Moving
 
 TRIGGER_S = 0.256
 EVERY_SECOND = HandoverSettings(l3_filter_k=0, measurement_interval_s=1.0)
@@ -172,21 +173,11 @@ def test_who_finishes_outside_departs_at_the_end_of_its_part_unless_it_is_back()
         assert cells.rows() == approx(*expected)
 
 
-class Some:
+def some(*walkers: int) -> Moving:
     """Four devices at places by number; only `walkers` go on, a metre a second."""
-
-    moves = True
-
-    def __init__(self, walkers: Sequence[int]) -> None:
-        self._walkers = list(walkers)
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        positions_m = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0], [np.nan, np.nan]])
-        positions_m[self._walkers, 0] += time_s
-        return positions_m
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(4)
+    places_m = np.array([[0.0, 0.0], [10.0, 0.0], [20.0, 0.0], [np.nan, np.nan]])
+    steps = np.isin(np.arange(4), walkers)[:, None] * [1.0, 0.0]
+    return Moving(lambda time_s: places_m + time_s * steps)
 
 
 @pytest.mark.parametrize(("walkers", "asked"), [((), 0), ((0,), 1), ((0, 2), 2), ((0, 1, 2), 4)])
@@ -200,7 +191,7 @@ def test_only_who_has_moved_is_measured_anew(walkers: Sequence[int], asked: int)
         return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
 
     env = simpy.Environment()
-    _, log = watched(env, Some(walkers), 2, power_db_of, EVERY_SECOND)
+    _, log = watched(env, some(*walkers), 2, power_db_of, EVERY_SECOND)
     rows.clear()  # of the selection of cells
     env.run(until=25.5)
     # the first measurement is of all
@@ -220,7 +211,7 @@ def test_who_is_measured_anew_is_measured_as_itself() -> None:
         return np.where(np.isnan(power), -np.inf, power).astype(np.float32)
 
     env = simpy.Environment()
-    _, log = watched(env, Some([1]), 2, power_db_of, EVERY_SECOND)
+    _, log = watched(env, some(1), 2, power_db_of, EVERY_SECOND)
     env.run(until=15.5)
     handovers = [(event.device, event.time_s) for event in log.of[Event] if event.event == "handover"]
     assert handovers == [(1, pytest.approx(11.0 + TRIGGER_S))]

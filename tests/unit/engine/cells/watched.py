@@ -16,6 +16,7 @@ from edgefl.engine.records import Event
 from edgefl.engine.settings import HandoverSettings
 from edgefl.mobility import Movement
 from edgefl.testing import Rows
+from tests.unit.engine.moving import Moving
 
 RAW = HandoverSettings(l3_filter_k=0)  # times follow by hand
 Powers = Callable[[float], Sequence[float]]
@@ -48,22 +49,6 @@ def watched(
     return network, log
 
 
-class Moment:
-    """One device whose place is the time, and nowhere while it is absent."""
-
-    moves = True
-
-    def __init__(self, absent_s: tuple[float, float]) -> None:
-        self._absent_s = absent_s
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        absent = self._absent_s[0] <= time_s < self._absent_s[1]
-        return np.array([[np.nan if absent else time_s, 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
 class Cells:
     """A network of one device and as many cells as `powers_db(time_s)` has values.
 
@@ -83,7 +68,8 @@ class Cells:
         self.env, self.cells = simpy.Environment(), len(powers_db(0.0))
         self.network, self.log = watched(
             self.env,
-            Moment(absent_s),
+            # its place is the time, and nowhere while it is absent
+            Moving(lambda now_s: [[np.nan if absent_s[0] <= now_s < absent_s[1] else now_s, 0.0]]),
             self.cells,
             lambda positions_m, ids: np.array([powers_db(float(time_s)) for time_s, _ in positions_m]),
             settings,

@@ -3,14 +3,12 @@
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
 import pytest
-from pydantic import Field
 
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, DeviceRound, Event, Round
-from edgefl.mobility import Mobility, Movement
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
+from tests.unit.engine.moving import Going
 
 NEAR_M, FAR_M = 30.0, 1900.0
 T310_S, LATENCY_S, EXACT = 1.0, 0.05, 1e-9
@@ -87,40 +85,16 @@ def test_where_rounds_overlap_it_begins_later_and_nobody_waits() -> None:
     assert set(small.rows.further[CONNECTING]) == {0, 1}
 
 
-class Stepping(Mobility):
-    """Device 1 is 240 m away from device 0's site until a time, and then beside it."""
-
-    at_s: float = Field(description="when")
-
-    def area_radius_m(self, cell_radius_m: float) -> float:
-        return cell_radius_m
-
-    def start(
-        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Any
-    ) -> Movement:
-        return _Stepping(self.at_s)
-
-
-class _Stepping:
-    moves = True
-
-    def __init__(self, at_s: float) -> None:
-        self._at_s = at_s
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        return np.array([[20.0, 0.0], [20.0 if time_s >= self._at_s else 240.0, 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(2)
-
-
 @pytest.mark.parametrize("may_fail", [True, False])
 def test_after_a_handover_it_is_the_same_where_links_can_fail(may_fail: bool) -> None:
-    """Rounds of cell 0 follow one another at once; the one that would begin while device 1 comes waits for it."""
+    """Rounds of cell 0 follow one another at once; the one that would begin while device 1 comes waits for it.
+
+    Device 1 is 240 m away from device 0's site until 0.3 s, and then beside it.
+    """
     latency_s = 0.5
     small = small_world(
         [20.0, 240.0],
-        devices={"mobility": Stepping(at_s=0.3)},
+        devices={"mobility": Going(steps=[[(0.0, 20.0)], [(0.0, 240.0), (0.3, 20.0)]])},
         radio={
             "propagation": {"shadowing": "spatial"},
             "monitoring": {"gain_reading": "interval", "t310_s": 1.0 if may_fail else None},

@@ -11,18 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import Field
 
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.engine.air.radio_sections import LinkSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.records import DeviceRound, Event, LedgerRow, Round
-from edgefl.mobility import Mobility, Movement
-from edgefl.rng import Streams
 from edgefl.testing import Scripted, SmallWorld, small_world
 from edgefl.testing.cell import within
 from tests.tools.constants import with_constants
+from tests.unit.engine.moving import Going
 
 SLOT_S, LOST, FAILED, FOUND = 0.5e-3, 800, 2800, 3600
 # bits of a slot that 1e-3 dB make at most, within which a survey has a gain: d log2(1 + snr) < d ln(snr) / ln 2
@@ -43,33 +41,6 @@ def without_gap(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LinkSettings, "snr_gap_db", 0.0)
 
 
-class Going(Mobility):
-    """Devices that go along the x axis, all alike: from a time on they are at a place."""
-
-    steps: list[tuple[float, float]] = Field(description="time, s, and x from then on, m")
-
-    def area_radius_m(self, cell_radius_m: float) -> float:
-        return cell_radius_m
-
-    def start(
-        self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams
-    ) -> Movement:
-        return _Going(self.steps)
-
-
-class _Going:
-    moves = True
-
-    def __init__(self, steps: list[tuple[float, float]]) -> None:
-        self._steps = steps
-
-    def positions_m(self, time_s: float) -> np.ndarray:
-        return np.array([[[x_m for from_s, x_m in self._steps if from_s <= time_s][-1], 0.0]])
-
-    def doppler_speeds_m_s(self) -> np.ndarray:
-        return np.zeros(1)
-
-
 def world(
     *later: tuple[float, float],
     work: tuple[int, int, int, int] = (1, 0, BITS, 0),
@@ -82,7 +53,7 @@ def world(
     return small_world(
         [NEAR_0],
         learner=Scripted(work=work),
-        devices={"mobility": Going(steps=[(0.0, NEAR_0), *later]), **(devices or {})},
+        devices={"mobility": Going(steps=[[(0.0, NEAR_0), *later]]), **(devices or {})},
         radio=within(
             {
                 "propagation": {"shadowing": "spatial"},
