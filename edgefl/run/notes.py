@@ -1,4 +1,4 @@
-"""Write a run's notes at its end: above all, on what the scenario asked for that never happened.
+"""Write a run's notes at its end: above all, on settings of the scenario that never took effect.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
@@ -35,7 +35,7 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# what happens to a smaller share of a cell's devices, or of all participations, changes no result that matters
+# a smaller share of a cell's devices, or of all participations, does not change results noticeably
 MATTERS = 0.1
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
@@ -198,7 +198,7 @@ def _rule(
         yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, makes it cover more"
     elif never:
         yield (
-            f"{name}: {never}; {covers}; if that is intended, take {instead}; otherwise spread"
+            f"{name}: {never}; {covers}; if that is intended, use {instead}; otherwise spread"
             " its rounds (rounds.every_s) or give it more"
         )
 
@@ -328,8 +328,8 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > MATTERS * counts.participants:
         yield (
-            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "
-            "that distance"
+            f"{gains.clamped} times a device was closer than cell.min_distance_m; the path loss at that distance was "
+            "used"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was just beyond the edge and had the gain at the edge"
+        yield f"{gains.beyond} times a device was just beyond the edge; the gain at the edge was used"

@@ -116,7 +116,7 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
         ({"churn": {"name": "duty_cycle", "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
-        ({"mobility": WALK}, "mobility random_waypoint", "take static"),
+        ({"mobility": WALK}, "mobility random_waypoint", "use static"),
         ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # within its cell, nobody can leave it
     ],
 )
@@ -421,8 +421,8 @@ layout.rings=1; SPREAD.site_correlation=0.1 | .site_correlation: 0.5 | SPREAD.si
 layout.rings=1; SPREAD.los_site_correlation=0.1 | .los_site_correlation: 0.5 | SPREAD.los_site_correlation=0.5
 rounds.deadline_s=1 | a longer rounds.deadline_s | rounds.deadline_s=null
 rounds.min_updates=2 | a lower rounds.min_updates | rounds.min_updates=1
-devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | take always_on | devices.churn=always_on
-devices.mobility={name: random_waypoint} | take static | devices.mobility=static
+devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | use always_on | devices.churn=always_on
+devices.mobility={name: random_waypoint} | use static | devices.mobility=static
 devices.indoor_share=0.5 | a lower indoor_share | devices.indoor_share=0
 learning.local.clip_norm=null | , or learning.local.clip_norm, | learning.local.clip_norm=1
 name=notes | ; rounds.deadline_s ends a round | rounds.deadline_s=1
