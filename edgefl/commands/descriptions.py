@@ -113,7 +113,7 @@ def _full_names(bare: str) -> list[str]:
     if found:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     if bare in gone_keys.ABROAD:
-        raise EdgeflError(f"'{bare}': no key has this name; here it is {gone_keys.ABROAD[bare]}")
+        raise EdgeflError(f"'{bare}': no key has this name; edgefl calls it {gone_keys.ABROAD[bare]}")
     near = nearest(bare, list(known)) or next((name for name in known if name.endswith(f"_{bare}")), None)
     hint = f"did you mean '{near}'?" if near else "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")
