@@ -100,7 +100,7 @@ def slots_renewal_many(
         longest = np.argmax(need / mean)
         carrier.refuse_endless(float(need.flat[longest]), float(gamma.flat[longest]))
 
-    # an empty payload takes no slot, whatever was drawn
+    # an empty payload takes no slot, regardless of the draw
     with np.errstate(divide="ignore", invalid="ignore"):
         half = 0.5 * np.sqrt(long_run_variance / (need * mean)) * rng.standard_normal(need.shape)
         slots = need / mean * (half + np.sqrt(1.0 + half * half)) ** 2
