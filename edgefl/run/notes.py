@@ -195,11 +195,11 @@ def _rule(
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers} of a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, makes it cover more"
+        yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, covers more"
     elif never:
         yield (
-            f"{name}: {never}; {covers}; if that is intended, use {instead}; otherwise spread"
-            " its rounds (rounds.every_s) or give it more"
+            f"{name}: {never}; {covers}; if that is intended, use {instead}; otherwise spread the rounds "
+            "(rounds.every_s) or add rounds"
         )
 
 
@@ -224,8 +224,8 @@ def _warm_start_that_never_acted(
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
-        f"learning.warm_start {name}: no session began with saved models; the first that can is session "
-        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; give it more sessions"
+        f"learning.warm_start {name}: no session began with saved models; the first possible one is session "
+        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; add sessions"
     )
 
 
@@ -312,7 +312,7 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
     if radio.preset == "nr" and radio.tdd is None and not in_fdd_band(radio.carrier_hz):
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in both directions at once, but bands at "
-            f"{radio.carrier_hz / 1e9:g} GHz are TDD; leave radio.tdd out, or give it a frame"
+            f"{radio.carrier_hz / 1e9:g} GHz are TDD; leave radio.tdd out, or set a frame"
         )
 
 
