@@ -192,7 +192,7 @@ class BandRules:
         return self.groups.parts(self._of(flows))
 
     def _shares(self, parts: Sequence[tuple[npt.NDArray[np.intp], float]], view: Flows) -> FloatArray:
-        """Ask the scheduler for shares of the band, or of each group's part of the band."""
+        """Return the scheduler's shares of the band, or of each group's part of the band."""
         if len(parts) < 2:
             return self.scheduler.shares(view)
         shares = np.zeros(len(view))

@@ -18,7 +18,7 @@ from edgefl.channel.units import FloatArray
 IntArray = npt.NDArray[np.int64]
 # Slots of the first look-ahead, which doubles while no flow ends, up to the number of slots whose fading is read at
 # once, a multiple of every look-ahead's length. With a scheduler that decides in every slot, a look-ahead goes slot
-# by slot, and the time spent on it is lost if a new flow voids it
+# by slot, and the time spent on it is lost if a new flow invalidates it
 FIRST_LOOK, FIRST_LOOK_BY_SLOT, MOST_AT_ONCE = 128, 16, 256
 # Served slots of a look-ahead that are computed first, as most look-aheads end there
 FIRST_SERVED = 8
@@ -30,7 +30,7 @@ class _Look:
 
     first: how many slots before the look-ahead serve the direction. weights: [s] weight of each slot. totals: [n, s]
     sums of rates up to each slot. used: [n, s] blocks in use. history: [s, 2, n] airtime and average after each slot,
-    or None if the shares are held.
+    or None if the shares are fixed.
     """
 
     first: int
@@ -40,7 +40,7 @@ class _Look:
     history: FloatArray | None
 
     def and_then(self, later: "_Look") -> "_Look":
-        """Return this look-ahead joined with the next one, with shares held through both."""
+        """Return this look-ahead joined with the next one, with shares fixed through both."""
         totals = np.concatenate([self.totals, later.totals], axis=1)
         used = np.concatenate([self.used, later.used], axis=1)
         return _Look(self.first, np.concatenate([self.weights, later.weights]), totals, used, None)
@@ -261,7 +261,7 @@ class BlockRules(BandRules):
         return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
 
     def _held(self, flows: BandFlows, shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
-        """Return [n, s] the blocks of flows with held shares of the band."""
+        """Return [n, s] the blocks of flows with fixed shares of the band."""
         if (
             self.groups is None and (shares == shares[0]).all()
         ):  # nothing is left over that another flow can use

@@ -15,17 +15,17 @@ from edgefl.channel.block_slots import FIRST_LOOK, MOST_AT_ONCE, BlockRules
 from edgefl.channel.resource_blocks import divide
 from edgefl.channel.units import FloatArray
 
-# Flows times served slots of a window, about, and its fewest slots: the longer it is, the more wrong guesses
+# Approximate flows times served slots of a window, and its fewest slots: longer windows have more wrong guesses
 _AT_ONCE = (2048, 16)
 
 
 class BlockSweep:
     """Time flows that have a band of resource blocks to themselves, in equal shares.
 
-    A flow that joins or leaves voids the plan of a `SharedBand`, and the numbers of all flows are gathered again.
-    Here a window of slots is served at once, with a guess of when flows end in it: first, that none does. Slots up to
-    the first wrong guess are right, and the ends that follow are the guess for the rest, until all guesses are right.
-    Results are the same bit for bit.
+    A flow that joins or leaves invalidates the plan of a `SharedBand`, and the numbers of all flows are gathered
+    again. Here a window of slots is served at once, with a guess of when flows end in it, at first that none does.
+    Slots up to the first wrong guess are correct; the ends found there become the guess for the rest, until no guess
+    is wrong. Results are the same bit for bit.
 
     Args:
         flows: the slot at which each flow joins, in ascending order, and the flow, which has bits to move.

@@ -341,6 +341,6 @@ def _check_ranges(area_radius_m: float, line_of_sight: str, shadowing_std_db: fl
 def _shadowing_correlation_m(model: PathLoss, in_sight: bool) -> float:
     if model.correlation_m is None:
         raise ValueError(
-            f"{type(model).__name__} has no shadowing: set shadowing_std_db to 0, or take another path loss"
+            f"{type(model).__name__} has no shadowing: set shadowing_std_db to 0, or use another path loss"
         )
     return model.correlation_m.los if in_sight else model.correlation_m.nlos

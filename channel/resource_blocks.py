@@ -207,7 +207,7 @@ def rounded(shares: FloatArray, blocks: int) -> IntArray:
 
 
 def in_order(order: Sequence[int] | Rows, wanted: IntArray, blocks: int) -> IntArray:
-    """Return how many blocks flows get [n], served in order, each with all that it wants while blocks remain."""
+    """Return how many blocks flows get [n], served in order; each gets all that it can use while blocks remain."""
     rows = np.asarray(order, dtype=np.intp)
     want = wanted[rows]
     before = np.cumsum(want) - want

@@ -9,7 +9,7 @@ from edgefl.channel.units import FloatArray
 def draw_shadowing_db(rng: np.random.Generator, size: int, *, std_db: npt.ArrayLike) -> FloatArray:
     """Draw independent zero-mean normal numbers in dB, added to the path loss: gain psi = 10^(-(PL + xi)/10).
 
-    The caller holds the numbers for one communication round, as the journal paper does with eq. (21).
+    The caller keeps the numbers for one communication round, as the journal paper does with eq. (21).
 
     Args:
         size: how many devices to draw for.

@@ -19,9 +19,9 @@ from edgefl.channel.units import FloatArray
 
 # Slots between two kept states while planning with a scheduler that decides in every slot
 _STRIDE = 64
-# Slots to look ahead for the next end: a flow that joins earlier would void the rest of the plan.
+# Slots to look ahead for the next end: a flow that joins earlier would invalidate the rest of the plan.
 HORIZON_SLOTS = 512
-# Flows times slots above which a run with held shares is cut into strides, to save memory
+# Flows times slots above which a run with fixed shares is cut into strides, to save memory
 _LARGEST_RUN = 2**21
 
 
@@ -40,11 +40,11 @@ class SharedBand:
 
     In slot n a flow with share b moves w_n b min(log2(1 + snr |h_n|^2 / b), cap) W tau bits (power `full`;
     `per_resource_block` without / b), where w_n is the weight of a TDD frame. A flow ends in the first slot in which
-    its bits reach its payload; the rest of that slot is padding. A scheduler that holds its shares decides again when
-    a flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
+    its bits reach its payload; the rest of that slot is padding. A scheduler with fixed shares decides again when a
+    flow joins, leaves or ends; other schedulers decide in every slot with w_n > 0.
 
     Fading is a function of link and slot, so looking ahead uses up no random numbers. Results are the same bit for
-    bit, no matter how often and when `settle`, `next_end` and `moved_bits` are called.
+    bit, regardless of when and how often `settle`, `next_end` and `moved_bits` are called.
 
     Other transmitters behave like this one: with power `full` each share is sent at full power, so while K shares are
     in use here, each neighbour uses K shares too, and snr falls by a factor of 1 + K neighbours. A transmitter heard
@@ -67,7 +67,7 @@ class SharedBand:
         of_groups = np.zeros(0 if groups is None else len(groups.weights))
         self._state = BandState(0, 0.0, np.empty(0), np.empty(0), np.empty(0), of_groups, np.empty((0, 2)))
         self._plan: _Plan | None = None
-        self._joins = NEVER  # no later than the next flow joins, if known: a plan would be void from then on
+        self._joins = NEVER  # no later than the next flow joins, if known: a plan is invalid from then on
         self._paused = False
         self._sent: dict[Hashable, Sequence[float]] = {}
 
@@ -194,7 +194,7 @@ class SharedBand:
         """Return the next slot boundary at which flows are complete, if no flow joins or leaves, and their ids.
 
         Args:
-            horizon: last slot to look ahead to; if flows join often, plans up to a distant horizon are soon void.
+            horizon: last slot to look ahead to; if flows join often, plans up to a distant horizon are soon invalid.
 
         Returns:
             Slot at which flows end, and these flows' ids in the order in which they joined; the horizon and no ids if
@@ -218,7 +218,7 @@ class SharedBand:
 
     @property
     def horizon(self) -> int:
-        """Slot up to which the next end of a flow is searched, since a flow that joins or leaves voids the plan."""
+        """Slot up to which the next end of a flow is searched: a flow that joins or leaves invalidates the plan."""
         far = self.slot + HORIZON_SLOTS
         if self._band.carrier.blocks:
             stride = self._glance(self._plan)

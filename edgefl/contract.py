@@ -50,7 +50,7 @@ class Staleness:
             s_k / sum_j p_j s_j, a mean; none: K s_k, a sum.
         base: delta_k is local_k - received_k, or local_k - w with the current model w.
         scale: step size of the server.
-        cap: largest staleness that counts; staler updates count as if they had it; None without a cap.
+        cap: largest staleness that counts; larger values count as this one; None without a cap.
         tiers: tier of each device by id, 0 the fastest; empty without tiers. With tiers the other rules do not apply:
             an aggregation's updates are of one tier, whose model becomes their mean w_m, and w+ = sum_m a_m w_m,
             with a_m the share of all aggregations that were of the opposite tier (FedAT).
@@ -131,7 +131,7 @@ class Now:
 
     Args:
         time_s: simulated time.
-        progress: share of the session that is over, in [0, 1), as the session policy reckons it; by default the
+        progress: elapsed share of the session, in [0, 1), as the session policy estimates it; by default the
             number of earlier rounds divided by `SessionStart.longest`.
         models: how many models were made earlier in this phase, if rounds overlap; by default the number of earlier
             rounds.
@@ -200,7 +200,7 @@ class LocalRound:
 
     Args:
         ids: the participants, sorted.
-        iterations: how many local steps each device actually does.
+        iterations: how many local steps each device takes.
         samples: how many samples each device processes, which determines compute time and energy.
         down_bits: how many bits each device receives.
         up_bits: how many bits each device sends, without the reports that the engine adds.
@@ -267,7 +267,7 @@ REPORTED_NORM = "update_norm"
 
 @dataclass(frozen=True)
 class StageFacts:
-    """What the server needs to know of a stage.
+    """The properties of a stage that the server uses.
 
     Args:
         phase: name of the stage's rounds in the tables; a phase's rounds are numbered throughout a session.
@@ -346,4 +346,4 @@ class Learner(Protocol):
     payload_bits: int  # size of a model transfer if all are equal; a round's bits: LocalRound
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
-        """Yield the stages of a session; a stage is over, and its model made, when the next stage is requested."""
+        """Yield the stages of a session; requesting the next stage ends the current one and makes its model."""

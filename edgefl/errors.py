@@ -11,7 +11,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 __all__ = ["Divergence", "EdgeflError"]
 
 LONGEST_QUOTE = 80  # characters of a value in a message
-LONGEST_PATH = 300  # the name at the end of a path is what a reader looks for
+LONGEST_PATH = 300  # a path is cut in front: its end has the name that the reader looks for
 OPTION = re.compile(r"(?<![\w-])--(?P<name>[a-z]+(?:-[a-z]+)*)(?P<blank> (?=[\w'\"\[.]))?")
 ARGUMENTS = {
     "set": "overrides",

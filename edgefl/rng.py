@@ -1,6 +1,6 @@
 """Random streams that are identified by name, not by the order of their use.
 
-Two runs that request the same stream get the same numbers, whatever else they draw. Adding a device or
+Two runs that request the same stream get the same numbers, regardless of their other draws. Adding a device or
 swapping the algorithm therefore changes nothing else, and all variants of a study run in the same world.
 """
 

@@ -66,7 +66,7 @@ class MapDrawing:
         self._devices = axes.scatter([], [], s=34, linewidth=0.7, edgecolor="white", zorder=5)
 
     def colour(self, cell: float) -> str:
-        """Return a cell's colour; grey for a cell without a server, and for NaN, which means no cell."""
+        """Return a cell's colour; grey for a cell without a server, and for NaN (no cell)."""
         return self._colours.get(int(cell), ELSEWHERE) if np.isfinite(cell) else ELSEWHERE
 
     def show(

@@ -1,4 +1,4 @@
-"""Confidence intervals of a mean that stay valid however often one looks and whenever one stops.
+"""Confidence intervals of a mean that stay valid however often they are checked and whenever sampling stops.
 
 The differences x_1, x_2, ... of pairs are assumed independent and normal, with unknown mean mu and deviation sigma.
 For a hypothetical mean m let t_n = sqrt(n) (mean_n - m) / s_n, and r_n = t_n^2 / (n - 1). The distribution of the t
@@ -16,9 +16,9 @@ averaged over a weight d ~ N(0, g), is
 4. Solved for m, with q = (k / error^2)^(1/n): r_n < k (q - 1) / (k - q) if q < k; no bound otherwise. With
    r_n = n (mean_n - m)^2 / ((n - 1) s_n^2) this is an interval around the mean.
 
-Compared with Student's interval, which may be looked at only once, this interval is 1.6 to 1.7 times as wide at 10 to
-50 pairs, and does not exist below five pairs (error 0.05). Left out: differences that are not normal; the mean of a
-run's sessions or cells is close to normal, a share of failing runs is not.
+Compared with Student's interval, which is valid for a single check, this interval is 1.6 to 1.7 times as wide at 10
+to 50 pairs, and does not exist below five pairs (error 0.05). Left out: differences that are not normal; the mean of
+a run's sessions or cells is close to normal, a share of failing runs is not.
 
 Source: Wang and Ramdas, Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance,
 2023 (arXiv:2310.03722), the Gaussian mixture; Lai, On confidence sequences, Annals of Statistics 4, 1976; B is the
@@ -93,8 +93,8 @@ def half_width_factor(pairs: int, error: float) -> float:
 def pairs_wanted(seen: Interval, precision: float, error: float, most: int) -> int:
     """Return the number of pairs at which the interval will be narrow enough, if the deviation stays the same.
 
-    The result is at least one pair more than the present number and at most twice that number, since few pairs say
-    little about the deviation.
+    The result is at least one pair more than the present number and at most twice that number, since few pairs give a
+    poor estimate of the deviation.
     """
     limit = min(most, max(2 * seen.pairs, seen.pairs + 1))
     for pairs in range(seen.pairs + 1, limit):

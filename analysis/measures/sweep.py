@@ -76,7 +76,7 @@ def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
 def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
     """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs divided by those at the series' first value, by seed.
 
-    The columns are NaN if a target was missed: costs are then lower bounds, whose ratio means nothing.
+    The columns are NaN if a target was missed: costs are then lower bounds, whose ratio is meaningless.
     """
     hit = costs.by_seed["missed"] == 0
     reached = Costs(

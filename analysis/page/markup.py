@@ -66,7 +66,8 @@ def csv_text(frame: pd.DataFrame) -> str:
     """Write a frame as CSV in which a spreadsheet finds no formula, such as a variant called =cmd|calc.
 
     Text that a spreadsheet would take for a formula gets an apostrophe in front, in cells and headings. Names that
-    begin like formulas are not refused: --names may give them, and the run is sound. Numbers like -20 stay unchanged.
+    begin like formulas are not refused: they may come from --names, and the run is valid. Numbers like -20 stay
+    unchanged.
     """
     safe = frame.map(_csv_cell).rename(columns=_csv_cell)
     return safe.to_csv(index=False)

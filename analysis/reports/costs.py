@@ -255,9 +255,9 @@ ABOVE = (
 OVER_SEEDS = "Means over seeds, ± standard deviation."
 SMALLEST = 1e-4  # of the unit of a table: a row of smaller means is written in its own unit
 EXPLANATIONS = (
-    "Energy: every joule that learning causes in the devices; circuits: the part of uploads that is drawn whatever "
-    "is radiated, waits and access included; wasted: on updates that were not aggregated; idle: drawn by devices "
-    "without work or tail.",
+    "Energy: every joule that learning causes in the devices; circuits: the part of uploads that does not depend on "
+    "the radiated power, waits and access included; wasted: on updates that were not aggregated; idle: drawn by "
+    "devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
     "Time of a participation: only completed ones in training rounds; access: until the network lets a device "
     "receive or send (radio.access); waiting: queueing between the steps. The slowest device's steps add up to the "

@@ -73,8 +73,8 @@ def report_day(
     last_s = float(day["end_s"].max())
     if clock.hours(last_s) - clock.hours(0.0) < SHORTEST_H:
         raise ValueError(
-            f"the rounds in cell {cell} end after {with_unit(last_s, TIME_UNITS)}, but a day is drawn of runs that"
-            " last hours: draw shorter runs with `edgefl compare`"
+            f"the rounds in cell {cell} end after {with_unit(last_s, TIME_UNITS)}, but a day is only drawn for runs "
+            "that last hours: draw shorter runs with `edgefl compare`"
         )
     styles = variant_styles(variants, both.reference)
     spent, goal, scope = _openings(rounds, spells, both.reference, overlap)
@@ -310,7 +310,7 @@ def _row(
     if len(values) > 1:
         look: dict[str, Any] = {"markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
         ax.plot(values, np.full(len(values), row), "o", markersize=3.6, zorder=4, linestyle="none", **look)
-    # the accuracy at the start does not wait for the target
+    # the accuracy at the start does not depend on the target
     bound = column != "accuracy_start" and of_seeds["missed"].any()
     words = f"{'> ' if bound else ''}{text(mean)}"
     end = float(max(values.max(), mean))

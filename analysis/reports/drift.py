@@ -122,7 +122,7 @@ def compare_drift(
 def _refuse_without_drift(given: Runs, by: Weights) -> None:
     """Refuse runs without drift, or without the accuracies that `by` needs."""
     if "drifted" not in given.rounds:
-        raise ValueError(f"the runs in {given.path} have no concept drift: give learning.drift")
+        raise ValueError(f"the runs in {given.path} have no concept drift: set learning.drift")
     if by == "samples" and SAMPLES not in given.rounds:
         raise ValueError(
             f"the runs in {given.path} have no {SAMPLES}: run them again with learning.evaluation.tested_on: "

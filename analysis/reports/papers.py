@@ -101,7 +101,7 @@ def paper(name: str) -> Paper:
     file = FACTS / f"{name}.yaml"
     if not file.is_file():
         known = ", ".join(sorted(one.stem for one in FACTS.glob("*.yaml")))
-        raise ValueError(f"no paper '{name}': edgefl knows {known}")
+        raise ValueError(f"no paper '{name}'; known: {known}")
     return _paper(file)
 
 
@@ -212,7 +212,7 @@ def show(name: str | None = None, result: str | None = None, console: Console | 
     console = console or Console(highlight=False, markup=False, emoji=False)
     if name is None:
         _print(console, "paper", _overview(papers()))
-        console.print("Look at one: edgefl papers NAME [TABLE]")
+        console.print("For details: edgefl papers NAME [TABLE]")
     elif result is None:
         one = paper(name)
         console.print(f"{one.authors}: {one.title}", style="bold")

@@ -206,8 +206,8 @@ def _row(
     note = ""
     if missed.any():
         note = (
-            f"the target was missed with {_seeds(first.index[missed])}, so there is no difference to "
-            "measure: ask for a lower target, or for accuracy_first"
+            f"the target was missed with {_seeds(first.index[missed])}, so there is no difference to measure: set a "
+            "lower target, or compare accuracy_first"
         )
     elif not pairs.all():
         note = f"the answer leaves out incomplete pairs: {_seeds(first.index[~pairs])}"

@@ -23,7 +23,7 @@ from edgefl.analysis.runs.reading import EXACT
 PAPERS = Path(__file__).parents[1] / "papers"
 AS_RUN = "_as_run"
 PERCENT = 100
-# Studies with a setting fitted to the paper's own numbers: a small difference says less for these studies.
+# Studies with a setting fitted to the paper's own numbers: a small difference means less for these studies.
 FITTED = {"journal_table_x_mnist_as_run": "rate fitted to the paper"}
 
 

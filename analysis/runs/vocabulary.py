@@ -84,6 +84,6 @@ def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:
     for word in words:
         if word not in listed:
             raise ValueError(
-                f"{place}: unknown word '{word}', this release knows {', '.join(listed)}; read the run with the "
+                f"{place}: unknown word '{word}', known to this release: {', '.join(listed)}; read the run with the "
                 "release that made it"
             )

@@ -187,7 +187,7 @@ def check_places(model: PathLoss, nearest_m: float, farthest_m: float, radio: di
         radio: carrier and antenna heights, as arguments of `PathLoss.path_loss_db`.
 
     Raises:
-        ValueError: the model refuses a distance; the message names the distances, and includes the model's own error.
+        ValueError: the model rejects a distance; the message names the distances, and includes the model's own error.
     """
     if not nearest_m < farthest_m:
         raise ValueError(

@@ -46,7 +46,7 @@ class UMa(PathLoss):
             bs_height_m,
             self.lowest_bs_m,
             self.highest_bs_m,
-            "UMa is for base stations above the roofs; below them take umi",
+            "UMa is for base stations above the roofs; below them use umi",
         )
         if not ut_height_m <= self.highest_ut_m:
             raise ValueError(

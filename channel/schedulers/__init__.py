@@ -1,6 +1,6 @@
 """Schedulers, one file each, which share the band among flows.
 
-Schedulers with `per_slot` decide in every slot, on the channel of that slot; other schedulers hold their shares until
+Schedulers with `per_slot` decide in every slot, on the channel of that slot; other schedulers keep their shares until
 a flow joins or leaves. Shares are real numbers; a band of resource blocks gives flows whole blocks in the scheduler's
 order (`edgefl.channel.block_slots`). Fading is flat, so without blocks a scheduler that follows the channel gives the
 whole band to one flow.

@@ -47,7 +47,7 @@ class MinMaxLatency(Scheduler):
             # the 1/T at which the tangents' shares sum to 1
             needed = (1.0 + (rate / slope - shares).sum()) / (flows.remaining_bits / slope).sum()
             moved = shares + (flows.remaining_bits * needed - rate) / slope
-            # a tangent can ask for a negative share
+            # a tangent may give a negative share
             shares = np.clip(moved, shares / 10.0, 1.0)
             shares /= shares.sum()
         raise ValueError(

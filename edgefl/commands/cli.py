@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             with seldom_at_start():
                 app([_without_tilde(each) for each in given], prog_name="edgefl")
         finally:
-            sys.stdout.flush()  # what cannot be printed is an error here, not only when Python exits
+            sys.stdout.flush()  # report a failed write here, not only when Python exits
     except EdgeflError as error:
         complain(f"edgefl: error: {error}")
         sys.exit(2)

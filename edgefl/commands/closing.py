@@ -20,7 +20,7 @@ def closing(path: Path) -> tuple[str, str]:
     """Return a completed run's two closing lines: seconds, joules, scores and epsilon; then the next command."""
     about, runs = about_of(path), [run.look() for run in watching.find(path)]  # one entry per federation
     simulated, *scores = _reached(about, runs)
-    clocks = f"{simulated} in {wall_time(about['wall_s'])} by the clock"
+    clocks = f"{simulated} in {wall_time(about['wall_s'])} of wall time"
     energy = with_unit(sum(run.joules for run in runs), ENERGY_UNITS)
     spent = _epsilons(path)
     line = " · ".join([clocks, energy, *scores, *spent])
@@ -59,7 +59,7 @@ def _epsilons(path: Path) -> list[str]:
     tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
     private = [table for table in tables if table.is_file() and column in _columns(table)]
     if not private:
-        return []  # as of most runs, which then do without pandas: a second, and 70 MB
+        return []  # most runs add no noise, and then need not load pandas, which takes a second and 70 MB
     import pandas as pd
 
     spent = max(pd.read_csv(table, usecols=[column])[column].max() for table in private)

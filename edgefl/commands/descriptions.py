@@ -109,7 +109,7 @@ def _full_names(bare: str) -> list[str]:
     if found:
         raise EdgeflError(f"'{bare}' may be {', '.join(found[:-1])} or {found[-1]}: write one of these")
     if bare in gone_keys.ABROAD:
-        raise EdgeflError(f"'{bare}': no key has this name; here it is {gone_keys.ABROAD[bare]}")
+        raise EdgeflError(f"'{bare}': no key has this name; edgefl calls it {gone_keys.ABROAD[bare]}")
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
     named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))

@@ -103,7 +103,7 @@ def report(
     at: float | None = None,
     phone: bool = False,
 ) -> Page:
-    """Write a report as one HTML file: words, tables, charts, and a replay of the devices on a time slider.
+    """Write a report as one HTML file: text, tables, charts, and a replay of the devices on a time slider.
 
     Args:
         runs: directory of a run, or folder of a study.

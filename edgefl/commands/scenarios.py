@@ -79,7 +79,7 @@ def shipped_as(name: str) -> list[str]:
 
 
 def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool:
-    """Copy shipped files to a folder and say so if this is asked for; return whether it was.
+    """If asked to, copy shipped files to a folder and print their number; return whether files were copied.
 
     Raises:
         EdgeflError: a folder is given, but nothing is to be copied.

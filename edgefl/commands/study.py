@@ -136,7 +136,7 @@ def study(
         raise _in_short(error, said=not fail_fast) from error
     if options.shard[1] > 1:
         done = "not complete yet" if elsewhere else "done"
-        told.answer(f"part {shard} is {done} in {path}; compare when all are")
+        told.answer(f"part {shard} is {done} in {path}; compare once all parts are")
     else:
         with _reported() if elsewhere else nullcontext():
             _print_study(plan, path, told, explain=explain)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Told:
-    """The answers, notes and numbers of a command, printed for people at once, or for a program at the end.
+    """The answers, notes and numbers of a command, printed immediately for people, or at the end for a program.
 
     Args:
         command: name of the command. json, quiet: the command's options with these names.

@@ -35,7 +35,7 @@ GAP, EDGES = 3, 2  # blanks between columns and around the table, as drawn by ri
 SHORTEST = 12  # minimum number of characters of a name
 SILENT_S = 60.0  # wall time since the last heartbeat; rounds that end give one every 10 s
 DAMAGED = "damaged"
-KILLED = "killed"  # run.json says that the run is running, but its process on this machine is gone
+KILLED = "killed"  # run.json has the status running, but the run's process on this machine is gone
 OVER = ("completed", "failed", "interrupted", KILLED, DAMAGED)
 SEED = re.compile(r"^seed: .*$", re.MULTILINE)  # the seed in a run's scenario.yaml
 

@@ -199,7 +199,7 @@ def _unknown(
         write = f"did you mean {{name: {meant}, ...}}?" if meant else f"write {{name: ..., {key}: ...}}"
         return f"unknown key of {default}, the default if no name is given: {write}"
     if (here := _here(key, known, root)) and not nearest(key, known):
-        return f"unknown key; here it is {here}"
+        return f"unknown key; edgefl calls it {here}"
     near = nearest(key, known) or (
         _beginning(key, known) if root and set(known) != set(root.model_fields) else ""
     )
@@ -217,7 +217,7 @@ def _here(key: str, known: list[str], root: type[BaseModel] | None) -> str:
     """Return edgefl's key for another tool's key, if this kind of document has it: a study has no `stop`."""
     here = ABROAD.get(key, "")
     top, _, below = here.partition(".")
-    there = top in root.model_fields if root else bool(below)  # a part, which does not know its document
+    there = top in root.model_fields if root else bool(below)  # a part, whose document is unknown
     return here if there or top in known else ""
 
 

@@ -1,6 +1,6 @@
 """Read untrusted files within bounded memory.
 
-A kilobyte of gzip holds a megabyte of blanks, a table may be one endless line, and an XML file one endless comment.
+A kilobyte of gzip may hold a megabyte of blanks, a table one endless line, and an XML file one endless comment.
 """
 
 import gzip

@@ -1,9 +1,9 @@
 """Load the user's own components, written `module:Class` in a scenario; check permission and missing methods.
 
-A scenario may come from a stranger, and importing a module runs its code. A scenario's modules are therefore imported
-only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules that this
-process has already imported, such as a notebook's own, and for installed packages that register their components as
-entry points.
+A scenario may come from an untrusted source, and importing a module runs its code. A scenario's modules are therefore
+imported only with the user's permission: `--allow-code`, or EDGEFL_ALLOW_CODE=1. No permission is needed for modules
+that this process has already imported, such as a notebook's own, and for installed packages that register their
+components as entry points.
 """
 
 import importlib

@@ -21,11 +21,11 @@ from edgefl.errors import EdgeflError
 # kind -> (package with the components and their base class, meaning)
 _TABLE = {
     "algorithms": ("edgefl.learning.algorithms", "how devices train and the server aggregates"),
-    "codecs": ("edgefl.learning.codecs", "what is sent instead of a model's whole change, and its bits"),
+    "codecs": ("edgefl.learning.codecs", "how a model update is encoded, and its size in bits"),
     "tasks": ("edgefl.learning.tasks", "what is learned, with its loss and its score"),
-    "optimisers": ("edgefl.learning.optimisers", "how devices step along their gradients"),
+    "optimisers": ("edgefl.learning.optimisers", "how devices turn gradients into steps"),
     "lr_schedules": ("edgefl.learning.lr_schedules", "how the learning rate changes from round to round"),
-    "warm_starts": ("edgefl.learning.warm_starts", "how the model that opens a session is made"),
+    "warm_starts": ("edgefl.learning.warm_starts", "how a session's first model is made"),
     "models": ("edgefl.learning.models", "what is trained"),
     "datasets": ("edgefl.learning.datasets", "the samples"),
     "partitions": ("edgefl.learning.partitions", "which device holds which samples"),
@@ -38,7 +38,7 @@ _TABLE = {
     "power_models": ("edgefl.engine.power_models", "the power that a device's radio draws"),
     "backgrounds": ("edgefl.engine.backgrounds", "how much of the band other users take"),
     "schedulers": ("edgefl.channel.schedulers", "which device gets which share of the band"),
-    "path_loss": ("edgefl.channel.path_loss", "how much of the power arrives"),
+    "path_loss": ("edgefl.channel.path_loss", "how much of the transmitted power is received"),
 }
 KINDS = tuple(_TABLE)
 PACKAGES = {kind: package for kind, (package, _) in _TABLE.items()}

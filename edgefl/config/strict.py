@@ -65,7 +65,7 @@ def one_of(model: Model, what: str) -> Model:
     given = [name for name in type(model).model_fields if getattr(model, name) is not None]
     if len(given) != 1:
         names = ", ".join(type(model).model_fields)
-        raise ValueError(f"give one {what} ({names}), got {' and '.join(given) or 'none'}")
+        raise ValueError(f"set one {what} ({names}), got {' and '.join(given) or 'none'}")
     return model
 
 

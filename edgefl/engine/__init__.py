@@ -1,1 +1,1 @@
-"""SimPy processes: servers, devices, network, radio, sessions. The engine knows time and bits, but no tensors."""
+"""SimPy processes: servers, devices, network, radio, sessions. The engine handles time and bits, but no tensors."""

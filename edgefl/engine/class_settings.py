@@ -22,7 +22,7 @@ class _DeviceNumber(Section):
     """How many devices there are."""
 
     count: Annotated[int, Field(ge=1, le=MOST_DEVICES)] | Literal["all"] | None = Field(
-        None, description="number of devices, or all: every device of a trace; or give density_per_km2"
+        None, description="number of devices, or all: every device of a trace; or set density_per_km2"
     )
     density_per_km2: float | None = Field(
         None, gt=0, le=1e6, description="mean devices per km^2 of a Poisson point process, instead of count"
@@ -167,7 +167,7 @@ def _optional(field: FieldInfo, description: str | None) -> Any:
 class _ClassSize(Section):
     """The number of devices of a class."""
 
-    share: float | None = Field(None, gt=0, le=1, description="share of all devices; or give count")
+    share: float | None = Field(None, gt=0, le=1, description="share of all devices; or set count")
     count: int | None = Field(None, ge=1, le=MOST_DEVICES, description="number of devices of this class")
 
 
@@ -202,7 +202,7 @@ class ClassSettings(_ClassSettings):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         if self.share is not None and self.count is not None:
-            raise ValueError("give either share or count")
+            raise ValueError("set either share or count")
         return self
 
     def own(self) -> dict[str, Any]:
@@ -214,7 +214,7 @@ class ClassSettings(_ClassSettings):
 
     @property
     def none_of(self) -> list[str]:
-        """Keys that the class sets to null: the class has no value for these keys, whatever `devices` says."""
+        """Keys that the class sets to null: the class has no value for these keys, even if `devices` has."""
         return [name for name in OWN_KEYS if name in self.model_fields_set and getattr(self, name) is None]
 
 
@@ -252,11 +252,11 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
     shares = [share for share, _ in sizes.values() if share is not None]
     counts = [count for _, count in sizes.values() if count is not None]
     if shares and counts:
-        raise ValueError("give all classes by share, or all by count")
+        raise ValueError("set share for all classes, or count for all")
     if len(open_) > 1:
         raise ValueError(f"{open_[0]} and {open_[1]} lack share and count: only one class may take the rest")
     if counts and devices is None:
-        raise ValueError("density_per_km2 makes a random number of devices: give classes by share")
+        raise ValueError("density_per_km2 gives a random number of devices: set the classes' shares")
     given: float
     if counts:
         assert devices is not None
@@ -279,5 +279,5 @@ def check_sizes(classes: Mapping[str, ClassSettings], devices: int | None) -> No
         empty = [name for name, size in zip(classes, class_sizes(classes, devices), strict=True) if not size]
         if empty:
             raise ValueError(
-                f"{devices} devices leave none for class {empty[0]}: raise the class's share, or give a count"
+                f"{devices} devices leave none for class {empty[0]}: raise the class's share, or set a count"
             )

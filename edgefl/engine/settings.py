@@ -66,8 +66,8 @@ class HandoverSettings(Section):
     min_time_of_stay_s: ClassVar[float] = 1.0
     policy: Literal["drop", "finish"] = Field(
         "drop",
-        description="drop: work under way is lost, but its energy is spent; finish: the device completes "
-        "its part of the round, then leaves if it still should",
+        description="drop: work under way is lost, but its energy is spent; finish: the device completes its "
+        "part of the round, then leaves if that is still due",
     )
 
 
@@ -119,9 +119,9 @@ class DeviceSettings(EveryDevice):
     @model_validator(mode="after")
     def _one_number(self) -> Self:
         if self.count is None and self.density_per_km2 is None:
-            raise ValueError("give either count or density_per_km2")
+            raise ValueError("set either count or density_per_km2")
         if self.count is not None and self.density_per_km2 is not None:
-            raise ValueError("give either count or density_per_km2, not both: set one of them to null")
+            raise ValueError("set either count or density_per_km2, not both: set one of them to null")
         if self.count == "all" or self.classes_by == "types":
             self._check_recorded()
         if self.classes is not None and self.classes_by != "types":

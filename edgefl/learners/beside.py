@@ -1,10 +1,10 @@
 """Train in a process beside the engine's; the results are byte for byte those of a single process.
 
 A run begins in one process. Once its training has taken `FORKS_AFTER_S`, the process forks: the child continues with
-the learners and the journal as they are, the parent with the engine. From then on the parent sends the engine's calls
-of the learners through a socket, in the engine's order, so that every answer and every line of the journal is the
-same as in a single-process run. If training cannot change a round's amounts of work, the child reports them before it
-trains: the engine then moves the round's bits while the child trains, and waits where it needs a score.
+the learners and the journal as they are, the parent with the engine. From then on the parent forwards the engine's
+calls to the learners through a socket, in the engine's order, so that every answer and every line of the journal is
+the same as in a single-process run. If training cannot change a round's amounts of work, the child reports them
+before it trains: the engine then moves the round's bits while the child trains, and waits where it needs a score.
 """
 
 import ctypes
@@ -101,7 +101,7 @@ class TrainingProcess:
         self._path, self._forks, self._trained = path, forks, trained
         self._ready: Callable[[], bool] = lambda: True
         self._learners: list[_LearnerBeside] = []
-        self._functions: list[Callable[..., Any]] = []  # both processes know a function by its index
+        self._functions: list[Callable[..., Any]] = []  # both processes identify a function by its index
         self._spent_s = 0.0  # time spent on training in this process
         self._socket: socket.socket | None = None
         self._child = 0  # the child's process id; 0 in the child itself

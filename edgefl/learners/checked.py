@@ -84,12 +84,12 @@ class CheckedStage:
         if expected is None:
             raise self._where.wrong(
                 "the scenario's selector needs a prediction of what devices would do in a round: give the "
-                "stage expected(ids) (edgefl.contract.ForetellingStage), or take a selector that needs none"
+                "stage expected(ids) (edgefl.contract.ForetellingStage), or use a selector that needs none"
             )
         told = expected(tuple(ids))
         if not isinstance(told, Expected) or tuple(told.ids) != tuple(ids):
             raise self._where.wrong(
-                f"expected() gave {quoted(told)}; return an edgefl.contract.Expected for the ids asked about"
+                f"expected() returned {quoted(told)}; return an edgefl.contract.Expected for the given ids"
             )
         for name in ("held", "samples", "down_bits", "up_bits"):
             _as_many(self._where, name, getattr(told, name), ids)
@@ -125,12 +125,12 @@ class CheckedStage:
             return None
         if not isinstance(evaluation, Evaluation):
             raise self._where.wrong(
-                f"evaluate() gave {type(evaluation).__name__}; return an"
+                f"evaluate() returned {type(evaluation).__name__}; return an"
                 " edgefl.contract.Evaluation, or None if nothing is tested"
             )
         accuracy = _scalar(self._where, "accuracy", evaluation.accuracy)
         if accuracy is not None and not 0 <= accuracy <= 1:
-            raise self._where.wrong(f"evaluate() gave accuracy {accuracy:g}; it is a share, 0 to 1")
+            raise self._where.wrong(f"evaluate() returned accuracy {accuracy:g}; it is a share, 0 to 1")
         scalars = {name: _scalar(self._where, name, value) for name, value in evaluation.scalars.items()}
         return Evaluation(accuracy, _scalar(self._where, "loss", evaluation.loss), scalars)
 
@@ -158,7 +158,7 @@ def facts_of(where: Where, facts: Any) -> dict[str, Any]:
         same = False
     if not same:
         raise where.wrong(
-            "state() gave facts that JSON cannot restore: use text keys, numbers, texts and lists, and "
+            "state() returned facts that JSON cannot restore: use text keys, numbers, texts and lists, and "
             "arrays for the rest"
         )
     return dict(facts)
@@ -178,11 +178,11 @@ def _facts(facts: Any, where: Where) -> StageFacts:
 
 def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     if not isinstance(local, LocalRound):
-        raise where.wrong(f"train() gave {type(local).__name__}; return an edgefl.contract.LocalRound")
+        raise where.wrong(f"train() returned {type(local).__name__}; return an edgefl.contract.LocalRound")
     given = tuple(_plain(id_) for id_ in local.ids)
     if given != ids:
         raise where.wrong(
-            f"train() was asked about devices {quoted(ids)} and answered for {quoted(given)}: return the "
+            f"train() was called for devices {quoted(ids)} and returned work for {quoted(given)}: return the "
             "ids as given, and the devices' work in this order"
         )
     work = {}
@@ -210,7 +210,7 @@ def _local_round(local: Any, ids: tuple[int, ...], where: Where) -> LocalRound:
     not_finite = tuple(_plain(id_) for id_ in local.not_finite)
     if not set(not_finite) <= set(ids):
         raise where.wrong(
-            f"not_finite is {quoted(not_finite)}; name some of the devices asked about, {quoted(ids)}"
+            f"not_finite is {quoted(not_finite)}; name some of the devices called for, {quoted(ids)}"
         )
     return LocalRound(
         ids,
@@ -236,7 +236,7 @@ def _scalar(where: Where, name: str, value: Any) -> float | None:
         raise where.wrong(f"{name} is {quoted(value)}; must be a number, or None for an empty cell")
     if not math.isfinite(number):
         raise where.wrong(
-            f"{name} is {number}, which is not finite: take smaller steps, or return None for an empty cell"
+            f"{name} is {number}, which is not finite: use smaller steps, or return None for an empty cell"
         )
     return float(number)
 

@@ -15,7 +15,7 @@ from `Assignment.streams`: then the run is a function of scenario and seed.
 A run can resume (`edgefl.resume(path, learner=make)`) if the run's learner has three more methods:
 
     state() -> (arrays, facts)      all that training has changed: NumPy arrays by name, and facts that JSON can hold
-    restore(arrays, facts)          return to the state in which `state` gave these
+    restore(arrays, facts)          return to the state in which `state` returned these
     stages()                        the stages of the open session, from the current one on
 
 Each method is called between rounds; a round that is trained and not yet aggregated is trained again. Without these
@@ -95,7 +95,8 @@ class OutsideLearner:
                 f"{', '.join(RESUMABLE)}, and any other learner none of them"
             )
         self.resumable = bool(some)
-        # whether training depends on simulated time, which replay compares; True unless the learner says otherwise
+        # whether training depends on simulated time, which replay compares; True unless the learner declares
+        # otherwise
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
 
@@ -106,7 +107,7 @@ class OutsideLearner:
         where = self._where.at(session=start.number)
         stages = self._learner.session(start)
         if not hasattr(stages, "__iter__"):
-            raise where.wrong(f"session() gave {type(stages).__name__}; yield its stages")
+            raise where.wrong(f"session() returned {type(stages).__name__}; yield its stages")
         for stage in stages:
             checked = CheckedStage(stage, start, where)
             endless = endless or checked.facts.rounds is None
@@ -141,7 +142,7 @@ def _assignments(world: World) -> dict[int, Assignment]:
     sections = world.sections
     if sections.workload is None:
         raise EdgeflError(
-            "an external learner replaces learning: give workload instead of learning (payload and"
+            "an external learner replaces learning: set workload instead of learning (payload and"
             " FLOPs are then the learner's own)",
             ("learning",),
         )

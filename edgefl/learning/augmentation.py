@@ -52,7 +52,7 @@ class Augmentation:
         return views
 
     def seen(self, images: Tensor, views: Tensor) -> Tensor:
-        """Return the images [n, ..., height, width], each shifted and mirrored as its view in `views` [n] says."""
+        """Return the images [n, ..., height, width], each shifted and mirrored according to `views` [n]."""
         import torch
 
         height, width = images.shape[-2:]

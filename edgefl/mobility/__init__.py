@@ -55,9 +55,9 @@ def trips(movement: Movement, time_s: float) -> Trips:
 
 
 def still_until_s(movement: Movement, time_s: float) -> float:
-    """Return the time until which no device moves; `time_s` if a device may be moving or the movement does not know.
+    """Return the time until which no device moves; `time_s` if a device may be moving or this is unknown.
 
-    A movement that knows until when no device moves has a method `still_until_s`, as `Legs` does.
+    A movement that can determine this time has a method `still_until_s`, as `Legs` does.
     """
     told = getattr(movement, "still_until_s", None)
     if told is not None:

@@ -116,5 +116,5 @@ def cut_off(
                 f"mobility itinerary: no route along streets leads from {name} to other places: "
                 f"{lost.sum():,} of its {lost.size:,} spots lie at streets that are not connected to the "
                 f"rest of the map, and people walk up to {apart_m[lost].max():,.0f} m straight to streets "
-                "that are; join the streets where they share a point, or take a larger map"
+                "that are; join the streets where they share a point, or use a larger map"
             )

@@ -83,8 +83,8 @@ class Itinerary(Walkers):
     People move at their own speed, along the scenario's `streets` if there are any: straight to the nearest point of
     a street, along the shortest route, and straight to the destination. Without streets, routes are straight. Entries
     happen in order: a person still on the way at the next entry sets out again on arrival. Times within a day must
-    rise. At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at home
-    if they have never left. A day lasts day_s and has 24 hours, each of 60 minutes.
+    increase. At time 0, which is begin_hour of begin_day, people are where the plan of earlier days puts them, or at
+    home if they have never left. A day lasts day_s and has 24 hours, each of 60 minutes.
 
     Source: activity-based travel demand in its simplest form (Ortuzar and Willumsen, Modelling Transport, chapter 14;
     plans as in Horni, Nagel and Axhausen, The Multi-Agent Transport Simulation MATSim, 2016). Left out: choice of

@@ -30,12 +30,12 @@ class Trace(Mobility):
     become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
     ignore` the count may be smaller, and later ids are left out. The seed and the drop positions are ignored.
 
-    The format of a file is found by its content, whatever its name; files may be compressed with gzip:
+    The format of a file is detected from its content, not its name; files may be compressed with gzip:
 
     - SUMO's floating-car data (`sumo --fcd-output`), XML or table. SUMO's vehicles and persons are devices (`kinds`
       chooses); a vehicle and a person with the same id are two devices.
     - Tables with a header, CSV or Parquet (needs pyarrow): columns of time, id and x, y (s, m) or longitude and
-      latitude, by their common names or as `columns` says. A file without ids is one device.
+      latitude, by their common names or as set in `columns`. A file without ids is one device.
     - T-Drive's tables without a header, Porto's trips with a POLYLINE, GeoLife's .plt files, GPX: a file is a device.
     - Waypoints: ns-2 (setdest), BonnMotion (.movements) and ONE (external movement).
 
@@ -204,7 +204,7 @@ class _Recorded:
     """Samples of all devices in one table, and the current segment of each device.
 
     Args:
-        samples: [samples, 3] t, x, y of each sample, device after device, with rising times for each device.
+        samples: [samples, 3] t, x, y of each sample, device after device, with increasing times for each device.
         counts: [devices] how many samples each device has, at least one.
         limits_s: [devices] longest time between two samples for which a device still counts as present.
         recorded: id, kind and type of each device as the trace's files give them.

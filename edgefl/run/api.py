@@ -40,7 +40,7 @@ def simulate(
             an `Assignment` for each federation, and the scenario then names a workload.
         on_round: called with the row of every round as the round ends; the joules include radio tails up to that
             moment, while rounds.csv gets the row once the tails are over.
-        on_note: called with notes to read at once: on slow settings, and on files that a resumed run finds damaged.
+        on_note: called with urgent notes: on slow settings, and on files that a resumed run finds damaged.
         progress: whether to show progress and notes in a terminal or notebook; elsewhere nothing is shown.
 
     Returns:
@@ -92,7 +92,7 @@ def resume(
         snapshot_rounds: as in `simulate`.
         learner: the external learner that the run began with, if any.
         on_round: called with every round, including replayed ones.
-        on_note: called with notes on damaged files, and on how the run continues in spite of them.
+        on_note: called with notes on damaged files, and on how the run continues despite them.
         progress: as in `simulate`.
 
     Returns:

@@ -1,4 +1,4 @@
-"""A run with decisions from outside: it works in a thread, and waits at every decision."""
+"""A run controlled from outside: it runs in a thread and waits for each decision."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Totals and extremes of a run's rows as they are written; absurdly long rounds, huge losses and NaN give notes."""
+"""Totals and extremes of a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
 
 import math
 from collections import Counter
@@ -108,14 +108,14 @@ def explosions(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
     if extremes.huge is not None:
         where, loss = extremes.huge
         yield (
-            f"the loss is {loss:.2g} in {where}, although it is finite: training diverges; a lower"
+            f"the loss in {where} is {loss:.2g}: still finite, but training diverges; a lower"
             f" learning.local.lr, or {clipping}, keeps it small"
         )
     for column, where in extremes.not_finite.items():
         count = extremes.rows_of[column]
         yield (
-            f"{column} is not a finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: its"
-            f" summaries mean nothing; a lower learning.local.lr, or {clipping}, keeps models finite"
+            f"{column} is not a finite number in {count:,} row{'s' if count > 1 else ''}, first in {where}: "
+            f"summaries of this column are meaningless; a lower learning.local.lr, or {clipping}, keeps models finite"
         )
     if extremes.unusable:
         yield (
@@ -140,7 +140,7 @@ def _of_length(extremes: Extremes, federations: Sequence[OwnSections], radio: Ra
         remedies.append(f"{preset}radio.monitoring.t310_s{',' * bool(preset)} gives up such a link")
     yield (
         f"the {slowest.direction} of device {slowest.device} took {slowest.took_s:,.0f} s in {slowest.where}; the "
-        f"median over rounds is {usual} s: its link carries almost nothing; {', and '.join(remedies)}"
+        f"median over rounds is {usual} s: its link carries almost no data; {', and '.join(remedies)}"
     )
 
 

@@ -37,8 +37,8 @@ LONGEST_S = 1e9  # longest computing time of a device in a round, some 30 years:
 def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> list[str]:
     """Open round 1 of every federation that has devices at time 0, and time its slowest transfers.
 
-    The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn. Only tiers of
-    devices, whose first rounds are separate in the run, are in one round here.
+    The opened round is exactly the run's round 1, since random streams are drawn by name, not in turn. Only devices
+    of different tiers, which have separate first rounds in the run, share one round here.
 
     Returns:
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
@@ -57,7 +57,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
     notes = _notes_of_lengths(own, lengths)
     if empty:
         notes.append(
-            f"no device is in cell{'s' * (len(empty) > 1)} {', '.join(empty)}, and none will ever come, because"
+            f"no device is in cell{'s' * (len(empty) > 1)} {', '.join(empty)}, and none will ever enter, because"
             " devices do not move; without servers there (layout.federations), the run does not wait"
             " rounds.max_wait_s for them"
         )
@@ -74,8 +74,8 @@ def _check_somebody_is_there(
         if not any(_allowed(members, session, ids) for ids in present.values()):
             place = ("churn", "sessions", str(session - 1)) if listed else ()
             raise EdgeflError(
-                f"no device of session {session} is in any cell that has a server, and none will ever come, "
-                "because devices do not move; take more devices, or a mobility model",
+                f"no device of session {session} is in any cell that has a server, and none will ever enter one, "
+                "because devices do not move; use more devices, or a mobility model",
                 ("devices", *place),
             )
 

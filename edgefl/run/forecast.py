@@ -132,7 +132,7 @@ def _course(own: OwnSections, cells: int, latency_s: float) -> tuple[Range, Rang
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]
     rounds = Range(*(cells * (number + probes) for number in each))
-    # a run with a duration lasts that long, whatever its rounds do, unless its sessions end earlier
+    # a run with a duration lasts that long, regardless of its rounds, unless its sessions end earlier
     in_sequence_s = [number * spacing_s + (0.0 if rules.every_s else probing_s) for number in each]
     simulated_s = Range(
         *(
@@ -240,6 +240,6 @@ def _day_that_hardly_passes(scenario: Scenario) -> list[str]:
         return []
     return [
         f"devices follow a day of {scenario.day.day_s:g} s, but rounds follow one another without pause: "
-        "the run may be over before any device sets out; give rounds.every_s, or sessions by the hour "
+        "the run may be over before any device sets out; set rounds.every_s, or sessions by the hour "
         "(daily) with duration_s"
     ]

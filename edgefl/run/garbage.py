@@ -28,7 +28,7 @@ def seldom_at_start() -> Iterator[None]:
 
 @contextmanager
 def seldom_while_a_run_goes() -> Iterator[None]:
-    """Make garbage collection rarer while a run goes on, unless the caller has made it rarer still or disabled it.
+    """Make garbage collection rarer during a run, unless the caller has made it rarer still or disabled it.
 
     Garbage collection took a tenth of the time of a run without training: transfers create millions of objects that
     need no collector. It must not be as rare as at a command's start: large tensors in cycles would stay in memory.

@@ -74,7 +74,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             raise EdgeflError(f"controls are {controls}: choose from {CONTROLS}, beginning with who")
         for name, weight in (("accuracy", accuracy), ("seconds", seconds), ("joules", joules)):
             if not isinstance(weight, int | float) or not math.isfinite(weight):
-                raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: give a finite number")
+                raise EdgeflError(f"the reward's weight {name} is {quoted(weight)}: pass a finite number")
         self._scenario, self._device, self._controls = given(scenario), device, controls
         self._weights, self._reports = (accuracy, seconds, joules), reports
         if set(controls) & {
@@ -85,7 +85,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         devices = self._scenario.devices.number
         if devices is None or self._scenario.layout.cells > 1:
             raise EdgeflError(
-                "an environment has one cell and a fixed number of devices: give devices.count, and no layout",
+                "an environment has one cell and a fixed number of devices: set devices.count, and no layout",
                 ("layout",) if devices else ("devices",),
             )
         if self._scenario.federations:
@@ -102,7 +102,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         try:
             super().reset(seed=seed)
         except gymnasium.error.Error as error:
-            raise EdgeflError(f"seed is {quoted(seed)}: give an integer of 0 or more, or None") from error
+            raise EdgeflError(f"seed is {quoted(seed)}: pass an integer of 0 or more, or None") from error
         self.close()
         of_run = int(self.np_random.integers(2**31))
         scenario = self._scenario.model_copy(update={"seed": of_run})
@@ -161,11 +161,11 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             given = np.asarray(action)
         except ValueError as error:
             raise EdgeflError(
-                f"the action is not an array ({error}): give numbers of shape {shape}"
+                f"the action is not an array ({error}): pass numbers of shape {shape}"
             ) from error
         if given.shape != shape or given.dtype.kind not in "fiub":
             raise EdgeflError(
-                f"the action has shape {given.shape} of {given.dtype}: give numbers of shape {shape}, one row per"
+                f"the action has shape {given.shape} of {given.dtype}: pass numbers of shape {shape}, one row per"
                 f" device with {', '.join(self._controls)}"
             )
         if not np.isfinite(given).all():

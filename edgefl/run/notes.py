@@ -1,4 +1,4 @@
-"""Write a run's notes at its end: above all, on what the scenario asked for that never happened.
+"""Write a run's notes at its end: above all, on settings of the scenario that never took effect.
 
 Each note is a function of sections of the scenario and of counts of the rows that the run has written.
 """
@@ -35,7 +35,7 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# what happens to a smaller share of a cell's devices, or of all participations, changes no result that matters
+# a smaller share of a cell's devices, or of all participations, does not change results noticeably
 MATTERS = 0.1
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
@@ -195,11 +195,11 @@ def _rule(
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers} of a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, makes it cover more"
+        yield f"{name}: {never}{covers}; a longer duration_s, or more sessions, covers more"
     elif never:
         yield (
-            f"{name}: {never}; {covers}; if that is intended, take {instead}; otherwise spread"
-            " its rounds (rounds.every_s) or give it more"
+            f"{name}: {never}; {covers}; if that is intended, use {instead}; otherwise spread the rounds "
+            "(rounds.every_s) or add rounds"
         )
 
 
@@ -224,8 +224,8 @@ def _warm_start_that_never_acted(
     if name == "previous" or pilots >= (sessions or math.inf):
         return
     yield (
-        f"learning.warm_start {name}: no session began with saved models; the first that can is session "
-        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; give it more sessions"
+        f"learning.warm_start {name}: no session began with saved models; the first possible one is session "
+        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the run has {counts.sessions}; add sessions"
     )
 
 
@@ -312,7 +312,7 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
     if radio.preset == "nr" and radio.tdd is None and not in_fdd_band(radio.carrier_hz):
         yield (
             f"radio.tdd none: {radio.bandwidth_hz / 1e6:g} MHz in both directions at once, but bands at "
-            f"{radio.carrier_hz / 1e9:g} GHz are TDD; leave radio.tdd out, or give it a frame"
+            f"{radio.carrier_hz / 1e9:g} GHz are TDD; leave radio.tdd out, or set a frame"
         )
 
 
@@ -328,8 +328,8 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
     """Note links shorter or longer than the distances for which the path-loss model is defined."""
     if gains.clamped > MATTERS * counts.participants:
         yield (
-            f"{gains.clamped} times a device was closer than cell.min_distance_m and had the path loss at "
-            "that distance"
+            f"{gains.clamped} times a device was closer than cell.min_distance_m; the path loss at that distance was "
+            "used"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was just beyond the edge and had the gain at the edge"
+        yield f"{gains.beyond} times a device was just beyond the edge; the gain at the edge was used"

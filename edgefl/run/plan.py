@@ -62,7 +62,7 @@ class RunPlan:
 
     @property
     def about(self) -> dict[str, Any]:
-        """Return what run.json says of the run when it begins."""
+        """Return the entries of run.json when the run begins."""
         about = {**self.model, "notes": self.notes, "identity": self.prepared.identity.written()}
         if self.learning_identity is not None:
             about["learning_identity"] = asdict(self.learning_identity)

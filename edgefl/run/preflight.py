@@ -70,7 +70,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
         return
     if own.stop is not None:
         raise EdgeflError(
-            "a score would end this run, but a workload trains nothing: leave stop out, or give learning instead of"
+            "a score would end this run, but a workload trains nothing: leave stop out, or set learning instead of"
             " workload",
             ("stop",),
         )
@@ -85,7 +85,7 @@ def _check_task(own: OwnSections, *, reports: bool) -> None:
         name = registry.name_of("selectors", rounds.selector)
         raise EdgeflError(
             f"{name} chooses by what devices report about their training, but a workload trains nothing: "
-            "give learning instead of workload, or another selector",
+            "set learning instead of workload, or another selector",
             ("rounds", "selector"),
         )
 

@@ -118,7 +118,7 @@ class ProgressDisplay:
         if self._live:
             return
         ended, elapsed = self._done + self._failed, self._progress.tasks[self._tasks[label]].elapsed
-        took = f" in {wall_time(elapsed)} by the clock" if elapsed else ""
+        took = f" in {wall_time(elapsed)} of wall time" if elapsed else ""
         number = f"{ended}/{len(self._tasks)} " if len(self._tasks) > 1 else ""
         self._console.print(f"{number}{label}: {how}{took}", soft_wrap=True)
         self._console.file.flush()  # a log is read while the study runs

@@ -87,7 +87,7 @@ class _Directory(PathView):
 
     @in_python
     def report(self, out: str | Path | None = None) -> Page:
-        """Write the report: one HTML file with words, tables, charts and a replay. A notebook shows the file.
+        """Write the report: one HTML file with text, tables, charts and a replay. A notebook shows the file.
 
         Args:
             out: file of the report, or None for report.html in this directory.
@@ -140,7 +140,7 @@ class Results(_Directory):
 
     @cached_property
     def info(self) -> dict[str, Any]:
-        """What run.json says: status, versions, model, wall time, notes."""
+        """The content of run.json: status, versions, model, wall time, notes."""
         from edgefl.run_directory.reading import about_of
 
         return about_of(self)

@@ -107,7 +107,7 @@ def load_model(
             module = scenario.learning.model.build(inputs.shape, len(inputs.labels)).eval()
         except (RuntimeError, ValueError, OverflowError, MemoryError) as error:
             raise EdgeflError(
-                f"{path}: its header says inputs {list(inputs.shape)} and {len(inputs.labels)} labels, but the "
+                f"{path}: its header has inputs {list(inputs.shape)} and {len(inputs.labels)} labels, but the "
                 f"scenario's model cannot be built with them ({quoted(str(error))}): use a file that a run saved"
             ) from error
     model_files.put_into(module, model_files.read(path), path)

@@ -1,4 +1,4 @@
-"""What Python shows of a text, a page or a picture: lines in a terminal, the thing itself in a notebook."""
+"""How Python displays a text, a page or a picture: as lines in a terminal, rendered in a notebook."""
 
 import html
 from base64 import b64encode

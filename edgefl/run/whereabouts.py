@@ -1,4 +1,4 @@
-"""Look ahead before a run: do devices come into the cells, and within range of a site?"""
+"""Check before a run whether devices enter the cells and come within range of a site."""
 
 import math
 from collections.abc import Iterator

@@ -31,12 +31,6 @@ Lends = Callable[[int], bool]  # session -> whether a snapshot is taken before i
 NEVER: Lends = lambda session: False  # noqa: E731
 
 
-def _ask(call: str) -> str:
-    return {"learner": "for its learner", "session": "to open a session", "stage": "for its next stage"}.get(
-        call, f"to {call}"
-    )
-
-
 @dataclass
 class _Recovered:
     """The readable part of a journal that may have been cut off.
@@ -66,7 +60,7 @@ class Journal:
         lends: session -> whether to take a snapshot for other runs before the session opens.
         ready: returns whether this run has trained anything itself; until then all answers come from another run.
         taken: returns the line of another run's journal that gave the last answer, or None.
-        on_note: called with notes on damaged files and on how the run continues in spite of them.
+        on_note: called with notes on damaged files and on how the run continues despite them.
 
     Raises:
         EdgeflError: the run was started under other circumstances.
@@ -130,14 +124,14 @@ class Journal:
         entry, remedy = self._recorded[0], "this is not the same run: start it again from the beginning"
         if (entry["cell"], entry["call"]) != (at.cell, call):
             raise EdgeflError(
-                f"{at}: this run asks cell {at.cell} {_ask(call)}, but {self.path} (entry {entry['n']}) "
-                f"asks cell {entry['cell']} {_ask(entry['call'])}; {remedy}"
+                f"{at}: this run calls `{call}` of cell {at.cell}, but {self.path} (entry {entry['n']}) has "
+                f"`{entry['call']}` of cell {entry['cell']}; {remedy}"
             )
         for name, value in asked.items():
             recorded = entry["asked"].get(name)
             if encoded(value) != recorded:
                 raise EdgeflError(
-                    f"{at}: this run asks {_ask(call)} with {name} {words(value)}, but {self.path} (entry "
+                    f"{at}: this run calls `{call}` with {name} {words(value)}, but {self.path} (entry "
                     f"{entry['n']}) with {name} {words(decoded(recorded))}; {remedy}"
                 )
         return decoded(self._recorded.popleft()["answered"])

@@ -1,4 +1,4 @@
-"""A learner's calls as questions (a name and arguments each), to be recorded, compared and asked again."""
+"""A learner's calls as questions (a name and arguments each), to be recorded, compared and repeated."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class Place:
 class Resumable(Learner, Protocol):
     """A learner that can continue training where another learner of its kind stopped.
 
-    sees_time: whether the learner's training depends on simulated time, as it does if data drift by the clock.
+    sees_time: whether the learner's training depends on simulated time, as it does if data drift at given times.
     """
 
     sees_time: bool

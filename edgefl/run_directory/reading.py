@@ -214,7 +214,7 @@ def _wrong_process(process: Mapping[str, Any]) -> str:
             return ""
     except ValueError:
         pass
-    return f"its process.heartbeat is {_shown(beat)}, not a time with its zone"
+    return f"its process.heartbeat is {_shown(beat)}, not a time with a time zone"
 
 
 def _shown(value: Any) -> str:

@@ -157,7 +157,7 @@ def resumable(path: Path) -> dict[str, Any]:
         elif silent_s < SILENT_S:
             ago = f"{silent_s:.0f} s ago" if silent_s >= 0 else f"{-silent_s:.0f} s ahead of the clock here"
             raise EdgeflError(
-                f"{path}: process {pid} on {host} still ran it {ago}; resume the run there,"
+                f"{path}: process {pid} on {host} was still running it {ago}; resume the run there,"
                 f' or, if you know that it has ended, write "status": "interrupted" into {path / FILE}'
             )
     return about

@@ -14,7 +14,7 @@ LARGEST_KEPT = 500_000_000  # bytes of a data set that is cached for the next ru
 class Loaded:
     """Read data sets, and cache the last one, since consecutive runs of a study or a folder often share it.
 
-    A data set that cannot be read is not tried again.
+    A data set that could not be read is not read again.
 
     Args:
         download: whether missing files may be downloaded, as in a run.

@@ -32,7 +32,7 @@ class FederationSettings(Section):
         None,
         gt=0,
         le=1,
-        description="share of all devices that belong to the federation, drawn for each device; or give classes",
+        description="share of all devices that belong to the federation, drawn for each device; or set classes",
     )
     classes: tuple[ClassName, ...] | None = Field(
         None, min_length=1, description="classes of devices (devices.classes) that belong to the federation"
@@ -132,7 +132,7 @@ def check_members(
                 )
         if (one.share is None) == (one.classes is None):
             both = "not both" if one.share is not None else "one of the two"
-            raise EdgeflError(f"give its devices by share or by classes: {both}", ("federations", name))
+            raise EdgeflError(f"set its devices by share or by classes: {both}", ("federations", name))
         if (one.share is not None) != by_share:
             raise EdgeflError(
                 f"{first} gives its devices by {'share' if by_share else 'classes'}: do the same for all federations",

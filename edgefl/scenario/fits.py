@@ -66,7 +66,7 @@ def _asked(s: Sections) -> dict[str, list[str]]:
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # minimum joules are computed for shares that hold for a round; with changing shares fewer joules may suffice
+        # minimum joules are computed for shares that are fixed for a round; changing shares may need fewer
         "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
         "own_power": deciding,
     }
@@ -109,24 +109,24 @@ def _beside_others(s: Sections) -> Broken:
         remedy = "leave it out, or make its users a federation"
         yield ("radio", "background"), "background traffic has no weight", remedy
     if s.energy_excess:
-        what = "its minimum joules hold for a federation that has the band to itself"
+        what = "its minimum joules assume a federation that has the band to itself"
         yield ("record", "energy_excess"), what, "leave it out"
     if isinstance(s.own.rounds.selector, Decider):
         name = registry.name_of("selectors", s.own.rounds.selector)
-        yield ("rounds", "selector"), f"{name} decides about the whole band", "take another selector"
+        yield ("rounds", "selector"), f"{name} decides about the whole band", "use another selector"
 
 
 def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
         name = s.named("algorithm")
-        remedy = f"take {fitting(lambda one: one.uses == 'models')}"
+        remedy = f"use {fitting(lambda one: one.uses == 'models')}"
         yield ("learning", "algorithm"), f"{name} makes another model", remedy
 
 
 def _of_single_rounds(s: Sections) -> Broken:
     for key, default in OF_SYNCHRONOUS.items():
         if getattr(s.own.rounds, key) != default:
-            yield ("rounds", key), "this key is for rounds that follow one another", "leave it out"
+            yield ("rounds", key), "this key only applies if rounds do not overlap", "leave it out"
 
 
 def _more_than_a_change(s: Sections) -> Broken:
@@ -135,11 +135,11 @@ def _more_than_a_change(s: Sections) -> Broken:
     assert algorithm is not None
     if _sends_more(algorithm):
         name = s.named("algorithm")
-        remedy = f"take {fitting(lambda one: not _sends_more(one))}"
+        remedy = f"use {fitting(lambda one: not _sends_more(one))}"
         yield ("learning", "privacy"), f"with {name} a device sends more", remedy
     if learning.warm_start.probes:
         name = s.named("warm_start")
-        yield ("learning", "privacy"), f"warm start {name} adds probes and reports", "take previous"
+        yield ("learning", "privacy"), f"warm start {name} adds probes and reports", "use previous"
 
 
 def _sends_more(algorithm: Algorithm) -> bool:
@@ -149,7 +149,7 @@ def _sends_more(algorithm: Algorithm) -> bool:
 def _of_single_updates(s: Sections) -> Broken:
     if s.algorithm is not None and s.algorithm.uses == "updates":
         name = s.named("algorithm")
-        remedy = f"set privacy.where: device, or take {fitting(lambda one: one.uses != 'updates')}"
+        remedy = f"set privacy.where: device, or use {fitting(lambda one: one.uses != 'updates')}"
         yield ("learning", "privacy"), f"{name} makes its model from single updates", remedy
     if s.own.rounds.overlap:
         remedy = "set privacy.where: device, or rounds.server: synchronous"
@@ -166,7 +166,7 @@ def _no_sums(s: Sections) -> Broken:
     assert learning is not None
     if learning.local.optimiser.weights(1, learning.local.momentum) is None:
         name = s.named("local.optimiser")
-        remedy = f"choose optimiser sgd, or take {fitting(lambda one: not one.needs_sgd())}"
+        remedy = f"choose optimiser sgd, or use {fitting(lambda one: not one.needs_sgd())}"
         yield ("learning", "local", "optimiser"), f"the changes of {name} are not", remedy
     yield from _state_kept(s)
 
@@ -190,14 +190,14 @@ def _several_models(s: Sections) -> Broken:
     if learning.evaluation.tested_on == "devices":
         yield place, "tested_on is devices", "leave metrics out, or set tested_on: labels"
     if learning.drift is not None:
-        yield place, "a drift changes the data", "leave metrics out"
+        yield place, "drift changes the data", "leave metrics out"
     if algorithm.chooses_model or algorithm.knows_drift or not algorithm.vectors_up:
         yield place, f"{s.named('algorithm')} serves several models", "leave metrics out"
 
 
 def _no_fixed_shares(s: Sections) -> Broken:
     if s.radio.measured is not None:
-        yield ("radio", "measured"), "measured rates depend on neither of them", "take another selector"
+        yield ("radio", "measured"), "measured rates depend on neither of them", "use another selector"
     what = "with dynamic sharing, shares change"
     yield from _if(s.radio.sharing != "static", "radio.sharing", what, "set sharing: static")
 
@@ -211,7 +211,7 @@ ROWS = (
         lambda s: _if(
             s.radio.sharing != "dynamic",
             "radio.sharing",
-            "static shares hold for a whole round",
+            "static shares are fixed for a whole round",
             "set sharing: dynamic",
         ),
     ),
@@ -225,15 +225,15 @@ ROWS = (
             "set downlink: unicast",
         ),
     ),
-    Row("one_by_one", "rounds that do not wait for one another", _of_single_rounds),
+    Row("one_by_one", "rounds that do not wait for each other", _of_single_rounds),
     Row(
         "places",
-        "a selector that fills single places",
+        "a selector that can fill one place at a time",
         lambda s: _if(
             not s.own.rounds.selector.fills_places,
             "rounds.selector",
-            f"{registry.name_of('selectors', s.own.rounds.selector)} chooses whole rounds",
-            "take all, or one with a count (your own can extend edgefl.engine.selectors.CountedSelector)",
+            f"{registry.name_of('selectors', s.own.rounds.selector)} selects whole rounds",
+            "use all, or one with a count (your own can extend edgefl.engine.selectors.CountedSelector)",
         ),
     ),
     Row(
@@ -243,7 +243,7 @@ ROWS = (
             isinstance(s.own.rounds.selector, CountedSelector),
             "rounds.selector",
             f"{registry.name_of('selectors', s.own.rounds.selector)} takes only some devices",
-            "take the selector all",
+            "use the selector all",
         ),
     ),
     Row(
@@ -253,7 +253,7 @@ ROWS = (
             s.own.rounds.overlap,
             "learning.algorithm",
             f"with {s.server} updates are stale",
-            f"take {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
+            f"use {fitting(lambda one: not one.one_round)}, or rounds.server: synchronous"
             if s.own.rounds.overlap
             else "",
         ),
@@ -278,7 +278,7 @@ ROWS = (
             s.own.rounds.overlap and s.own.rounds.server.has_tiers,
             "rounds.server",
             f"{s.server} keeps one model per tier",
-            "take another server, such as synchronous",
+            "use another server, such as synchronous",
         ),
     ),
     Row(
@@ -290,7 +290,7 @@ ROWS = (
     ),
     Row(
         "fixed_shares",
-        "shares and powers that hold for a round",
+        "shares and powers that are fixed during a round",
         _no_fixed_shares,
     ),
     Row(

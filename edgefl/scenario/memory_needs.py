@@ -1,7 +1,7 @@
 """Compute the minimum memory that a scenario's run needs, before its world is built.
 
-Only certain allocations are counted, so that a scenario that might fit is never refused: a run that passes this check
-may still need several times as much.
+Only allocations that are sure to occur are counted, so that a scenario that might fit is never refused: a run that
+passes this check may still need several times as much.
 """
 
 import math

@@ -32,18 +32,18 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
     learning, workload, sessions = own.learning, own.workload, own.sessions
     if own.name and learning is None and workload is None:
         raise EdgeflError(
-            f"{own.name} has no task, and neither has the scenario: give learning or workload",
+            f"{own.name} has no task, and neither has the scenario: set learning or workload",
             ("federations", own.name),
         )
     both = learning is not None and workload is not None
     if both or (learning is None and workload is None and not several):
         raise EdgeflError(
-            "give either learning (train models) or workload (radio and compute only)",
+            "set either learning (train models) or workload (radio and compute only)",
             ("workload" if workload else "learning",),
         )
     if sessions.count is None and own.duration_s is None:
         raise EdgeflError(
-            "the run has no end: give sessions.count, or duration_s at the top level, or both",
+            "the run has no end: set sessions.count, or duration_s at the top level, or both",
             ("sessions",),
         )
     if (
@@ -52,7 +52,7 @@ def check_task(own: OwnSections, devices: DeviceSettings, *, several: bool = Fal
         and not several
     ):
         raise EdgeflError(
-            "this policy uses the score on validation samples: give learning.evaluation.validation, such as 0.1",
+            "this policy uses the score on validation samples: set learning.evaluation.validation, such as 0.1",
             ("sessions",),
         )
     days = {where: day for where, day in named_days(sessions, devices).items() if day}
@@ -109,7 +109,7 @@ def check_places(extent: Extent, devices: DeviceSettings, areas: Mapping[str, Ar
     _check_bands(radio, devices)
     if radio.neighbour_load and layout.cells == 1:
         raise EdgeflError(
-            "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or give sites",
+            "radio.neighbour_load needs neighbours: set layout.rings to 1 or 2, or set sites",
             ("radio", "neighbour_load"),
         )
 

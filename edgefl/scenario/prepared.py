@@ -2,7 +2,7 @@
 
 Runs with equal hashes give equal numbers. A run's hash covers its resolved scenario, the files and samples that it
 reads, the code of its external components, and the version of results. A learner's hash covers everything it receives
-besides the questions asked of it, which a journal holds.
+besides the calls made to it, which a journal records.
 """
 
 import hashlib
@@ -72,10 +72,10 @@ class Identity:
 
 @dataclass(frozen=True)
 class LearningIdentity:
-    """The hashes of everything that determines the answers of learners, besides the questions asked of them.
+    """The hashes of everything that determines the answers of learners, besides the calls made to them.
 
-    whole: hash of all settings. pilot: hash of all settings except the warm start, which only acts after the pilot
-    sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two further
+    whole: hash of all settings. pilot: hash of all settings except the warm start, which takes effect only after the
+    pilot sessions. pilot_sessions: number of pilot sessions. plain: name of the warm start if it trains two further
     sessions exactly as `previous` does, otherwise empty. leads: whether a run with a `plain` warm start may continue
     from this run's state after these two sessions.
     """
@@ -182,7 +182,7 @@ class Prepared:
         )
 
     def learning_identity(self, world: World) -> LearningIdentity | None:
-        """Hash everything that determines training, except the questions asked of learners.
+        """Hash everything that determines training, except the calls made to learners.
 
         Training cannot be shared if rounds overlap, since the radio then decides which updates arrive first, or if
         there are several federations, since the band then sets the order of the questions to their learners.

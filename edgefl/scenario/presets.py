@@ -55,25 +55,25 @@ FOLLOWS = {
 def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return a scenario with its preset's values in all sections except `radio`, which fills in its values itself.
 
-    Sections, also those of federations, may be mappings or objects. 38.901 has walls for UMi and UMa only: with
-    another path loss no device is indoors or in a car, unless the scenario says so.
+    Sections, also those of federations, may be mappings or objects. 38.901 defines penetration losses only for UMi
+    and UMa: with another path loss, devices are neither indoors nor in cars unless the scenario sets it.
     """
     radio = given_keys(data.get("radio")) or {}
     if radio.get("preset", "nr") == "nr" and (missing := lacking(data, radio.get("carrier_hz"))):
         raise EdgeflError(
-            "above 7.125 GHz, nr has no beams, site power or device power of its own: give "
+            "above 7.125 GHz, nr has no default for beams, site power or device power: set "
             f"{', '.join(missing)}; nr has no blockage either",
             ("radio", "carrier_hz"),
         )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
     left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
-    if radio.get("measured") is not None:  # measured rates contain walls, antennas and the rules of handover
+    if radio.get("measured") is not None:  # measured rates include walls, antennas and the rules of handover
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
     filled = _filled(data, values, left_out, made=NR)
     if "sharing" not in radio and isinstance(data.get("radio", {}), Mapping) and _sets_shares(data):
-        filled["radio"] = {**radio, "sharing": "static"}  # shares that a selector sets hold for a round
+        filled["radio"] = {**radio, "sharing": "static"}  # shares that a selector sets are fixed for a round
     federations = filled.get("federations")
     if isinstance(federations, Mapping):
         own = {name: given_keys(one) for name, one in federations.items()}

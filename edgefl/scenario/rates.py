@@ -47,9 +47,7 @@ def shortest(sessions: SessionPolicy) -> int:
 def zero_from(learning: LearningSettings, first: int) -> str:
     """Return a phrase that names the schedule, and the first round in which the learning rate is 0."""
     name = registry.name_of("lr_schedules", learning.local.lr_schedule)
-    return (
-        f"with {name} the learning rate is 0 from round {first:,} on: devices spend joules and learn nothing"
-    )
+    return f"with {name} the learning rate is 0 from round {first:,} on: devices would spend energy and learn nothing"
 
 
 def remedy(learning: LearningSettings) -> str:

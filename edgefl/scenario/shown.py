@@ -1,4 +1,4 @@
-"""How Python shows a scenario: on one line, or in a notebook as a table of facts with all values to unfold."""
+"""How Python displays a scenario: on one line, or in a notebook as a table of facts that expands to all values."""
 
 import html
 from typing import Any

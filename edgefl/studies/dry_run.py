@@ -128,7 +128,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
     if costs:
         yield (
             f"still to be done, roughly: {forecasts.wall_time(costs)} on one core, not counting training that a run "
-            f"takes from another; {_disk(costs)} on disk; "
+            f"reuses from another; {_disk(costs)} on disk; "
             f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None and (costs or not failing):

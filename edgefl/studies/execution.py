@@ -62,7 +62,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     options.begins(plan)
     prepared = plan.prepared(load)
     directory, records = place(plan.name, out, prepared, go_on=options.go_on)
-    make(directory, go_on=options.go_on, only_check=True)  # a refusal does not wait for the builds below
+    make(directory, go_on=options.go_on, only_check=True)  # refused before the builds below, which take time
     states = {path: state_of(directory, path, records.get(path, {})) for path in prepared}
     alone = {path: ReusePlan() for path in states}
     reuse = plan_reuse(prepared, states) if options.share else alone

@@ -25,7 +25,7 @@ from edgefl.studies.scheduler import RunScheduler
 from edgefl.studies.workers import GRACE_S, LOOK_AGAIN_S, Failure
 
 MOST_LOSSES = (
-    3  # lost processes of a run: more are no accident, since the run may need more memory than a node has
+    3  # maximum losses of a run's process: with more, the run probably needs more memory than a node has
 )
 REPORT_S = 0.5  # seconds between two messages of a run
 GOES_ON = "results written so far are kept; the same command continues the study"

@@ -131,7 +131,7 @@ class _RunLock:
         while not self._ended.wait(BEAT_S):
             with suppress(OSError):
                 os.utime(self._path)
-            with suppress(EdgeflError):  # claims that cannot be read now mean nothing
+            with suppress(EdgeflError):  # claims that cannot be read now are no evidence
                 if self.lost() and not self._ended.is_set():
                     print(
                         f"edgefl: error: {self._path}: another process has taken over this run, or the "

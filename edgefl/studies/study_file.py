@@ -160,7 +160,7 @@ class Study(Section):
     def _consistent(self) -> Self:
         if not self.variants:
             if not self.grid:
-                raise EdgeflError("varies nothing: give variants, a grid, or both")
+                raise EdgeflError("varies nothing: define variants, a grid, or both")
             stem = Path(self.scenario).stem
             self.variants[stem if LABEL.fullmatch(stem) else "scenario"] = None
         if self.reference is not None and self.reference not in self.variants:

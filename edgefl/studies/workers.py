@@ -1,7 +1,7 @@
 """Work on tasks in several processes, which end when the process that started them does.
 
-Each worker holds one end of a pipe. A pipe closes with the process at its other end, however that process ends and on
-every system. A worker whose pipe closes asks its own work to end (SIGTERM), and exits at most GRACE_S later.
+Each worker holds one end of a pipe. On every system, a pipe closes when the process at its other end ends in any way.
+A worker whose pipe closes interrupts its own work (SIGTERM), and exits at most GRACE_S later.
 """
 
 import multiprocessing
@@ -24,7 +24,7 @@ from edgefl.config import outside
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.interruption import Interrupted
 
-# Ending a run in order takes moments; a worker that takes longer has hung, and a killed run can be resumed too.
+# A run ends cleanly within moments; a worker that takes longer has hung, and a killed run can be resumed too.
 GRACE_S = 10.0
 LOOK_AGAIN_S = 0.5  # seconds until the next look at what other processes have done
 # Workers are not forked from this process, where PyTorch may have threads whose state a child would inherit, but

@@ -45,13 +45,13 @@ def selectors(selector: Selector) -> None:
             chosen = selector.select(candidates, number, np.random.default_rng(turn))
             must(
                 len(chosen) == number,
-                f"select() gave {len(chosen)} of {present} devices, not the {number} asked for",
+                f"select() returned {len(chosen)} of {present} devices, not the {number} requested",
             )
             must(
                 list(chosen) == sorted(set(chosen)),
-                f"select() gave {chosen}: return every id once, in ascending order",
+                f"select() returned {chosen}: return every id once, in ascending order",
             )
-            must(set(chosen) <= set(ids), f"select() gave {chosen}: choose among candidates.ids {ids}")
+            must(set(chosen) <= set(ids), f"select() returned {chosen}: choose among candidates.ids {ids}")
             again = selector.select(candidates, number, np.random.default_rng(turn))
             must_repeat("select()", chosen, again, "draw from the rng it is given, keep no state")
 
@@ -59,9 +59,9 @@ def selectors(selector: Selector) -> None:
 def servers(policy: ServerPolicy) -> None:
     """Check that a server dispatches devices to free places, aggregates only arrived updates, and never stalls."""
     tiers = policy.tiers([1.0, 3.0, 2.0, 2.0])
-    must(not tiers or len(tiers) == 4, f"tiers() gave {tiers} for 4 devices: return one for each, or none")
+    must(not tiers or len(tiers) == 4, f"tiers() returned {tiers} for 4 devices: return one each, or none")
     factors = policy.learning.factors(range(DEVICES)) if policy.learning else []
-    must(all(factor > 0 for factor in factors), f"learning.factors() gave {factors}: return numbers above 0")
+    must(all(factor > 0 for factor in factors), f"learning.factors() returned {factors}: they must be > 0")
     for places, working, arrived in itertools.product(range(1, DEVICES), range(DEVICES), range(3 * DEVICES)):
         for now_s in (START_S, START_S + 1.0, 1e12):
             state = ServerState(places, working, arrived, START_S, now_s)
@@ -111,7 +111,7 @@ def sessions(policy: SessionPolicy) -> None:
                 share = policy.progress(state)
                 must(
                     0 <= share < 1,
-                    f"progress() gave {share} before round {state.rounds + 1}: return [0, 1) until a session ends",
+                    f"progress() returned {share} before round {state.rounds + 1}: return [0, 1) until it ends",
                 )
                 losses, rounds = state.losses, state.rounds + 1
                 if policy.report_bits:
@@ -131,7 +131,7 @@ def sessions(policy: SessionPolicy) -> None:
                 must_repeat("reason_to_end()", reason, again, "keep nothing between calls")
                 must(
                     reason is None or (isinstance(reason, str) and reason),
-                    f"reason_to_end() gave {reason!r}: return a word for the column `reason`, or None",
+                    f"reason_to_end() returned {reason!r}: return a word for the column `reason`, or None",
                 )
 
 
@@ -171,7 +171,7 @@ def power_models(model: PowerModel) -> None:
         values = (draws.receive_w, draws.wait_w, draws.receive_j_bit, draws.send_j_bit)
         must(
             all(0 <= value < math.inf for value in (*values, *itertools.chain(*draws.tail))),
-            f"draws() gave {draws}: return finite powers and times >= 0",
+            f"draws() returned {draws}: return finite powers and times >= 0",
         )
         send_w = draws.send_w + draws.amplifier_w
         must(
@@ -236,7 +236,7 @@ def mobility(model: Mobility) -> None:
     speeds = movement.doppler_speeds_m_s()
     must(
         speeds.shape == (DEVICES,) and np.all(np.isfinite(speeds) & (speeds >= 0)),
-        f"doppler_speeds_m_s() gave {speeds}: return [devices] finite speeds >= 0",
+        f"doppler_speeds_m_s() returned {speeds}: return [devices] finite speeds >= 0",
     )
 
 

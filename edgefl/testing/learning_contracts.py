@@ -178,7 +178,7 @@ def models(model: Model) -> None:
     )
     size = model.size(shape, classes)
     counted = Size(TensorLayout.of(module).size, flops_per_sample(built(), shape))
-    must(size in (None, counted), f"size() says {size}, but building and running the module {counted}")
+    must(size in (None, counted), f"size() returned {size}, but building and running the module {counted}")
     if model.writes_logits():
         x, (mean, scale) = 255 * torch.rand(5, *shape), (90.0, 1 / 70)
         tensors = {name: one.detach() for name, one in module.named_parameters()}

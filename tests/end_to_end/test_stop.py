@@ -114,7 +114,7 @@ def test_a_federation_has_its_own_end(tmp_path: Path) -> None:
 
 
 def test_stop_that_can_never_act_is_refused() -> None:
-    with refused_at("stop", "give accuracy, patience or both"):
+    with refused_at("stop", "set accuracy, patience or both"):
         edgefl.load_scenario(within(SCENARIO, {"stop": {}}))
     radio_only = {key: of for key, of in SCENARIO.items() if key != "learning"}
     workload = {"payload_bits": 1000, "flops_per_sample": 1}

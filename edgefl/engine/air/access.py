@@ -71,10 +71,10 @@ def lead_of(
 ) -> Lead:
     """Return how many slots a device waits before a transfer that is requested now.
 
-    A device whose connection has been released sets up a new one; it calls the server itself, without paging. A
-    connected device that has been silent for longer than the inactivity timer listens in the on-duration of each DRX
-    cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends the
-    sleep. As long as access does not involve the radio, the device stays in the state left by its last transfer.
+    A device whose connection has been released sets up a new one; it contacts the server on its own, without paging.
+    A connected device that has been silent for longer than the inactivity timer listens in the on-duration of each
+    DRX cycle only: a download waits for the next on-duration. An upload does not wait: its scheduling request ends
+    the sleep. As long as access does not involve the radio, the device stays in the state left by its last transfer.
 
     Args:
         rules: settings of access, or None if access takes no time.

@@ -19,7 +19,7 @@ class Coverage:
     A link is usable if its SINR, averaged over fading and interference, is `coverage_margin_db` above what the lowest
     CQI needs in both directions. The uplink is judged as if it had the whole band and could concentrate its power on
     a part of it, since its SINR is no lower on a smaller share. A device without a link is not in connected mode: it
-    is absent, and no server knows it. So `radio_link_monitoring`'s timers serve only links lost in a transfer.
+    is absent, and no server can select it. `radio_link_monitoring`'s timers only serve links lost in a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin lies above Qout: a link is lost at
     one quality and found again at a better one). Left out: the standard judges only the downlink's quality, and a
@@ -47,7 +47,7 @@ class Coverage:
         self._known: dict[int, _Known] = {}  # by cell
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
-        """Return [n] whether devices with ids [n] have a link to a cell's site; judge a device once at its place.
+        """Return [n] whether devices with ids [n] have a link to a cell's site; each device is judged once per place.
 
         Args:
             positions_m: [devices, 2] current positions of all devices, nan for absent devices.

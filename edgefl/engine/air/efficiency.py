@@ -16,7 +16,7 @@ STEPS = 2000  # up to 100 bit/s/Hz; higher values go into one last bin
 class Efficiency:
     """Count the bits per second and Hz that transfers have moved, including the padding of their last slot.
 
-    With shares held for a round, a transfer's efficiency is its bits over its share of the band and its airtime. A
+    With shares fixed for a round, a transfer's efficiency is its bits over its share of the band and its airtime. A
     dynamically shared band keeps no shares per slot, so the band's efficiency in a round counts instead: all bits of
     a direction over the time in which the band was in use, since a scheduler leaves no part of the band unused (in a
     TDD frame, over the part of that time in which the frame serves the direction).

@@ -101,7 +101,7 @@ class LayoutSettings(Section):
                     "radius_m is for sites; hexagons reach (rings + 1/2) isd_m: leave radius_m out"
                 )
         elif self.rings:
-            raise ValueError("give either rings (hexagons) or sites (any places)")
+            raise ValueError("set either rings (hexagons) or sites (any places)")
         elif not 1 <= len(self.sites) <= MOST_SITES:
             raise ValueError(f"sites: name 1 to {MOST_SITES} places, got {len(self.sites)}")
         elif len(set(self.sites)) < len(self.sites):

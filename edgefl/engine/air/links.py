@@ -14,7 +14,7 @@ DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 @dataclass(frozen=True)
 class Links:
-    """The links of n devices, [n] each, with the values held for a round.
+    """The links of n devices, [n] each, with the values that are fixed for a round.
 
     snr: mean SNR with full power over the whole band; in the uplink multiplied by uplink_power, the fraction of its
     power that a device radiates. share: share of the band, or the largest part of a dynamically shared band that a

@@ -38,7 +38,7 @@ def time_in_band(
     from_s: FloatArray,
     led: Sequence[tuple[float, ...]],
 ) -> Transfers:
-    """Time transfers that have a cell's dynamically shared band for themselves.
+    """Time transfers that have a cell's dynamically shared band to themselves.
 
     Args:
         flows: [links] each transfer's arguments of `SharedBand.add`. from_s: [links] each transfer's earliest start.

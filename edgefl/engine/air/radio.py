@@ -52,7 +52,7 @@ class Radio:
         device_power_w, device_gain_db, device_bandwidth_hz: [devices] radiated power, antenna gain, and largest
             usable part of the band of each device, or one value for all.
         speeds_m_s: [devices] speeds that set the Doppler shift.
-        reading_s: time between two measurements of a gain, if the settings ask for them.
+        reading_s: time between two measurements of a gain, if the settings enable them.
         groups: device groups that divide a dynamic band by weight; if None, the scheduler shares the whole band.
 
     Attributes:
@@ -109,7 +109,7 @@ class Radio:
     def follow(
         self, positions_m: Callable[[], np.ndarray], survey: Callable[[bool], Survey | None] = lambda _: None
     ) -> None:
-        """Follow moving devices, with measurements during transfers if the settings ask for them.
+        """Follow moving devices, with measurements during transfers if the settings enable them.
 
         Args:
             positions_m: returns the current positions [devices, 2], nan for absent devices.

@@ -219,7 +219,7 @@ class MonitoringSettings(Section):
 
     gain_reading: Literal["round", "interval"] = Field(
         "round",
-        description="round: the gain at a round's start holds throughout it (J); interval: it is measured again every"
+        description="round: the gain is measured at a round's start only (J); interval: it is measured again every"
         " handover.measurement_interval_s while a transfer lasts",
     )
     t310_s: float | None = Field(

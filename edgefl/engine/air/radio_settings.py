@@ -155,7 +155,7 @@ class RadioSettings(Section):
         if self.flexible and self.sharing != "dynamic":
             yield "tdd.pattern: F: slots follow the data, and sharing: static fixes shares: set sharing: dynamic"
         if self.flexible and self.downlink == "broadcast":
-            yield "tdd.pattern: F: a broadcast keeps its slots, whatever else is sent: set downlink: unicast"
+            yield "tdd.pattern: F: a broadcast's slots do not depend on other transfers: set downlink: unicast"
         if self.background is not None and self.sharing != "dynamic":
             yield (
                 "background traffic changes within a round, and sharing: static fixes shares: set sharing: dynamic"

@@ -33,7 +33,7 @@ class Load(Background):
     def _load_or_rate(self) -> Self:
         for direction in ("uplink", "downlink"):
             if getattr(self, f"{direction}_load") and getattr(self, f"{direction}_bps") is not None:
-                raise ValueError(f"give either {direction}_load or {direction}_bps")
+                raise ValueError(f"set either {direction}_load or {direction}_bps")
         return self
 
     def bps(self, direction: Direction) -> float | None:

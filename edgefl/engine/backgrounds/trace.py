@@ -29,8 +29,8 @@ class LoadTrace(Background):
 
     A row holds from its time until the next one of its cell, without interpolation: a counter's value is the mean of
     its interval. Rows of the cell `all`, or of a table without the column `cell`, apply to every cell without rows of
-    its own. Each cell's rows begin at time 0, and their times rise. The last row lasts as long as the one before it.
-    After that, the last load continues, and a note at the end of the run says so.
+    its own. Each cell's rows begin at time 0, and their times increase. The last row lasts as long as the one before
+    it. After that, the last load continues, and a note at the end of the run says so.
 
     The load may be 1 for a while: files then queue up until the load falls. Source of the format: PRB usage, 3GPP
     TS 28.552, 5.1.1.2. Left out: file sizes and numbers of users that change with the hour.

@@ -97,7 +97,7 @@ class Network:
         return self._ids[cell](served if has_link is None else served[has_link])
 
     def out_of_coverage(self, cell: int) -> list[int] | None:
-        """Return the sorted ids of devices that lack only a link to be present, or None without coverage."""
+        """Return the sorted ids of devices that would be present if they had a link, or None without coverage."""
         served, has_link = self._with_link(cell, self._served.connected(self.env.now))
         return None if has_link is None else served[~has_link].tolist()
 

@@ -232,7 +232,7 @@ def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *,
         return np.asarray(rows)
     if len(ids) > len(table):
         raise EdgeflError(
-            f"{table.file.path} has {len(table)} rows for {len(ids)} devices; take fewer devices, or set classes_by:"
+            f"{table.file.path} has {len(table)} rows for {len(ids)} devices; use fewer devices, or set classes_by:"
             " seed to draw a row for each device"
         )
     return np.arange(len(ids))

@@ -125,7 +125,7 @@ def _circuit_j(upload: Span | None, radio: Draws) -> float:
     circuit_j = radio.send_w * on_s + radio.wait_w * wait_s + upload.access.energy_j
     if upload.pieces:  # searches for a link between the pieces
         circuit_j += upload.energy_j - upload.access.energy_j - total(span.energy_j for span in pieces)
-    return min(upload.energy_j, circuit_j)  # an empty battery pays less
+    return min(upload.energy_j, circuit_j)  # an empty battery supplies less
 
 
 def _busy_s(

@@ -123,9 +123,9 @@ class Power:
         self._look(device, battery)
 
     def radio_off(self, device: int, end_s: float, bits_j: float, *, tail: bool = True) -> float:
-        """End a transfer: book the energy per bit in addition to the energy over time; return the joules paid.
+        """End a transfer: book the energy per bit in addition to the energy over time; return the joules drawn.
 
-        An empty battery pays at most its charge. Left out: the times within a transfer at which bits draw energy.
+        An empty battery supplies at most its charge. Left out: the times within a transfer at which bits draw energy.
 
         Args:
             tail: whether a tail follows the transfer.

@@ -161,7 +161,7 @@ class Device:
         if direction == "uplink":
             power_w, j_bit = self.send_power_w(link.uplink_power), self.draws.send_j_bit
         by_blocks = link.by_blocks(direction)
-        # where power changes with the resource blocks, a battery pays for sending at the transfer's end
+        # where power changes with the resource blocks, a battery is drained for sending at the transfer's end
         drain_w = self.draws.wait_w if by_blocks else power_w
         radio_on = partial(self._network.power.radio_on, self.id, drain_w, self.draws.wait_w)
         transfer = yield from link.transfer(direction, bits, radio_on)

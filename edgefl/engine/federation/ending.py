@@ -37,7 +37,7 @@ class StopSettings(Section):
     @model_validator(mode="after")
     def _says_when(self) -> Self:
         if self.accuracy is None and self.patience is None:
-            raise ValueError("sets no limit: give accuracy, patience or both, or leave stop out")
+            raise ValueError("sets no limit: set accuracy, patience or both, or leave stop out")
         return self
 
     def reason_to_end(self, scores: Sequence[float]) -> str | None:

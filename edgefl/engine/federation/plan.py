@@ -202,7 +202,7 @@ def _transfers(
     """Return the transfers' spans.
 
     Args:
-        powers_w: [n] power drawn while the radio is on, and the part that a battery pays meanwhile, as in `Device`.
+        powers_w: [n] power drawn while the radio is on, and the part that a battery supplies then, as in `Device`.
     """
     done, (power_w, drain_w) = moved.done, powers_w
     wait_s = done.end_s - done.start_s - done.airtime_s

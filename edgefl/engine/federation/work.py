@@ -213,7 +213,7 @@ def _joined(done: Sequence[JobDone]) -> LocalRound:
 
 
 def _with_account(stage: Stage, local: LocalRound, parts: Sequence[Part]) -> LocalRound:
-    """Return a round's local work, with the columns that its stage fills once it knows which uploads began.
+    """Return a round's local work, with the columns that its stage fills once the uploads that began are known.
 
     Args:
         local: local work in the order of parts; a device may occur several times if rounds overlap.

@@ -28,7 +28,7 @@ def _none() -> Any:
 
 @dataclass(frozen=True)
 class Candidates:
-    """The devices present in a cell, with what a selector may know about them.
+    """The devices present in a cell, with the information that a selector may use.
 
     Arrays are [ids] and read-only. A `Selector` sees only ids, gains_db and turn; a `Decider` sees everything.
     Seconds and joules are expected values for a round with the wanted number of participants, each on an equal share
@@ -121,7 +121,7 @@ class Candidates:
 
     @property
     def total_j(self) -> FloatArray:
-        """Joules of the three stages and of the tails after transfers, [ids], as a battery pays them."""
+        """Joules of the three stages and of the tails after transfers, [ids], as drawn from a battery."""
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
@@ -165,7 +165,7 @@ class Decision:
         """Return what is wrong with the decision, after the name of its decider; empty if it is valid.
 
         Args:
-            sets: what the decider says that it sets. number: maximum number of participants.
+            sets: what the decider declares that it sets. number: maximum number of participants.
         """
         ids = list(self.ids)
         if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
@@ -201,7 +201,7 @@ class Selector(Component):
     asks_norm: ClassVar[bool] = False
 
     def wanted(self, present: int) -> int:
-        """Return the number of updates that a round asks for, given the number of devices present."""
+        """Return the number of updates that a round waits for, given the number of devices present."""
         return present
 
     @abstractmethod
@@ -223,8 +223,8 @@ class CountedSelector(Selector):
 class Decider(Selector):
     """Base class of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
-    Each cell has its own memory, which is passed in and returned. A resumed run asks for all decisions again from the
-    first round on, and a decider has to repeat them exactly.
+    Each cell has its own memory, which is passed in and returned. A resumed run repeats all decisions from the first
+    round on, and a decider must return exactly the same ones.
     """
 
     # whether candidates include the fading of the next slot

@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class BestNorm(CountedDecider):
-    """Take devices that have not sent an update yet, then the devices with the largest norm of the last update.
+    """Choose devices that have not sent an update yet, then the devices with the largest norm of the last update.
 
     After Amiri, Gunduz, Kulkarni and Poor, IEEE Trans. Wireless Commun., 2021, policy BN2. In the paper all devices
     train in each round and report the length of their current update; here only participants train, and report it

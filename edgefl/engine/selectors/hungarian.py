@@ -16,7 +16,7 @@ POWERS = 0.5 ** (np.arange(17) / 2)  # shares of the maximum power that are trie
 class Hungarian(CountedDecider):
     """Assign one block of the band to each participant so that as many samples as possible are expected to arrive.
 
-    Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device counts its samples times the
+    Chen et al., IEEE Trans. Wireless Commun. 20(1), 2021: on a block, a device contributes its samples times the
     probability that its upload arrives (`radio.link.uplink_waterfall_db`), or nothing if the upload ends after
     rounds.deadline_s or the device would exceed its joules; the Hungarian algorithm finds the largest sum. Powers are
     searched in steps of 1.5 dB. The paper's blocks differ in interference, ours in width.
@@ -42,7 +42,7 @@ class Hungarian(CountedDecider):
 
         of, errors, uplink = candidates, candidates.packet_errors, candidates.uplink
         if errors is None or uplink is None:
-            reason = "hungarian weighs lost uploads, but here all arrive: set radio.link.uplink_waterfall_db"
+            reason = "hungarian weighs losses of uploads, but here none is lost: set radio.link.uplink_waterfall_db"
             raise EdgeflError(reason, ("rounds", "selector"))
         # [kinds of blocks, 1], [devices, 1, powers]; blocks of one width are evaluated once
         blocks = np.array(self.widths or [1 / number] * number)[:number]

@@ -12,7 +12,7 @@ from edgefl.engine.selectors._resources import Allocate, decision, drawn
 
 
 class LeastEnergy(CountedDecider):
-    """Draw participants at random, and let them finish in time with the fewest joules of computing and sending.
+    """Draw participants at random, and minimise the joules with which they compute and send in time.
 
     Optimises share of the band, power and clock together, as in Yang et al., IEEE Trans. Wireless Commun. 2021: see
     `edgefl.engine.selectors._allocation.least_energy`. The optimum assumes mean rates over fading; with the fading of

@@ -10,7 +10,7 @@ from edgefl.engine.selectors._oort_scores import at_quantile, paced, scores
 
 
 class Oort(CountedDecider):
-    """Take devices of high utility with a penalty for slow ones, and some new devices, fast ones first.
+    """Choose devices of high utility with a penalty for slow ones, and some new devices, fast ones first.
 
     Lai et al., Oort, OSDI 2021, by the authors' public file (SymbioticLab/Oort, oort/oort.py) with the constants
     of its argParser.py except for `pace`, whose value 101 in that file leaves slow devices unpenalised; the copies in

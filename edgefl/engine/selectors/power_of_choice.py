@@ -1,4 +1,4 @@
-"""Draw d candidates; take those with the highest loss."""
+"""Draw d candidates; choose those with the highest loss."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class PowerOfChoice(CountedDecider):
-    """Draw d devices with probabilities proportional to their data, and take those with the highest loss.
+    """Draw d devices with probabilities proportional to their data, and choose those with the highest loss.
 
     Cho, Wang and Joshi, AISTATS 2022, in the form rpow-d: the loss is that of the model received at a device's last
     participation, reported in 32 bits with its update; a device that has never taken part has an infinite loss.

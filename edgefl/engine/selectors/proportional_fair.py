@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class ProportionalFair(CountedDecider):
-    """Take the devices with the highest current SNR relative to their mean SNR.
+    """Choose the devices with the highest current SNR relative to their mean SNR.
 
     Yang, Liu, Quek and Poor, IEEE Trans. Commun. 2020, policy PF: the current SNR is the uplink's in the next slot,
     with fading; the mean is exponentially weighted over the past rounds in which the device was present. If gains

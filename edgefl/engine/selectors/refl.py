@@ -8,7 +8,7 @@ from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
 
 
 class Refl(CountedDecider):
-    """Take the devices that are present least often; break ties at random.
+    """Choose the devices that are present least often; break ties at random.
 
     After Abdelmoniem et al., REFL, EuroSys 2023: least available first, to use the data of rarely present devices. In
     the paper devices forecast their availability; here availability is the share of past rounds in which a device was

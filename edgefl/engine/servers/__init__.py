@@ -109,7 +109,7 @@ class WeighingServer(ServerPolicy):
     hinge_slope: ClassVar[float] = 10.0  # a of the hinge, by FedAsync
     hinge_after: ClassVar[int] = 4  # b of the hinge, by FedAsync
     max_staleness: int | None = Field(
-        None, ge=0, le=1_000_000, description="largest staleness tau taken as it is; null: no limit"
+        None, ge=0, le=1_000_000, description="largest staleness tau accepted as it is; null: no limit"
     )
     beyond: Literal["drop", "cap"] = Field(
         "drop",

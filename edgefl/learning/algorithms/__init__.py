@@ -46,7 +46,7 @@ class Algorithm(Component, RareVerbs):
     terms of the loss that use outputs, personal models, early stopping, other uploads, what a transfer carries.
 
     A device keeps its own vectors from session to session and from cell to cell, as long as it holds the same data.
-    A device's vectors change only if its update reaches the server: a device that is cut off forgets the round.
+    A device's vectors change only if its update reaches the server; otherwise the device keeps the earlier ones.
     """
 
     # what the next model is made of. models: the mean of the devices' models, sent to devices unchanged; mean: the

@@ -19,7 +19,8 @@ class Clustered(Algorithm):
     device uses it. If a session opens with a model other than the one that the last session ended with (a warm
     start), all models are shifted by the difference.
 
-    Batch statistics, which are not parameters, are averaged over all devices, whichever model each device chose.
+    Batch statistics, which are not parameters, are averaged over all devices, regardless of the model that each
+    device chose.
     """
 
     chooses_model: ClassVar = True

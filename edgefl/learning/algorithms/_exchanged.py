@@ -131,7 +131,8 @@ class Updates(_AtARate):
         return self.shares @ self.rows
 
     def moved(self, weights: Tensor) -> Tensor:
-        """Return the weighted sum [M] of received minus local models, whatever the devices sent; `weights` is [K]."""
+        """Return the weighted sum [M] of received minus local models, even if devices sent other rows; `weights` is
+        [K]."""
         local = self.rows if self.local is None else self.local
         received = self.start if self.received is None else self.received
         if received.dim() == 1:

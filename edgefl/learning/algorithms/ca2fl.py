@@ -22,7 +22,7 @@ class Ca2fl(Algorithm):
     in the session, and for all when a session begins: earlier changes belong to a model other than the one that the
     session begins with.
 
-    With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full, however old:
+    With all devices in every round and server_lr 1, the algorithm is FedAvg. Updates must count in full at any age:
     `rounds.server` needs `staleness: constant`, and no `server_lr`, `divisor` or `base`.
     """
 

@@ -22,7 +22,7 @@ class FedDc(Scaffold):
     h_k, and has weight decay 1e-3, which is `learning.local.weight_decay: 0.001` here. In h_k, w_k is what the server
     decodes after a codec or clipping.
 
-    h_k and c_k follow their device, whatever the session or cell. A session begins with h = 0, and the devices' h_k
+    h_k and c_k follow their device through sessions and cells. A session begins with h = 0, and the devices' h_k
     are shifted to mean 0, as in FedDyn: an h left over from other devices would throw the model off. c begins as the
     mean of the c_k, as in SCAFFOLD. A device that joins begins with h_k = 0. The shift travels with the model until
     an update of the device has arrived: `learning.cost.payload: exchanged` counts it.

@@ -17,7 +17,7 @@ class FedDyn(FedAvg):
     size; if devices have equally much data, this is the paper's method. With a codec or clipping, w_k is what the
     server decodes, so that both ends sum the same changes.
 
-    h_k follows its device, whatever the session or cell, as long as the device holds the same data. In the paper the
+    h_k follows its device through sessions and cells, as long as the device holds the same data. In the paper the
     set of devices is fixed, and h is the mean of their h_k. Here a session begins with h = 0, and the h_k of the
     devices present are shifted to mean 0: an h that other devices left behind would throw the model off by h / alpha.
     A device that joins later, or comes back from another cell, begins with h_k = 0 for the same reason, and h becomes
@@ -47,8 +47,8 @@ class FedDyn(FedAvg):
         0.01,
         ge=0,
         le=1e9,
-        description="weight of the regularisation; the default is the authors' value. Far below 1 / (lr x local "
-        "steps) the first rounds of a session overshoot, down to accuracy 0: take a larger weight then",
+        description="weight of the regularisation; the default is the authors' value. If it is far below 1 / (lr x "
+        "local steps), the first rounds of a session overshoot, down to accuracy 0: use a larger weight",
     )
 
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:

@@ -33,8 +33,8 @@ class Fedl(Algorithm):
     40, 0.2 to 4 with all samples in a batch. With mini-batches the correction is not 0 at the optimum.
 
     If each device minimised exactly, w would move by -eta G / a_k for a quadratic loss of curvature a_k, so that the
-    fixed point is the optimum of the global loss, however different the devices are. With eta = 1 and a single device
-    this is FedAvg, since G is then grad F_k(w).
+    fixed point is the optimum of the global loss, no matter how different the devices are. With eta = 1 and a single
+    device this is FedAvg, since G is then grad F_k(w).
     """
 
     whole_gradients: ClassVar = True

@@ -12,7 +12,7 @@ class LocalOnly(Algorithm):
     This is the lower bound that any exchange of models must beat. A transfer has 0 bits (but for what a session
     policy requests) and takes no time. A device begins with the opening model of its first session, and its model
     follows it into every session and cell. A device is tested with its own model, or with the opening model if it
-    never took part. The global model does not change. As always, a device that is cut off forgets the round.
+    never took part. The global model does not change. As always, a device that is cut off keeps its old model.
 
     With a single device the algorithm is FedAvg.
     """

@@ -18,7 +18,7 @@ class Scaffold(Algorithm):
     error grows by 1.6 each round.) All means are weighted by data size, like the model's, so that c is the gradient
     of the same objective; if devices have equally much data, this is the paper's method.
 
-    c_k follows its device, whatever the session or cell, as long as the device holds the same data. A session
+    c_k follows its device through sessions and cells, as long as the device holds the same data. A session
     begins with c = mean of the c_k of the devices present; c is this mean again when a device joins,
     with c_k = 0 for a new device: an old mean would bias all steps until the session's end. (In the paper, the set of
     devices never changes.) A device that leaves still counts with its last c_k, like one that is not selected; if it

@@ -113,7 +113,7 @@ class Codec(Component):
     On the uplink the change is the model that a device would send, minus the model that the device received. A
     device's memory follows the device through sessions and handovers, and changes only with an update that is
     aggregated. On the downlink the change is the model minus the model from which the device's last aggregated update
-    was trained, so that whatever is not sent at once is sent later. On the downlink, codecs have no memory, and
+    was trained, so that anything not sent immediately is sent later. On the downlink, codecs have no memory, and
     decoded changes are damped by the codec's distortion; without an aggregated update, a device gets the whole model.
 
     A codec with a memory must itself ensure that its decoded changes are contractions.

@@ -41,7 +41,7 @@ class DealtByGroup(DeviceData):
             if groups is None:
                 raise EdgeflError(
                     "this data set generates the samples of a group when its device takes part, but here a "
-                    "device holds samples of several groups: take the partition natural, or a data set in "
+                    "device holds samples of several groups: use the partition natural, or a data set in "
                     "memory (synthetic without test_groups, huggingface without on_demand)"
                 )
         self._groups = groups

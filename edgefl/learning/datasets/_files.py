@@ -151,7 +151,7 @@ def locate(files: FileSet, root: Path | None = None, *, download: bool = False) 
     kept = user_cache()
     if kept is None:
         raise _missing(
-            files, places, root, "no home folder to keep it in; set XDG_CACHE_HOME to a folder of yours"
+            files, places, root, "no home folder to keep it in; set XDG_CACHE_HOME to a folder that you own"
         )
     cache = kept / files.folders[0]
     try:

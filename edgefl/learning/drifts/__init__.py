@@ -33,7 +33,7 @@ class Drift(Component):
     - sudden: from `at` on, `share` of the devices have the new concept.
     - incremental: at `at`, and again after each interval `every`, a further fifth of all devices gets the new
       concept, until `share` of the devices have it.
-    - recurrent: from `at` on, `share` of the devices have the new and the old concept in turn, each for `every`.
+    - recurrent: from `at` on, `share` of the devices alternate between the new and the old concept, each for `every`.
 
     Devices drift in a random order that is a function of the seed. With `cells`, only devices in these cells drift,
     and shares refer to these devices: a device has the new concept while it learns with a server of these cells. Test

@@ -76,7 +76,7 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     if not task.per_position and len(found) != 2:
         raise EdgeflError(
             f"the model gives {found} for one sample, but there is one target per sample: the model must give "
-            f"[batch, {classes}] (if it gives one output per position, give only the last, or take task every_token)",
+            f"[batch, {classes}] (if it gives one output per position, give only the last, or use task every_token)",
             ("learning", "model"),
         )
 

@@ -112,7 +112,7 @@ def _refuse_what_needs_all(settings: LearningSettings) -> None:
         if attrgetter(key)(settings) not in (None, "labels"):
             raise EdgeflError(
                 f"learning.{key} needs the samples of all devices, but this data set makes a device's "
-                "samples only when the device takes part: leave the key out, or take a data set in memory "
+                "samples only when the device takes part: leave the key out, or use a data set in memory "
                 "(synthetic without test_groups, huggingface without on_demand)",
                 ("learning", *key.split(".")),
             )

@@ -27,7 +27,7 @@ class CompiledTraining:
     def __init__(self, layout: TensorLayout, train: SplitInMemory, rule: UpdateRule, threads: int) -> None:
         numba_name()
         if train.x.device.type != "cpu":
-            raise EdgeflError("numba trains on a CPU only: take --device cpu, or set kernels: torch", PLACE)
+            raise EdgeflError("numba trains on a CPU only: use --device cpu, or set kernels: torch", PLACE)
         weights = layout.shapes[::2]
         self._widths = np.array([weights[0][1], *(shape[0] for shape in weights)])
         self._train, self._rule = train, rule

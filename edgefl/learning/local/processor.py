@@ -20,9 +20,9 @@ def repeat_on_gpus() -> None:
 
 
 def has_bf16() -> bool | None:
-    """Return whether this CPU has instructions for products in bfloat16, or None if the system does not say.
+    """Return whether this CPU has instructions for products in bfloat16, or None if unknown.
 
-    PyTorch is not asked: it reports these instructions for every AVX-512 processor, because PyTorch can emulate them.
+    PyTorch cannot be used here: it reports these instructions for every AVX-512 processor, since it can emulate them.
     """
     try:
         text = CPUINFO.read_text(encoding="utf-8", errors="replace")
@@ -47,6 +47,6 @@ def bf16_note() -> str | None:
             )
         case None:
             return (
-                "learning.local.precision is bf16, but this system does not say whether its processor has "
-                f"bfloat16 instructions: without them {slow}"
+                "learning.local.precision is bf16, but it is unknown whether this processor has bfloat16 "
+                f"instructions: without them {slow}"
             )

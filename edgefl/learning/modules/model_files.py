@@ -73,7 +73,7 @@ class Inputs:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             why = f"no {error}" if isinstance(error, KeyError) else str(error)
             raise EdgeflError(
-                f"{path}: its header does not describe the model's inputs ({why}); take a file written by a run"
+                f"{path}: its header does not describe the model's inputs ({why}); use a file written by a run"
             ) from error
 
 
@@ -131,7 +131,7 @@ def read_about(path: Path) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise EdgeflError(
-            f"{path}: {HEADER!r} in its header is not a JSON object; take a file written by a run"
+            f"{path}: {HEADER!r} in its header is not a JSON object; use a file written by a run"
         )
     return found
 

@@ -13,7 +13,7 @@ class Adam(Optimiser):
     Kingma and Ba, ICLR 2015. beta1 is `learning.local.momentum`: m = momentum m + (1 - momentum) g and
     v = beta2 v + (1 - beta2) g^2; w -= lr m^ / (sqrt(v^) + epsilon), with m^ and v^ divided by 1 - beta^step. Weight
     decay is added to the gradient. Both means and their bias correction restart each round, except with `state:
-    kept`; the first step after a restart has size lr in every coordinate, whatever the gradient. Left out: AMSGrad.
+    kept`; the first step after a restart has size lr in every coordinate, for any gradient. Left out: AMSGrad.
 
     Choose a smaller `learning.local.lr` than for SGD.
     """

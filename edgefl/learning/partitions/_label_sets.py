@@ -35,7 +35,8 @@ class RecurringLabels(Partition):
     odd number if C is odd. Other overlaps are refused. The journal paper's 0.8 of the four labels of AG News is such
     a case: 3.2 labels. We read it as two shared labels (overlap 0.5) and sets of three labels, for three reasons: the
     only other feasible number is zero (with four, the sets would never change, but the paper's Previous falls to
-    52 %), the paper wants a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to 3.
+    52 %), the paper requires a few labels "unique to each set", and (1 + 0.8) 4 / 2 = 3.6 labels per set truncate to
+    3.
 
     The session papers' authors ran their experiments with `label_order: ascending` and `overlap_of: set`: of C labels
     in order, a set has G = floor(C / (2 - overlap)), and the two sets share floor(overlap x G); with C = 10 and 0.2

@@ -45,7 +45,7 @@ class Half(Staying):
         for label in range(classes):
             samples = rng.permutation(np.flatnonzero(labels == label))
             have = [half for half, known in zip(halves, (first, second), strict=True) if label in known]
-            # a label in both sets is first divided in half, whatever the sizes of the populations
+            # a label in both sets is first divided in half, regardless of the sizes of the populations
             for half, part in zip(have, np.array_split(samples, len(have)), strict=True):
                 deal_evenly(owner, part, half, rng)
         return owner

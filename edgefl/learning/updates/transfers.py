@@ -59,7 +59,7 @@ class Transfers:
     def of(
         cls, settings: LearningSettings, layout: ModelLayout, payload: Payload, devices: DeviceStates
     ) -> "Transfers":
-        """Return the transfers that a scenario asks for."""
+        """Return the transfers that a scenario specifies."""
         return cls(
             settings.algorithm, layout, payload, devices, settings.uplink_codec, settings.downlink_codec
         )

@@ -95,7 +95,7 @@ class Samples:
         """Add a device's sample, later than its earlier ones; devices of different kinds may share an id.
 
         Raises:
-            BadRow: the time does not rise, or no place on Earth has these coordinates.
+            BadRow: the time does not increase, or no place on Earth has these coordinates.
         """
         number = self._numbers.get((kind, id_), -1)
         if number >= len(self.rows):

@@ -43,7 +43,7 @@ def read(path: Path, samples: Samples) -> None:
                 raise samples.bad_row(line, "holds a word that is not a number; write t x y of each waypoint")
             size = _size(words)
             if not size:
-                raise samples.bad_row(line, f"{len(words)} numbers are not waypoints t x y with rising t")
+                raise samples.bad_row(line, f"{len(words)} numbers are not waypoints t x y with increasing t")
             for at in range(0, len(words), size):
                 t, x, y = (
                     samples.number(line, name, words[at + place], "write a number")

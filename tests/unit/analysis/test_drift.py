@@ -172,7 +172,7 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
 
 def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "plain", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
-    with pytest.raises(ValueError, match=r"no concept drift: give learning.drift"):
+    with pytest.raises(ValueError, match=r"no concept drift: set learning.drift"):
         compare_drift(load_runs(tmp_path))
 
 

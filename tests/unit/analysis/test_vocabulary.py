@@ -27,7 +27,7 @@ def test_every_outcome_splits_into_cause_and_stage() -> None:
 @pytest.mark.parametrize("outcome", ["", "left", "left_", "left_handover", "uplink_left", "Completed"])
 def test_an_unknown_outcome_is_refused_by_name(outcome: str) -> None:
     with pytest.raises(
-        ValueError, match=f"unknown word '{outcome}', this release knows completed, left_downl"
+        ValueError, match=f"unknown word '{outcome}', known to this release: completed, left_downl"
     ):
         split_outcome(outcome)
 

@@ -28,7 +28,7 @@ def test_the_end_of_a_run_names_its_clocks_joules_accuracy_and_what_is_next(tmp_
     """4 x 500 J; the latest models of the cells have 90 and 80 %."""
     path = a_run(tmp_path / "my run", [0.1, 0.2, 0.9, 0.8], simulated_s=114.25, wall_s=16.6)
     assert closing(path) == (
-        "114 s simulated in 17 s by the clock · 2.00 kJ · accuracy 85.0 %",
+        "114 s simulated in 17 s of wall time · 2.00 kJ · accuracy 85.0 %",
         f"next: edgefl report '{path}'",
     )
     reached = of_study(path)
@@ -38,7 +38,7 @@ def test_the_end_of_a_run_names_its_clocks_joules_accuracy_and_what_is_next(tmp_
 
 def test_without_training_there_is_no_accuracy(tmp_path: Path) -> None:
     line, _ = closing(a_run(tmp_path / "run", ["", ""], simulated_s=7200.0, wall_s=200.0))
-    assert line == "2.00 h simulated in 3 min by the clock · 1.00 kJ"
+    assert line == "2.00 h simulated in 3 min of wall time · 1.00 kJ"
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_federations_have_their_own_scores_where_there_is_room(
     about = json.loads((whole / names[0] / "run.json").read_text())
     (whole / "run.json").write_text(json.dumps(about | {"simulated_s": 9876.0, "wall_s": 4000.0}))
     line, _ = closing(whole)
-    assert line == f"2.74 h simulated in 67 min by the clock · 1.00 kJ{told}"
+    assert line == f"2.74 h simulated in 67 min of wall time · 1.00 kJ{told}"
     assert len(line) <= WIDTH
 
 

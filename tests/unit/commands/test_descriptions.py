@@ -138,8 +138,8 @@ def test_kinds_and_components_are_listed_with_a_meaning() -> None:
     ("look_up", "name", "remedy"),
     [
         (listed, "fedavg", "'fedavg' is one of the algorithms: edgefl describe fedavg"),
-        (describe, "clients_per_round", "here it is rounds.selector.count"),
-        (describe, "target_accuracy", "here it is stop.accuracy"),
+        (describe, "clients_per_round", "edgefl calls it rounds.selector.count"),
+        (describe, "target_accuracy", "edgefl calls it stop.accuracy"),
     ],
 )
 def test_a_name_of_another_kind_or_program_leads_on(

@@ -78,13 +78,13 @@ absent class |   count: 4\n |   count: 4\n  classes: {phone: {share: 0.5}}\n | 3
 absent area |   count: 4\n |   count: 4\n  mobility: {name: attraction, homes: town}\n | 5 | no area 'town': define it below areas:
 absent device |   count: 4\n |   count: 4\n  churn: {name: client_pattern, sessions: [[0, 9]]}\n | 5 | session 1 names device 9, but there are 4, 0 to 3
 too many participants | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nrounds: {selector: {name: uniform, count: 9}}\n | 6 | 9 exceeds devices.count 4
-a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; here it is path
-a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; here it is rounds.selector.count
-a key in American |   model: logistic\n |   model: logistic\n  optimizer: adam\n | 11 | learning.optimizer: unknown key; here it is learning.local.optimiser
+a file, not a path |   count: 4\n |   count: 4\n  mobility: {name: trace, path: x.csv, file: x.csv}\n | 5 | devices.mobility.file: unknown key; edgefl calls it path
+a key of Flower |   count: 4\n |   count: 4\nrounds: {clients_per_round: 4}\n | 5 | rounds.clients_per_round: unknown key; edgefl calls it rounds.selector.count
+a key in American |   model: logistic\n |   model: logistic\n  optimizer: adam\n | 11 | learning.optimizer: unknown key; edgefl calls it learning.local.optimiser
 a key with more words |   model: logistic\n |   model: logistic\n  privacy: {clip_norm: 1, noise_multiplier: 1}\n | 11 | privacy.noise_multiplier: unknown key: did you mean 'noise'?
 a selector of Flower |   count: 4\n |   count: 4\nrounds: {selector: random}\n | 5 | no selector 'random': did you mean 'uniform'?
-a target |   count: 4\n |   count: 4\ntarget: 0.9\n | 5 | target: unknown key; here it is stop.accuracy
-two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | give either learning
+a target |   count: 4\n |   count: 4\ntarget: 0.9\n | 5 | target: unknown key; edgefl calls it stop.accuracy
+two tasks | sessions: {name: schedule, count: 2, rounds: 2}\n | sessions: {name: schedule, count: 2, rounds: 2}\nworkload: {payload_bits: 1, flops_per_sample: 1}\n | 6 | set either learning
 handover without places | radio:\n | layout: {rings: 1}\nradio:\n  preset: journal\n | 7 | need radio.propagation.shadowing: spatial
 """
 
@@ -114,4 +114,4 @@ def test_a_commute_that_never_commutes_is_noted(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(RIGHT.replace("count: 4\n", "count: 4\n  mobility: {name: attraction, begin_hour: 7}\n"))
     (found,) = check(file, "cpu", Loaded(download=False))
-    assert any("before any device sets out; give rounds.every_s" in note for note in found.notes)
+    assert any("before any device sets out; set rounds.every_s" in note for note in found.notes)

@@ -197,7 +197,7 @@ class NoWork:
 
 BAD: list[tuple[Any, str]] = [
     (changed(lambda one: replace(one, ids=one.ids[::-1])), "return the ids as given"),
-    (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "was asked about devices"),
+    (changed(lambda one: replace(one, ids=(99, *one.ids[1:]))), "was called for devices"),
     (changed(lambda one: replace(one, iterations=(-1, *one.iterations[1:]))), "iterations of device"),
     (changed(lambda one: replace(one, samples=one.samples[:-1])), "samples has 7 values for 8 devices"),
     (changed(lambda one: replace(one, up_bits=(0.5, *one.up_bits[1:]))), "up_bits of device"),
@@ -212,8 +212,8 @@ BAD: list[tuple[Any, str]] = [
         changed(lambda one: replace(one, scalars={"loss": (0.1,) * 8}, averaged={"loss": "nowhere"})),
         "averaged['loss'] is 'nowhere'",
     ),
-    (changed(lambda one: None), "train() gave NoneType"),
-    (evaluating(0.5), "evaluate() gave float"),
+    (changed(lambda one: None), "train() returned NoneType"),
+    (evaluating(0.5), "evaluate() returned float"),
     (evaluating(Evaluation(50.0, None)), "accuracy 50; it is a share"),
     (evaluating(Evaluation(None, float("inf"))), "loss is inf"),
     (of(payload_bits=0), "payload_bits is 0; must be an integer of at least 1"),
@@ -221,7 +221,7 @@ BAD: list[tuple[Any, str]] = [
     (of(flops_per_sample=float("nan")), "flops_per_sample is nan; must be a number of at least 0"),
     (NoWork, "has no flops_per_sample and no payload_bits"),
     (3, "has no session() and cannot be called"),
-    (of(session=lambda self, start: None), "session() gave NoneType"),
+    (of(session=lambda self, start: None), "session() returned NoneType"),
     (staged(), "no stage has rounds=None"),
     (staged(object()), "which has no facts and no train"),
     (of(facts={"phase": "train"}), "facts are dict; make them edgefl.contract.StageFacts"),

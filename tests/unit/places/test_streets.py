@@ -168,7 +168,7 @@ def test_a_network_that_is_none(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("streets", "message"),
     [
-        ({}, "give one source of streets"),
+        ({}, "set one source of streets"),
         ({"lines_m": [[[0, 0], [9, 0]]], "sumo_net": {"path": "a"}}, "got lines_m and sumo_net"),
         ({"lines_m": [[[0, 0]]]}, "at least 2"),
         ({"lines_m": [[[0, 0], [True, 0]]]}, "must be a number"),

@@ -115,7 +115,7 @@ def test_a_huge_loss_is_told_where_it_began() -> None:
     for number, loss in enumerate((2.0, HUGE_LOSS, None, 2 * HUGE_LOSS, 3e17), 1):
         extremes.see(row(number, loss=loss))
     (note,) = told(extremes)
-    assert "the loss is 2e+06 in session 1, train round 4" in note
+    assert "the loss in session 1, train round 4 is 2e+06" in note
     assert "learning.local.lr" in note
 
 

@@ -50,7 +50,7 @@ def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
     env = RoundEnv(usual)
     assert env.reset(seed=1)[0].shape == (4, len(FEATURES))
     env.close()
-    with refused_at("radio.sharing", "needs shares and powers that hold for a round", "set sharing: static"):
+    with refused_at("radio.sharing", "needs shares and powers that are fixed", "set sharing: static"):
         RoundEnv({**usual, "radio": {"sharing": "dynamic"}})
 
 

@@ -81,7 +81,7 @@ def test_notes_of_several_federations_say_whose(tmp_path: Path) -> None:
     assert [note.partition(":")[0] for note in told] == ["federation b", "federation b", "federation a"]
     assert "almost no update can arrive in time" in told[0]
     assert "no update was ever aggregated in 4 rounds: overall, 0 of 8 participations" in told[1]
-    assert "no session began with saved models; the first that can is session 3" in told[2]
+    assert "no session began with saved models; the first possible one is session 3" in told[2]
 
 
 def test_a_run_in_which_nobody_ever_was(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
         ({"churn": {"name": "duty_cycle", "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
-        ({"mobility": WALK}, "mobility random_waypoint", "take static"),
+        ({"mobility": WALK}, "mobility random_waypoint", "use static"),
         ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # within its cell, nobody can leave it
     ],
 )
@@ -239,8 +239,8 @@ def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("warm_start", "pilots", "sessions", "said"),
     [
-        ("average", 2, 3, "no session began with saved models; the first that can is session 4"),
-        ("average", 1, 2, "no session began with saved models; the first that can is session 3"),
+        ("average", 2, 3, "no session began with saved models; the first possible one is session 4"),
+        ("average", 1, 2, "no session began with saved models; the first possible one is session 3"),
         ("average", 100, 3, "has no effect: sessions 1 to 100 are pilot sessions"),
         ("average", 1, 3, None),
         ("previous", 1, 1, None),
@@ -421,8 +421,8 @@ layout.rings=1; SPREAD.site_correlation=0.1 | .site_correlation: 0.5 | SPREAD.si
 layout.rings=1; SPREAD.los_site_correlation=0.1 | .los_site_correlation: 0.5 | SPREAD.los_site_correlation=0.5
 rounds.deadline_s=1 | a longer rounds.deadline_s | rounds.deadline_s=null
 rounds.min_updates=2 | a lower rounds.min_updates | rounds.min_updates=1
-devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | take always_on | devices.churn=always_on
-devices.mobility={name: random_waypoint} | take static | devices.mobility=static
+devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | use always_on | devices.churn=always_on
+devices.mobility={name: random_waypoint} | use static | devices.mobility=static
 devices.indoor_share=0.5 | a lower indoor_share | devices.indoor_share=0
 learning.local.clip_norm=null | , or learning.local.clip_norm, | learning.local.clip_norm=1
 name=notes | ; rounds.deadline_s ends a round | rounds.deadline_s=1

@@ -71,7 +71,7 @@ def test_another_document_is_refused(content: str, message: str, tmp_path: Path)
         (
             "process",
             {"host": "here", "pid": 1, "heartbeat": "2026-01-02"},
-            r"its process.heartbeat is .*, not a time with its zone",
+            r"its process.heartbeat is .*, not a time with a time zone",
         ),
         ("identity", {}, "its identity has no hash"),
         ("identity", {"hash": 3, "data": {}, "results_version": 1}, r"its identity\.hash is 3"),

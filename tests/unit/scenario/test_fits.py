@@ -179,5 +179,5 @@ def algorithms() -> Iterator[tuple[str, Algorithm]]:
 def test_remedies_name_all_shipped_algorithms_that_fit() -> None:
     with pytest.raises(EdgeflError) as error:
         load_scenario(BASE, [SHORT["CLOUD"], "learning.algorithm=scaffold"])
-    remedy = str(error.value).rpartition(": take ")[2].replace(" or ", ", ").split(", ")
+    remedy = str(error.value).rpartition(": use ")[2].replace(" or ", ", ").split(", ")
     assert remedy == [name for name, one in algorithms() if one.uses == "models"]

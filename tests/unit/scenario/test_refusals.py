@@ -53,7 +53,7 @@ rounds.selector.count | 400 | devices={density_per_km2: 20}; rounds.selector={na
 rounds.selector.count | 4 exceeds devices.count 6 / 2 populations | devices.populations=2; rounds.selector={name: uniform, count: 4}
 rounds.server.buffer | 7 exceeds the number of devices, 6 | FEDBUFF=7
 rounds.server.concurrency | 7 exceeds | FEDBUFF=4; rounds.server.concurrency=7
-rounds.server.concurrency | rounds.selector.count already says | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
+rounds.server.concurrency | rounds.selector.count already sets | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
 rounds.min_updates | 5 exceeds rounds.server.buffer 4 | FEDBUFF=4; rounds.min_updates=5
 rounds.over_selection | all | rounds.over_selection=2
 rounds.over_selection | uniform | rounds.selector={name: uniform, count: 6}; rounds.over_selection=2
@@ -73,13 +73,13 @@ devices | b | devices.classes={a: {share: 1.0}, b: {}}
 devices | 1.4 | devices.classes={a: {share: 0.7}, b: {share: 0.7}}
 devices | 7 | devices.classes={a: {count: 3}, b: {count: 4}}
 devices | b | devices.classes={a: {count: 6}, b: {}}
-devices | all by count | devices.classes={a: {count: 3}, b: {share: 0.7}}
+devices | count for all | devices.classes={a: {count: 3}, b: {share: 0.7}}
 devices | a and b | devices.classes={a: {}, b: {}}
 devices | class a | devices.classes={a: {share: 0.01}, b: {}}
 devices.classes.a | either share or count | devices.classes={a: {share: 0.1, count: 1}, b: {}}
 devices.classes.7 up.[key] | letter | devices.classes={7 up: {}}
 devices.classes | 1 item | devices.classes={}
-devices | by share | devices={density_per_km2: 100, classes: {a: {count: 3}, b: {}}}
+devices | the classes' shares | devices={density_per_km2: 100, classes: {a: {count: 3}, b: {}}}
 devices.classes.a.ut_height_m | 13 | TWO.a.ut_height_m=22; radio.path_loss=uma
 devices.classes.a.indoor_share | 38.901 | TWO.a.indoor_share=0.5; radio.path_loss=inh; cell.radius_m=100
 devices.classes.a.samples | share | TWO.a.samples=0.5

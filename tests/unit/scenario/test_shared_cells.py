@@ -73,10 +73,10 @@ federations.b | b gets no device | federations={a: {share: 0.99}, b: {share: 0.0
 federations.b.rounds.max_wait_s | is the same for all | B.rounds.max_wait_s=1
 federations.b.rounds.min_updates | 5 exceeds the number of participants | B.rounds.min_updates=5
 federations.b.sessions | no end | B.sessions={name: interval, length_s: 9}
-federations.b.workload | give either learning | B.learning=LEARNING
-federations.a | a has no task, and neither has the scenario: give learning or workload | workload=null
+federations.b.workload | set either learning | B.learning=LEARNING
+federations.a | a has no task, and neither has the scenario: set learning or workload | workload=null
 federations.b.learning.model | logistic | B=METER, learning: {dataset: digits, model: logistics}}
-federations.b.sessions | give learning.evaluation.validation | B=METER, learning: LEARNING, sessions: {name: early_stopping, count: 2}}
+federations.b.sessions | set learning.evaluation.validation | B=METER, learning: LEARNING, sessions: {name: early_stopping, count: 2}}
 federations.b.rounds.min_updates | 4 exceeds the number of participants of a probe round of b, 2 | B=METER, learning: LEARNING, sessions: {name: schedule, count: 3, rounds: 1}, rounds: {min_updates: 4}}; B.learning.warm_start={name: similarity, probe_share: 0.5}
 federations.b.learning.algorithm | feddrift | B=METER, learning: LEARNING, rounds: {server: {name: fedbuff, buffer: 2}, pause_s: 0}}; B.learning.algorithm=feddrift; B.learning.theory=10
 devices.classes.phone.samples | trains nothing on these devices | devices.classes.phone.samples=0.5

@@ -62,7 +62,7 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
     assert found.runs[0].label == "bandwidth 1 MHz seed 2"  # a screen has no use for the only variant's name
     named = planned(tmp_path, "{devices.count: [4, 5]}", f"{PLAIN}variants: {{as it is: }}\n")
     assert named.runs[0].path == Path("count-4", "as-it-is", "seed-2")
-    with refused_at("", "varies nothing: give variants, a grid, or both"):
+    with refused_at("", "varies nothing: define variants, a grid, or both"):
         planned(tmp_path, "{}", PLAIN)
     with refused_at("", "is a study; `edgefl study"):
         load_scenario(tmp_path / "study.yaml")
@@ -70,7 +70,7 @@ def test_a_sweep_needs_no_variants(tmp_path: Path) -> None:
 
 def test_keys_of_other_tools_name_keys_that_a_study_has(tmp_path: Path) -> None:
     """`stop.accuracy`, which a scenario has for a target, would be refused as well."""
-    with refused_at("sweep", "here it is grid"):
+    with refused_at("sweep", "edgefl calls it grid"):
         planned(tmp_path, "{}", f"{PLAIN}sweep: {{radio.bandwidth_hz: [1.0e+6]}}\n")
     with refused_at("target", "unknown key here; write question.target"):
         planned(tmp_path, "{}", f"{PLAIN}target: 0.8\n")

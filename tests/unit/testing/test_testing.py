@@ -200,7 +200,7 @@ def local() -> type[Component]:
     ("component", "remedy"),
     [
         (Unsorted, "Unsorted: select.* return every id once, in ascending order"),
-        (Greedy, "Greedy: select.. gave \\d+ of \\d+ devices, not the 1 asked for"),
+        (Greedy, "Greedy: select.. returned \\d+ of \\d+ devices, not the 1 requested"),
         (Endless, "Endless: a session continues after 3 rounds"),
         (Backwards, "Backwards: switches.. of device 0 .* times must ascend"),
         (Nobody, "Nobody: members.1. is empty: name at least one device"),

@@ -100,7 +100,7 @@ class MeasuredRates:
                 remedy = (
                     f"set devices.count: {there}"
                     if named == "devices"
-                    else f"give layout.sites {there} places"
+                    else f"set layout.sites {there} places"
                 )
                 raise EdgeflError(f"{has} {named}, but radio.measured has {there}: {remedy}", place)
 

@@ -38,10 +38,11 @@ class MeasuredSettings(Section):
         0,a,80,12,north
         5,a,35,4.5,south
 
-    Times are seconds or ISO 8601 dates (UTC without a zone), and rise for each device; the first time in the table
-    is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the first rate
-    also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells; `layout`
-    must have as many cells. Tables without the column `device` have one device, tables without `cell` one cell.
+    Times are seconds or ISO 8601 dates (UTC without a zone), and increase for each device; the first time in the
+    table is 0 in the run. A rate holds until the device's next row, the last rate to the end of the run, and the
+    first rate also before its time. Devices get the numbers 0, 1, ... in order of first appearance, and so do cells;
+    `layout` must have as many cells. Tables without the column `device` have one device, tables without `cell` one
+    cell.
 
     The name of a column of rates ends with the rates' unit: bit_s, kbit_s, mbit_s, gbit_s (or bps, kbps, Mbps, Gbps).
     `columns` maps columns with other names.

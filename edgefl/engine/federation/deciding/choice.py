@@ -29,7 +29,7 @@ class Reports(NamedTuple):
 
     @classmethod
     def of(cls, selector: Selector, sessions: SessionPolicy) -> "Reports":
-        """Return the reports that the selector and the session policy ask for; a loss that both want is sent once."""
+        """Return the reports that the selector and the session policy use; a loss that both use is sent once."""
         of_loss = sessions.report_bits or REPORT_BITS * selector.asks_loss
         return cls(of_loss + REPORT_BITS * selector.asks_norm, of_loss > 0, selector.asks_norm)
 
@@ -99,7 +99,7 @@ class Choice:
         Args:
             state: state of all candidates' links.
             turn: how many rounds of this global model came before this one.
-            wanted: how many updates the round asks for. number: maximum number of participants.
+            wanted: how many updates the round waits for. number: maximum number of participants.
             stage: returns the work expected of devices; called once per session and device.
 
         Raises:

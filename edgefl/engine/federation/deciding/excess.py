@@ -48,8 +48,8 @@ class Excess:
         round with good fading may take fewer joules.
 
         Returns:
-            Joules, or None if no participant completed, or if fading was too good for mean rates to reach the round's
-            end.
+            Joules, or None if no participant completed, or if fading was so good that mean rates cannot meet the
+            round's end.
         """
         local, outlook = made.local, self._outlook
         rows = [row for row, part in enumerate(made.parts) if part.completed]
