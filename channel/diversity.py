@@ -168,7 +168,7 @@ def _in_slots(powers: FloatArray, products: FloatArray, correlation: Sequence[fl
 def _normals(
     level: int, places: Sequence[tuple[DiverseFading, int]], sets: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Return of 2 L normal numbers the first two, and the squared length of the others.
+    """Return two of a vector's 2 L normal numbers, and the squared length of the others.
 
     Args:
         sets: number of vectors to draw for each point.
@@ -187,10 +187,10 @@ def _normals(
 
 def _independent(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[FloatArray, FloatArray]:
     """Return [n, points] the power of independent points, and on a coarser grid the cosine to the next point."""
-    (normals, rest), parts = _normals(level, places, 2 if level else 1), _orders(places)
+    (normals, rest), parts = _normals(level, places, 2 if level else 1), [[link._order] for link, _ in places]
     squares = np.square(normals[:, :, 0])
     lengths = squares + np.square(normals[:, :, 1]) + rest
-    powers = lengths[:, 0] / (2.0 * parts)
+    powers = lengths[:, 0] / (2.0 * np.array(parts))
     return powers, normals[:, 1, 0] / np.sqrt(lengths[:, 1]) if level else powers
 
 
@@ -205,7 +205,8 @@ def _between(level: int, places: Sequence[tuple[DiverseFading, int]]) -> tuple[F
     weights = np.array([grid.weights for grid in grids]).T[:, :, None]
     # each halving takes as many numbers as it has gaps: the first, the next two, the next four, and so on
     gaps = 2 ** np.arange(len(weights))
-    variance = np.repeat(np.array([grid.variances for grid in grids]), gaps, axis=1) / (2.0 * _orders(places))
+    variance = np.repeat(np.array([grid.variances for grid in grids]), gaps, axis=1)
+    variance /= 2.0 * np.array([[link._order] for link, _ in places])
     added = normals[:, 0, :, : gaps.sum()]
     added *= np.sqrt(variance)[:, None]
     length = np.square(added).sum(axis=1) + variance * rest[:, 0, : gaps.sum()]
@@ -234,10 +235,6 @@ def _halved(
     both[:, ::2], both[:, 1::2] = to_left, to_right
     filled[:, ::2], filled[:, 1::2] = powers, weight * (to_left + to_right + on_left + on_right) + length
     return filled, both
-
-
-def _orders(places: Sequence[tuple[DiverseFading, int]]) -> FloatArray:
-    return np.array([[float(link._order)] for link, _ in places])
 
 
 def fading_in_parts(
