@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from edgefl.channel.fading import BLOCK, LinkFading
 from edgefl.channel.fading_grids import NO_CORRELATION
-from edgefl.channel.fading_pages import PagedFading, generators, hold
+from edgefl.channel.fading_pages import KEPT, PagedFading, generators, hold
 from edgefl.channel.units import FloatArray
 
 # below this a, the next term of the series L = 1 + a^2 / 6 is smaller than rounding
@@ -19,6 +19,8 @@ _FLAT = 1e-4
 
 # Slots of a page, and points of a page of every coarser grid: powers of 2
 PAGE, _COARSE_PAGE = 256, 16
+# Pages of slots that a link keeps, and draws together: those of a read of 400 slots
+_KEPT_OF_SLOTS = 3
 # Correlation of a part between two points above which the slots between them get no random numbers of their own
 SMOOTH = 0.99
 # Points that are drawn and filled in together: their numbers fit in a core's second-level cache
@@ -134,6 +136,9 @@ class DiverseFading(PagedFading):
     def powers(numbers: FloatArray) -> FloatArray:
         return numbers
 
+    def _kept(self, level: int) -> int:
+        return KEPT if level else _KEPT_OF_SLOTS
+
     def _alike(self, level: int) -> tuple[Hashable, int]:
         grid = self._grids[level]
         return (grid.points, bool(grid.weights)), max(1, _AT_ONCE // grid.points)
@@ -229,12 +234,18 @@ def _halved(
     root = np.sqrt(left)
     along = products / root  # the right neighbour's part along the left one
     across = np.sqrt(np.maximum(right - along * along, 0.0))
-    on_left, on_right = root * added[:, 0], along * added[:, 0] + across * added[:, 1]
-    to_left, to_right = weight * (left + products) + on_left, weight * (products + right) + on_right
-    filled, both = (np.empty((len(powers), 2 * products.shape[1] + more)) for more in (1, 0))
-    both[:, ::2], both[:, 1::2] = to_left, to_right
-    filled[:, ::2], filled[:, 1::2] = powers, weight * (to_left + to_right + on_left + on_right) + length
-    return filled, both
+    on, both = np.empty((2, *products.shape, 2))  # inner products with the left and the right neighbour
+    np.multiply(root, added[:, 0], out=on[..., 0])
+    np.add(along * added[:, 0], across * added[:, 1], out=on[..., 1])
+    np.add(left, products, out=both[..., 0])
+    np.add(right, products, out=both[..., 1])
+    both *= weight[..., None]
+    both += on
+    on += both
+    filled = np.empty((len(powers), 2 * products.shape[1] + 1))
+    filled[:, ::2] = powers
+    np.add(weight * (on[..., 0] + on[..., 1]), length, out=filled[:, 1::2])
+    return filled, both.reshape(len(powers), -1)
 
 
 def fading_in_parts(

@@ -115,6 +115,11 @@ class PagedFading(_LinkDraws):
         """
         return np.array(self.powers(self._read(first_slot, count)[None])[0])
 
+    def _next_pages(self, first_slot: int, end: int) -> range:
+        """Return the pages from a slot on, up to the slot `end`, at most as many as are kept."""
+        first = first_slot // self.slots
+        return range(first, min((end - 1) // self.slots + 1, first + self._kept(0)))
+
     def forget(self) -> None:
         """Drop the cached pages of fading; reading them draws the same numbers again."""
         for pages in self._pages:
@@ -170,16 +175,18 @@ def hold(level: int, places: Sequence[tuple[PagedFading, int]]) -> None:
 def read_pages(links: Sequence[PagedFading], first_slots: npt.NDArray[np.int64], count: int) -> FloatArray:
     """Return the numbers [links, *parts, count] of fading links of one kind, from each link's first slot on."""
     numbers = np.empty((len(links), *links[0].parts, count))
-    pages, starts = (of.tolist() for of in np.divmod(first_slots, [link.slots for link in links]))
-    done, left = [0] * len(links), list(range(len(links)))
-    while left:  # one page of each link at a time; missing pages are drawn together
-        hold(0, [(links[i], pages[i]) for i in left])
-        for i in left:
-            link, start, begin = links[i], starts[i], done[i]
-            end = begin + min(link.slots - start, count - begin)
-            numbers[i, ..., begin:end] = link._page(0, pages[i])[..., start : start + end - begin]
-            pages[i], starts[i], done[i] = pages[i] + 1, 0, end
-        left = [i for i in left if done[i] < count]
+    at, ends = first_slots.tolist(), (first_slots + count).tolist()
+    left = list(range(len(links)))
+    while left:  # as many pages of each link as it keeps; missing pages are drawn together
+        pages = [(i, page) for i in left for page in links[i]._next_pages(at[i], ends[i])]
+        hold(0, [(links[i], page) for i, page in pages])
+        for i, page in pages:
+            link, begin = links[i], page * links[i].slots
+            until = min(begin + link.slots, ends[i])
+            done = numbers[i, ..., at[i] - ends[i] + count : until - ends[i] + count]
+            done[:] = link._page(0, page)[..., at[i] - begin : until - begin]
+            at[i] = until
+        left = [i for i in left if at[i] < ends[i]]
     return numbers
 
 
