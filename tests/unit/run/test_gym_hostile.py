@@ -59,7 +59,7 @@ def env() -> Any:
 )
 def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str) -> None:
     """And the round still waits for a right one."""
-    with pytest.raises(EdgeflError, match=f"the action (is|has) .*{why}.*: give"):
+    with pytest.raises(EdgeflError, match=f"the action (is|has) .*{why}.*: pass"):
         env.step(action)
     assert env._run is not None
     assert env._run.waiting is not None
