@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
@@ -167,10 +168,16 @@ class Decision:
         Args:
             sets: what the decider declares that it sets. number: maximum number of participants.
         """
-        ids = list(self.ids)
-        if not 1 <= len(ids) <= number or ids != sorted(set(ids)) or not set(ids) <= set(candidates.ids):
-            return f"chose {ids}: return 1 to {number} of the candidates' ids, in ascending order"
-        own_hz = candidates.clock_hz[np.searchsorted(candidates.ids, ids)]
+        ids, among = self.ids, candidates.ids
+        try:
+            places = [bisect_left(among, id_) for id_ in ids]
+            found = [among[place] for place in places if place < len(among)]
+            valid = found == list(ids) and 1 <= len(ids) <= number and places == sorted(set(places))
+        except TypeError:  # no sequence, or not of numbers
+            valid = False
+        if not valid:
+            return f"chose {ids!r:.200}: return 1 to {number} of the candidates' ids, in ascending order"
+        own_hz = math.inf if self.clock_hz is None else candidates.clock_hz[places]
         for name, key, most in (
             ("down_shares", "shares", 1.0),
             ("up_shares", "shares", 1.0),

@@ -107,7 +107,8 @@ class Choice:
         """
         decider = self._selector
         if not isinstance(decider, Decider):
-            return Decision(decider.select(Candidates(state.ids, state.gains_db, turn), number, rng))
+            some = Candidates(state.ids, state.gains_db, turn)
+            return self._valid(Decision(decider.select(some, number, rng)), some, number)
         if session != self._session:
             self._session = session
             self._history.known[:] = False
@@ -117,13 +118,18 @@ class Choice:
             told = cast(ForetellingStage, stage).expected(news)
             self._history.expect(told, self._report_bits)
         candidates = self._outlook.candidates(state, self._history, turn, wanted, fades=decider.sees_fading)
-        decision = decider.decide(candidates, number, rng, self._memory)
+        decision = self._valid(decider.decide(candidates, number, rng, self._memory), candidates, number)
+        self._memory = decision.memory
+        return decision
+
+    def _valid(self, decision: Decision, candidates: Candidates, number: int) -> Decision:
         fault = f"returned {decision!r:.40}: return a Decision"
         if isinstance(decision, Decision):
-            fault = decision.fault(decider.sets, candidates, number)
+            fault = decision.fault(getattr(self._selector, "sets", ()), candidates, number)
         if fault:
-            raise EdgeflError(f"{registry.name_of('selectors', decider)} {fault}", ("rounds", "selector"))
-        self._memory = decision.memory
+            raise EdgeflError(
+                f"{registry.name_of('selectors', self._selector)} {fault}", ("rounds", "selector")
+            )
         return decision
 
     def note(self, made: Made) -> Columns:

@@ -1,7 +1,7 @@
 """What a decider is told, and what the engine makes of its answer."""
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from edgefl.config import registry
 from edgefl.engine.power_models.phone_5g import Phone5G
 from edgefl.engine.power_models.tr38840 import TR38840
 from edgefl.engine.records import DeviceRound, Round
-from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
+from edgefl.engine.selectors import Candidates, Decider, Decision, Memory, Selector
 from edgefl.engine.selectors._allocation import least_energy, least_time
 from edgefl.engine.selectors._resources import uploads
 from edgefl.testing import Scripted, small_world
@@ -205,16 +205,32 @@ class Naming(Decider):
         return Decision(np.array(self.ids, dtype=int))
 
 
+class Plain(Selector):
+    """As `Naming`, but a selector that sees gains only, and returns these as they are."""
+
+    ids: Any
+
+    def wanted(self, present: int) -> int:
+        return 2
+
+    def select(self, candidates: Candidates, number: int, rng: np.random.Generator) -> list[int]:
+        return cast(list[int], self.ids)
+
+
 @pytest.mark.parametrize(
     "ids",
-    [[], [0, 1, 2], [1, 0], [1, 1], [1, 3]],
-    ids=["none", "one too many", "not in order", "twice", "not a candidate"],
+    [[], [0, 1, 2], [1, 0], [1, 1], [1, 3], ["a"], None],
+    ids=["none", "one too many", "not in order", "twice", "not a candidate", "no number", "no list"],
 )
-def test_who_cannot_be_chosen(ids: list[int]) -> None:
+def test_who_cannot_be_chosen(ids: Any) -> None:
     with refused_at("", "1 to 2"):
-        world(Naming(ids=ids)).run()
-    run = world(Naming(ids=[0, 2])).run()
-    assert [row.device for row in run.rows.of[DeviceRound]] == [0, 2] * 3
+        world(Plain(ids=ids)).run()
+    if ids is not None and "a" not in ids:
+        with refused_at("", "1 to 2"):
+            world(Naming(ids=ids)).run()
+    for kind in (Naming, Plain):
+        run = world(kind(ids=[0, 2])).run()
+        assert [row.device for row in run.rows.of[DeviceRound]] == [0, 2] * 3
 
 
 def test_where_rounds_overlap_the_same_decider_fills_the_places() -> None:
