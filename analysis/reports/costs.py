@@ -206,6 +206,9 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
         lasts["access_s"] = done["access_s"]
     done = done.assign(**lasts)
     done["waiting_s"] = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
+    # of an asynchronous server: work that began before its round has waited for nothing in it
+    done["earlier"] = done["downlink_start_s"] < done["start_s"]
+    done["waiting_s"] = done["waiting_s"].mask(done.groupby(RUN)["earlier"].transform("any"))
     names = [*lasts, "waiting_s"]
     slowest = done.loc[done.groupby(ROUND)["uplink_end_s"].idxmax()]
     return done.groupby(RUN)[names].mean().join(slowest.groupby(RUN)[names].mean().add_prefix("slowest_"))
@@ -260,8 +263,8 @@ EXPLANATIONS = (
     "devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
     "Time of a participation: only completed ones in training rounds; access: until the network lets a device "
-    "receive or send (radio.access); waiting: queueing between the steps. The slowest device's steps add up to the "
-    "latency of a synchronous round.",
+    "receive or send (radio.access); waiting: queueing between the steps, unknown with an asynchronous server. The slowest device's steps add up "
+    "to the latency of a synchronous round in which all devices complete.",
     "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
     "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
     "cells, and each has the size of a transfer.",
