@@ -263,8 +263,8 @@ EXPLANATIONS = (
     "devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
     "Time of a participation: only completed ones in training rounds; access: until the network lets a device "
-    "receive or send (radio.access); waiting: queueing between the steps, unknown with an asynchronous server. The slowest device's steps add up "
-    "to the latency of a synchronous round in which all devices complete.",
+    "receive or send (radio.access); waiting: queueing between the steps, unknown with an asynchronous server. The "
+    "slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
     "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
     "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
     "cells, and each has the size of a transfer.",

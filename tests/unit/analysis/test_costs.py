@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,10 +66,16 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
     assert (found.access_s, found.waiting_s) == (pytest.approx(0.4), pytest.approx(0.1))
     assert found.uplink_s == pytest.approx((3 + 4 + 3) / 3)  # what did not complete is left out
     assert found.slowest_uplink_s == (4 + 3) / 2  # device 2 in round 1, device 1 in round 2
-    early = runs.devices.assign(downlink_start_s=runs.devices.downlink_start_s - 60)
-    stale = breakdown(replace(runs, devices=early), energy_by_class(runs)).iloc[0]
-    assert math.isnan(stale.waiting_s)
-    assert math.isnan(stale.slowest_waiting_s)
+
+
+def test_no_waiting_is_known_where_devices_begin_before_their_round(write_run: Write) -> None:
+    path = a_run(write_run, {"name": "similarity"})
+    devices = pd.read_csv(path / "devices.csv")
+    devices.assign(downlink_start_s=devices.downlink_start_s - 60).to_csv(path / "devices.csv", index=False)
+    runs = load_runs(path)
+    found = breakdown(runs, energy_by_class(runs)).iloc[0]
+    assert math.isnan(found.waiting_s)
+    assert math.isnan(found.slowest_waiting_s)
 
 
 def test_bits_of_a_stage_are_printed_in_mbit(write_run: Write) -> None:
