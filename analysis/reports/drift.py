@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 
 from edgefl.analysis.figures.style import DPI, INK, SOFT, Styles, heading, note, plain, styles_of
 from edgefl.analysis.measures.averages import Costs
-from edgefl.analysis.measures.drift import SAMPLES, Reading, drift_figures, numbered, participants
+from edgefl.analysis.measures.drift import SAMPLES, TAIL, Reading, drift_figures, numbered, participants
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.measures.scope import SideBySide
 from edgefl.analysis.page.formatting import (
@@ -102,6 +102,13 @@ def compare_drift(
         raise ValueError(
             f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which lies beyond "
             "their end"
+        )
+    each = [*RUN, "cell"]
+    follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
+    if follow < TAIL:
+        notes.append(
+            f"only {follow:.0f} rounds follow the last step of the drift, fewer than the {TAIL} of final: final"
+            " includes the dip, and recovery may come too early"
         )
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])

@@ -168,6 +168,11 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     assert "epochs" not in page.split("\n\n")[2]  # a column without any number
     assert (tmp_path / "drift.tex").read_text().count(r"\begin{tabular}") == 1
     assert len(pd.read_csv(tmp_path / "drift_runs.csv")) == 4
+    assert not comparison.notes
+    for path in tmp_path.glob("*/*/rounds.csv"):
+        pd.read_csv(path).head(FIRST + 12).to_csv(path, index=False)
+    (note,) = compare_drift(tmp_path, smooth=1, out=tmp_path / "short").notes
+    assert "only 13 rounds" in note
 
 
 def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
