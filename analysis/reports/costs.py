@@ -58,7 +58,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
     by_class, variants = _by_class(given), variants_of(given.info, None)
     of_runs, stages = breakdown(given, by_class), cost_analysis(given)
     shown = _tables(of_runs, by_class, stages, variants)
-    over = [OVER_SEEDS] * (given.info["seed"].nunique() > 1)
+    over = ["Means over seeds, ± standard deviation."] * (given.info["seed"].nunique() > 1)
     sentences = [*over, *EXPLANATIONS, *[ABOVE] * _told(of_runs, "excess_j"), *noted(given.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
@@ -156,14 +156,13 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
 
     Returns:
         variant, seed; of all devices receive_j to total_j as in `energy_by_class` (without a ledger from the rounds:
-        amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (in probe rounds), wasted_j
-        (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
-        recorded); server_j, which no other column includes; simulated_s and its
-        parts rounds_s (training), probe_s and between_s (no round going on), means over cells; means over the
-        training rounds' completed participations: downlink_s, compute_s, uplink_s, access_s (before the transfers)
-        and waiting_s (time in queues, or until the next slot); and over each round's slowest participation:
-        slowest_downlink_s, ..., which add up to the latency of a synchronous round. Means of participations are NaN
-        if devices.csv has no rows.
+        amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (probe rounds), wasted_j (on
+        updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not recorded);
+        server_j, which no other column has; simulated_s and its parts rounds_s (training), probe_s and between_s
+        (no round going on), means over cells; means over the training rounds' completed participations: downlink_s,
+        compute_s, uplink_s, access_s (before the transfers) and waiting_s (time in queues, or until the next slot; NaN
+        with an asynchronous server); and over each round's slowest participation: slowest_downlink_s, ... Means of
+        participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
@@ -206,9 +205,8 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
         lasts["access_s"] = done["access_s"]
     done = done.assign(**lasts)
     done["waiting_s"] = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
-    # of an asynchronous server: work that began before its round has waited for nothing in it
-    done["earlier"] = done["downlink_start_s"] < done["start_s"]
-    done["waiting_s"] = done["waiting_s"].mask(done.groupby(RUN)["earlier"].transform("any"))
+    done["early"] = done["downlink_start_s"] < done["start_s"]  # an asynchronous server
+    done["waiting_s"] = done["waiting_s"].mask(done.groupby(RUN)["early"].transform("any"))
     names = [*lasts, "waiting_s"]
     slowest = done.loc[done.groupby(ROUND)["uplink_end_s"].idxmax()]
     return done.groupby(RUN)[names].mean().join(slowest.groupby(RUN)[names].mean().add_prefix("slowest_"))
@@ -255,7 +253,6 @@ ABOVE = (
     "Above the minimum: what completed participants spent on computing and sending beyond the smallest amount, "
     "with the best shares, powers and clocks, for the same work in the same time (record.energy_excess)."
 )
-OVER_SEEDS = "Means over seeds, ± standard deviation."
 SMALLEST = 1e-4  # of the unit of a table: a row of smaller means is written in its own unit
 EXPLANATIONS = (
     "Energy: every joule that learning causes in the devices; circuits: the part of uploads that does not depend on "
