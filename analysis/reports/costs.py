@@ -161,8 +161,8 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         server_j, which no other column has; simulated_s and its parts rounds_s (training), probe_s and between_s
         (no round going on), means over cells; means over the training rounds' completed participations: downlink_s,
         compute_s, uplink_s, access_s (before the transfers) and waiting_s (time in queues, or until the next slot,
-        NaN with an asynchronous server); and over each round's slowest participation: slowest_downlink_s, ... Means of
-        participations are NaN if devices.csv has no rows.
+        NaN with an asynchronous server); and over each round's slowest participation: slowest_downlink_s, ...
+        Means of participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run = rounds.groupby(RUN)
