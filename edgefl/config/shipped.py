@@ -61,18 +61,18 @@ def copy(into: Path, folder: Path = FOLDER) -> list[Path]:
     Raises:
         EdgeflError: a different file is already there, or a file cannot be written.
     """
-    targets = [into / file.relative_to(folder) for file in files(folder)]
+    pairs = [(file, into / file.relative_to(folder)) for file in files(folder)]
     try:
-        for file, target in zip(files(folder), targets, strict=True):
+        for file, target in pairs:
             if target.exists() and target.read_bytes() != file.read_bytes():
                 raise EdgeflError(f"{target} exists with other content: choose another folder, or move it")
-        for file, target in zip(files(folder), targets, strict=True):
+        for file, target in pairs:
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(file, target)
     except OSError as error:
         raise EdgeflError(f"{into}: cannot be written ({error.strerror}); choose another folder") from error
-    return targets
+    return [target for _, target in pairs]
 
 
 def files(folder: Path) -> list[Path]:
