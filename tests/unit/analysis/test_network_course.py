@@ -99,7 +99,7 @@ def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write
     (root / "ledger.csv").write_text(f"{columns}\n0{',1' * 8}\n7{',0' * 8}\n")
     assert report_network(root).sentences == [
         "Broken participations: 1 because the device left the cell.",
-        "Without a link when a round began: 1.00 devices on average; in no round: device 7.",
+        "Without a link when a round began: 1.00 devices on average; in no round, for this or another reason: 7.",
     ]
 
 
