@@ -199,8 +199,8 @@ def report(comparison: DriftComparison) -> Report:
         tables=[(words, table.T) for words, table in changes.items()],
         sentences=[
             *comparison.reading.words(),
-            "epochs: of all participants together, per round, in 20 rounds before the drift and the 20 after its last"
-            " step; personal: participants' own models after local training.",
+            f"epochs: of all participants together, per round, in up to {TAIL} rounds before the drift and after its"
+            " last step; personal: participants' own models after local training.",
         ],
         look=[("Figure", "drift.png")],
         further_numbers={"_runs": comparison.detail},
