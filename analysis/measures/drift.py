@@ -101,8 +101,8 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"before and final: means of up to {TAIL} rounds; dip: lowest {what} {interval}; 1 round, ...: the "
-            f"accuracy of that round, counted from the last step of the drift; in all of these {weights} counts equally.",
+            f"before and final: means of up to {TAIL} rounds; dip: lowest {what} {interval}; 1 round, ...: that "
+            f"round's accuracy, counted from the last step of the drift; in all of these {weights} counts equally.",
             "recovery: rounds, simulated time and energy of all devices from the last step of the drift until"
             f" {rule} (∞: never).",
         ]
