@@ -20,7 +20,7 @@ _FLAT = 1e-4
 # Slots of a page, and points of a page of every coarser grid: powers of 2
 PAGE, _COARSE_PAGE = 256, 16
 # Pages of slots that a link keeps, and draws together: those of a read of 400 slots
-PAGES_KEPT = 3
+_KEPT_OF_SLOTS = 3
 # Correlation of a part between two points above which the slots between them get no random numbers of their own
 SMOOTH = 0.99
 # Points that are drawn and filled in together: their numbers fit in a core's second-level cache
@@ -137,7 +137,7 @@ class DiverseFading(PagedFading):
         return numbers
 
     def _kept(self, level: int) -> int:
-        return KEPT if level else PAGES_KEPT
+        return KEPT if level else _KEPT_OF_SLOTS
 
     def _alike(self, level: int) -> tuple[Hashable, int]:
         grid = self._grids[level]

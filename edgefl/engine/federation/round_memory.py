@@ -1,6 +1,6 @@
 """Memory of a round: what its participants hold, and the fading of their links."""
 
-from edgefl.channel.diversity import PAGE, PAGES_KEPT
+from edgefl.channel.diversity import PAGE
 from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.federation.plan import LINKS_AT_ONCE
@@ -11,7 +11,7 @@ MEASURED_BYTES = 3_400
 RENEWAL_BYTES = 27_000  # per link with transfers too long to be drawn slot by slot; measured
 EFFICIENCY = 3.0  # bit/s/Hz of a mean link
 PAGES_BYTES = 2 * 2 * 8  # per link and slot of a block: two pages of real and imaginary parts
-POWERS_BYTES = PAGES_KEPT * 8 * PAGE  # per link over several parts of the band: pages of their mean power
+POWERS_BYTES = 2 * 8 * PAGE  # per link over several parts of the band: two pages of their mean power
 
 
 def least_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
