@@ -28,6 +28,7 @@ GONE = {
         ("local.memory_gb", "learning.memory_gb"),
         "devices trained together take 5.5 MB on a CPU, 4 GB on a GPU",
     ),
+    "mobility.surplus": "a trace may have more devices than devices.count, which takes the first ones",
     "mobility.headway_s": "vehicles in a lane are now independent",
     "mobility.centre": "give the area's share in the rhythm instead of centre, to: {market: 0.5}",
     "model.channels": "set it in arguments, as in_chans: 1; grey images then get a channel axis",

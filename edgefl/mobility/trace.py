@@ -27,8 +27,8 @@ class Trace(Mobility):
     """Devices move as recorded in files, along straight lines between their samples.
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
-    become devices 0, 1, ... in order of first appearance; `devices.count` is their number, or `all`. With `surplus:
-    ignore` the count may be smaller, and later ids are left out. The seed and the drop positions are ignored.
+    become devices 0, 1, ... in order of first appearance. `devices.count: all` takes all of them; a number takes the
+    first ones, and a note says how many were left out. The seed and the drop positions are ignored.
 
     The format of a file is detected from its content, not its name; files may be compressed with gzip:
 
@@ -89,9 +89,6 @@ class Trace(Mobility):
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
         ("vehicle", "person"), description="elements of SUMO's file that are devices"
     )
-    surplus: Literal["error", "ignore"] = Field(
-        "error", description="ids beyond devices.count are an error, or ignored"
-    )
 
     @field_validator("kinds")
     @classmethod
@@ -109,12 +106,14 @@ class Trace(Mobility):
         count = len(positions_m)
         samples = self._read(count)
         traced = len(samples.devices)
-        if traced < count or (traced > count and self.surplus == "error"):
-            ignoring = f", or surplus: ignore to use the first {count}" if traced > count else ""
+        if traced < count:
             raise EdgeflError(
-                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced} or all{ignoring}",
+                f"{count} devices, but {self.path} has {traced}; set devices.count: {traced} or all",
                 ("devices", "count"),
             )
+        if traced > count:
+            used = f"the first {count:,} are used; devices.count: all uses all of them"
+            self.places.notes.append(f"{self.path}: {traced:,} devices, of which {used}")
         return self._moving(samples)
 
     def start_all(self) -> "_Recorded":

@@ -83,9 +83,6 @@ def shrink(data: dict[str, Any], rng: Random) -> None:
             held = at(data, place)
             if isinstance(held, int | float) and sign * held > sign * limit:
                 put(data, place, limit)
-    trace = at(data, ("devices", "mobility", "path"))
-    if trace:
-        put(data, ("devices", "mobility", "surplus"), "ignore")
 
 
 def fit(data: dict[str, Any], rng: Random) -> None:

@@ -47,7 +47,6 @@ REQUIRED = {
 # and those that fit a component to the small world of its check
 FITTING: dict[tuple[str, str], dict[str, Any]] = {
     ("selectors", "fedcs"): {"deadline_s": 1.0},
-    ("mobility", "trace"): {"surplus": "ignore"},
     **{
         ("datasets", name): {"path": f"nowhere.{name}"}
         for name in ("npz", "csv", "image_folder", "huggingface")

@@ -20,8 +20,6 @@ DECIDING = ("fedcs", "fedl", "hungarian", "least_energy", "least_time")
 def mobility(data: Data, rng: Random) -> None:
     name = rng.choice(sorted(MOBILITY))
     put(data, ("devices", "mobility"), {"name": name, **MOBILITY[name]})
-    if name == "trace":
-        put(data, ("devices", "mobility", "surplus"), "ignore")
 
 
 def churn(data: Data, rng: Random) -> None:

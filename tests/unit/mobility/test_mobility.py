@@ -85,7 +85,7 @@ MODELS: dict[str, list[Mobility]] = {
         for places in (AREAS, replace(AREAS, streets=STREETS))
         for day_s, begin_hour in ((240.0, 0.0), (60.0, 16.0))
     ],
-    "trace": [Trace(path=GOLDEN, surplus="ignore"), Trace(path=GOLDEN, surplus="ignore", max_gap_s=0.9)],
+    "trace": [Trace(path=GOLDEN), Trace(path=GOLDEN, max_gap_s=0.9)],
 }
 ALL = [pytest.param(model, id=f"{name}-{i}") for name in MODELS for i, model in enumerate(MODELS[name])]
 BORDERED = ["random_waypoint", "random_direction", "gauss_markov", "attraction", "od_flows"]

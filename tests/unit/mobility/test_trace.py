@@ -273,13 +273,11 @@ def test_sumo_tables_in_parquet(tmp_path: Path) -> None:
 
 
 def test_number_of_devices(write: Write) -> None:
-    path = write("t,id,x,y\n0,a,1,0\n0,b,2,0\n1,a,1,0\n")
-    with refused_at("", "trace.csv", "devices.count: 2") as caught:
-        start(Trace(path=path, surplus="ignore"), 3)
-    assert caught.value.place == ("devices", "count")
-    with refused_at("devices.count", 2, "surplus"):
-        start(Trace(path=path), 1)
-    assert start(Trace(path=path, surplus="ignore"), 1).positions_m(0.0).tolist() == [[1, 0]]
+    trace = Trace(path=write("t,id,x,y\n0,a,1,0\n0,b,2,0\n1,a,1,0\n"))
+    with refused_at("devices.count", "trace.csv", "devices.count: 2"):
+        start(trace, 3)
+    assert start(trace, 1).positions_m(0.0).tolist() == [[1, 0]]
+    assert "2 devices, of which the first 1" in trace.places.notes[0]
 
 
 # -- faults -------------------------------------------------------------------------------------------
