@@ -256,6 +256,7 @@ class Report:
         for line in (*(self.small_print if explain else ()), *self.sentences):
             console.print(Text(line, style="dim"))
         for word, file, *more in self.look:
+            more = [words for words in more if not (explain and "--explain" in words)]
             console.print(Text.assemble(f"{word}: ", (str(self.out / file), "bold"), *more), soft_wrap=True)
 
 

@@ -6,8 +6,8 @@ from typing import Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from edgefl.commands.descriptions import named_in, section_of
-from edgefl.commands.sections import model_of, types_of
+from edgefl.commands.descriptions import section_of
+from edgefl.commands.sections import model_of, named_in, types_of
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 
@@ -25,7 +25,7 @@ def settable(begun: str) -> Iterator[str]:
             return
         for name, field in section.model_fields.items():
             if name.startswith(last):
-                yield f"{before}{name}{'.' if model_of(field.annotation) else '='}"
+                yield f"{before}{name}{'.' if model_of(field) else '='}"
 
 
 def _values(field: FieldInfo) -> list[str]:

@@ -7,6 +7,7 @@ import typer
 
 from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.commands.folding import tell
+from edgefl.errors import EdgeflError
 
 
 def _kinds(incomplete: str) -> list[str]:
@@ -51,6 +52,7 @@ def list_(
 
 
 def describe(
+    context: typer.Context,
     what: Annotated[
         str,
         typer.Argument(
@@ -79,7 +81,12 @@ def describe(
     """
     from edgefl.commands.descriptions import describe as text
 
-    tell([text(what, scenario)])
+    try:
+        tell([text(what, scenario)])
+    except EdgeflError:
+        if context.parent is None or what not in getattr(context.parent.command, "commands", ()):
+            raise
+        raise EdgeflError(f"'{what}' is a command: see edgefl {what} --help") from None
 
 
 def schema(

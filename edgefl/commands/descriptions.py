@@ -14,12 +14,11 @@ from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
 from edgefl.commands.scenarios import shipped_as
-from edgefl.commands.sections import PAPERS, full_names, model_of, tree, types_of
+from edgefl.commands.sections import PAPERS, full_names, marks_of, model_of, named_in, tree, types_of
 from edgefl.commands.sizes import cells, size
 from edgefl.config import gone_keys, registry
 from edgefl.config.component import meaning, parameters_of
 from edgefl.config.registry import MEANINGS, did_you_mean, nearest
-from edgefl.config.scenario_fields import Named
 from edgefl.config.units import unit_of, yaml_number
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.errors import EdgeflError, quoted
@@ -93,7 +92,11 @@ def _text(what: str, file: Path | None) -> str:
         return "\n\n".join(files)
     if "." not in what and what not in Scenario.model_fields:
         return "\n\n".join(_text(full, file) for full in _full_names(what))
-    return _key(what, file)
+    place, _, name = what.rpartition(".")
+    kind = next((kind for kind, at in _places() if at == place), None)
+    return (
+        _key(what, file) if kind is None else _key(place, file) if name == "name" else _parameter(kind, what)
+    )
 
 
 def _full_names(bare: str) -> list[str]:
@@ -134,7 +137,7 @@ def _component(kind: str, name: str) -> str:
     component = registry.get(kind, name, trusted=True)
     lines = [f"{kind}/{name}", "", inspect.getdoc(component) or "(no description)"]
     lines += ["", *_parameters(parameters_of(component).model_fields)]
-    if place := _place_of(kind):
+    if place := next((place for each, place in _places() if each == kind), None):
         example = examples.of(place, name, parameters_of(component))
         lines += ["", *example] if example else []
     if kind == "models":
@@ -146,13 +149,25 @@ def _key(dotted: str, file: Path | None) -> str:
     """Describe a section or a key of a scenario."""
     section, before = section_of(dotted)
     field = _field(section, dotted.rpartition(".")[2], before, dotted)
-    inner = model_of(field.annotation)
+    inner = model_of(field)
     if inner is None:
         return "\n".join([dotted, "", *_one(field, dotted), "", *examples.of(dotted)]).rstrip()
     lines = [_section(dotted, inner, field)]
     if dotted == "layout":
         lines += ["", *cells(load(file) if file else None)]
     return "\n".join(lines)
+
+
+def _parameter(kind: str, dotted: str) -> str:
+    """Describe a key of components of a kind; those in which it means the same are described together."""
+    same: dict[str, list[str]] = {}
+    for name in registry.names(kind):
+        field = parameters_of(registry.get(kind, name)).model_fields.get(dotted.rpartition(".")[2])
+        if field is not None:
+            same.setdefault("\n".join(_one(field, dotted)).rstrip(), []).append(f"{kind}/{name}")
+    if not same:
+        raise EdgeflError(f"'{dotted}': no component of {kind} has this key; see edgefl describe {kind}/NAME")
+    return "\n\n".join([dotted, *(f"Of {', '.join(names)}: {text}" for text, names in same.items())])
 
 
 def section_of(dotted: str) -> tuple[type[BaseModel], str]:
@@ -162,7 +177,7 @@ def section_of(dotted: str) -> tuple[type[BaseModel], str]:
     section, before = (WHOLE["study"], "study.") if of_study else (WHOLE["scenario"], "")
     for part in parts[of_study:]:
         field = _field(section, part, before, dotted)
-        inner = model_of(field.annotation)
+        inner = model_of(field)
         if inner is None:
             named = named_in(field)
             see = f"edgefl describe {named.kind}/NAME" if named else f"edgefl describe {before}{part}"
@@ -203,14 +218,12 @@ def facts_of(section: type[BaseModel], before: str = "") -> list[tuple[str, ...]
     return rows
 
 
-def _place_of(kind: str) -> str | None:
-    """Return the scenario's dotted key that holds a component of a kind, or None."""
+def _places() -> Iterator[tuple[str, str]]:
+    """Yield each kind of component, and a scenario's dotted key that holds one."""
     for before, section in tree():
         for name, field in section.model_fields.items():
-            named = named_in(field)
-            if named is not None and named.kind == kind:
-                return f"{before}{name}"
-    return None
+            if (named := named_in(field)) is not None:
+                yield named.kind, f"{before}{name}"
 
 
 def _section(name: str, section: type[BaseModel], field: FieldInfo | None = None) -> str:
@@ -255,7 +268,7 @@ def _parameters(fields: dict[str, FieldInfo], of: str = "scenario") -> list[str]
             f"default {_default(field, dotted)}",
         ]
         facts[-1] = "required" if field.is_required() else facts[-1]
-        inner = model_of(field.annotation)
+        inner = model_of(field)
         of_section = (inspect.getdoc(inner) or "").partition("\n")[0] if inner else ""
         lines.append(f"  {name}: {field.description or of_section} ({', '.join(filter(None, facts))})")
     return lines
@@ -266,7 +279,7 @@ def _kind(field: FieldInfo, key: str) -> str:
     named = named_in(field)
     if named:
         return f"see edgefl list {named.kind}"
-    if model_of(field.annotation):
+    if model_of(field):
         return f"a section: edgefl describe {key}"
     options = [each for each in types_of(field.annotation) if each is not NoneType]
     choices = [option for each in options if get_origin(each) is Literal for option in get_args(each)]
@@ -315,19 +328,8 @@ def _word(kind: Any) -> str:
     return TYPES.get(kind, getattr(kind, "__name__", str(kind)))
 
 
-def _marks(field: FieldInfo) -> Iterator[Any]:
-    """Yield a key's annotations, that is, bounds and kinds, including those of each type in a union."""
-    inner = (mark for each in types_of(field.annotation) for mark in getattr(each, "__metadata__", ()))
-    for mark in (*field.metadata, *inner):
-        yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
-
-
-def named_in(field: FieldInfo) -> Named | None:
-    return next((mark for mark in _marks(field) if isinstance(mark, Named)), None)
-
-
 def _bounds(field: FieldInfo) -> str:
-    bounds = ((sign, getattr(mark, name, None)) for mark in _marks(field) for name, sign in SIGNS.items())
+    bounds = ((sign, getattr(mark, name, None)) for mark in marks_of(field) for name, sign in SIGNS.items())
     return ", ".join(f"{sign} {_number(value)}" for sign, value in bounds if value is not None)
 
 

@@ -8,8 +8,10 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from edgefl.config import registry
+from edgefl.config.scenario_fields import Named
 from edgefl.config.units import without_unit
 from edgefl.engine.class_settings import OWN_KEYS
 from edgefl.scenario.scenario import Scenario
@@ -43,15 +45,27 @@ def tree() -> Iterator[tuple[str, type[BaseModel]]]:
             continue
         seen.add(section)
         yield before, section
-        inner = ((name, model_of(field.annotation)) for name, field in section.model_fields.items())
+        inner = ((name, model_of(field)) for name, field in section.model_fields.items())
         waiting += [(f"{before}{name}.", model) for name, model in inner if model is not None]
 
 
-def model_of(annotation: Any) -> type[BaseModel] | None:
-    """Return the type of the section that a field holds, directly or as a mapping's values; otherwise None."""
-    kinds = list(types_of(annotation))
+def model_of(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the type of the section that a field holds, as a value or a mapping's, or may read from a file."""
+    kinds = list(types_of(field.annotation))
     kinds += [kind for each in kinds if get_origin(each) is dict for kind in get_args(each)]
+    kinds += [mark.section for mark in marks_of(field) if hasattr(mark, "section")]
     return next((kind for kind in kinds if inspect.isclass(kind) and issubclass(kind, BaseModel)), None)
+
+
+def marks_of(field: FieldInfo) -> Iterator[Any]:
+    """Yield a key's annotations, that is, bounds and kinds, including those of each type in a union."""
+    inner = (mark for each in types_of(field.annotation) for mark in getattr(each, "__metadata__", ()))
+    for mark in (*field.metadata, *inner):
+        yield from mark.metadata if isinstance(mark, FieldInfo) else [mark]
+
+
+def named_in(field: FieldInfo) -> Named | None:
+    return next((mark for mark in marks_of(field) if isinstance(mark, Named)), None)
 
 
 def types_of(annotation: Any) -> Iterator[Any]:

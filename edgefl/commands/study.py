@@ -35,7 +35,9 @@ def study(
     ] = None,
     device: TorchDevice = "auto",
     jobs: Annotated[int | None, typer.Option(min=1, help="Runs at once. Default: one per core.")] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="Only this seed; may be repeated.")] = None,
+    seed: Annotated[
+        list[int] | None, typer.Option(help="Only this seed, listed in the study or not; may be repeated.")
+    ] = None,
     go_on: Annotated[
         bool,
         typer.Option("--continue/--anew", help="Continue the study in the directory, or require a new one."),

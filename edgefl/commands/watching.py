@@ -68,7 +68,7 @@ class Standing:
         return self.status in OVER
 
 
-class Watched:
+class _Watched:
     """A run directory that is read repeatedly; each reading continues where the last one ended.
 
     Args:
@@ -207,7 +207,7 @@ class _Scenarios:
         return self._read[key]
 
 
-def find(path: Path) -> list[Watched]:
+def find(path: Path) -> list[_Watched]:
     """Find the run directories at a path: a study's runs, or one run, or the federations of one run.
 
     Raises:
@@ -230,7 +230,7 @@ def find(path: Path) -> list[Watched]:
             f"{path}: no run directory in or below it; give one made by `edgefl run` or `edgefl study`"
         )
     scenarios = _Scenarios()
-    return [Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
+    return [_Watched(one, one.name if one == path else str(one.relative_to(path)), scenarios) for one in runs]
 
 
 def planned(path: Path) -> int | None:

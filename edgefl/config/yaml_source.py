@@ -74,7 +74,10 @@ class Source:
         self._overrides[place] = origin
 
     def where(self, place: Place) -> str:
-        """Return the place where a key was set: `file.yaml:14`, or the origin of the override that set it."""
+        """Return the place where a key was set: `file.yaml:14`, or the origin of the override that set it.
+
+        For a section of the file, overrides of its keys are named too.
+        """
         for length in range(len(place), -1, -1):
             if place[:length] in self._overrides:
                 return self._overrides[place[:length]]
@@ -83,7 +86,9 @@ class Source:
             if part not in node.children:
                 break
             line, node = node.lines[part], node.children[part]
-        return f"{self.path}:{line}" if self._node.line else f"{self.path}:"
+        below = [origin for key, origin in self._overrides.items() if place and key[: len(place)] == place]
+        changed = f" (with {', '.join(below)})" if below else ""
+        return f"{self.path}:{line}{changed}" if self._node.line else f"{self.path}:{changed}"
 
     def error(self, place: Place, message: str) -> EdgeflError:
         """Return an error about a key of this document, with the place where the key was set."""

@@ -22,6 +22,8 @@ CellNumber = Annotated[int, Field(ge=0, lt=MOST_CELLS)]
 class _OrFile:
     """Mark a field that may also be a file of masts, which is read before the field is checked."""
 
+    section = SitesFile
+
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:

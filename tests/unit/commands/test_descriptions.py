@@ -59,6 +59,9 @@ def test_a_key_is_described_with_unit_range_and_default() -> None:
     assert "schedule        Every session has T rounds" in describe("sessions")
     assert "edgefl describe radio.tdd" in describe("radio")
     assert "  transmit_power_dbm: " in describe("devices.classes")
+    assert "Of algorithms/fedprox: weight of the proximal term" in describe("learning.algorithm.mu")
+    assert describe("rounds.selector.name") == describe("rounds.selector")
+    assert "OpenCelliD" in describe("layout.sites.path")
 
 
 def test_the_whole_scenario_and_a_kind_are_described() -> None:
@@ -70,7 +73,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
     ("key", "message"),
     [
         ("radio.bandwith_hz", "radio has no such key: did you mean 'bandwidth_hz'"),
-        ("learning.algorithm.mu", "see edgefl describe algorithms/NAME"),
+        ("learning.algorithm.nu", "see edgefl describe algorithms/NAME"),
         ("radio.slot_s.x", "see edgefl describe radio.slot_s"),
         ("radio.", "radio has no such key"),
         ("radio.noise_figure_db", "did you mean 'radio.budget.noise_figure_db'?"),
