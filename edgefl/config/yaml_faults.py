@@ -104,6 +104,10 @@ def _near(lines: list[str], line: int) -> str:
     return f", here {quoted(here)}" if here else ""
 
 
+def _spaces(number: int) -> str:
+    return f"{number} space{'s' * (number != 1)}"
+
+
 def _out_of_step(lines: list[str], line: int) -> Fault | None:
     """Find the line indented unlike its block, given the line at which the parser noticed the mistake.
 
@@ -135,5 +139,5 @@ def _out_of_step(lines: list[str], line: int) -> Fault | None:
             break
         below += [number] if indent == own else []
     if len(above) < len(below):
-        return above[0], f"this line is indented by {level} spaces, those below it by {own}"
-    return line, f"this line is indented by {own} spaces, line {above[-1]} by {level}"
+        return above[0], f"this line is indented by {_spaces(level)}, those below it by {own}"
+    return line, f"this line is indented by {_spaces(own)}, line {above[-1]} by {level}"

@@ -76,16 +76,16 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a:\n\tb: 1\n", "a.yaml:2: a tab; YAML allows only spaces, so use spaces"),
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
-        ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 spaces, line 3 by 2"),
+        ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
         # one line against several: the parser notices only where the several begin
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
             "a.yaml:2: this line is indented by 4 spaces, those below it by 2",
         ),
-        ("l:\n a: 1\n  b: 2\n  c: 3\n", "a.yaml:2: this line is indented by 1 spaces, those below it by 2"),
-        (" a: 1\nb: 2\nc: 3\n", "a.yaml:1: this line is indented by 1 spaces, those below it by 0"),
+        ("l:\n a: 1\n  b: 2\n  c: 3\n", "a.yaml:2: this line is indented by 1 space, those below it by 2"),
+        (" a: 1\nb: 2\nc: 3\n", "a.yaml:1: this line is indented by 1 space, those below it by 0"),
         ("a: 1\n  # by the way\n\n  b: 2\n", "a.yaml:4: this line is indented by 2 spaces, line 1 by 0"),
-        ("a:\n  - b\n  - c\n d: 1\n", "a.yaml:4: this line is indented by 1 spaces, line 3 by 2"),
+        ("a:\n  - b\n  - c\n d: 1\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
         (
             "d: {count: 4\ns: {name: x}\n",
             "a.yaml:1: the { in this line is not closed, or a comma is missing, by line 2",
