@@ -25,6 +25,7 @@ from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
 
+EPSILON = "epsilon"  # column of devices.csv, in runs with learning.privacy
 NO_BREAK = "\u00a0"  # blank between a number and its unit
 MOST_SESSIONS = 200  # number of rows in the table of sessions
 
@@ -104,9 +105,17 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
                 "best accuracy": _percent(known["accuracy"].max()),
+                f"{EPSILON}, largest": _epsilon(of_run(runs.devices, run)) or NOTHING,
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table.loc[:, (table != NOTHING).any() | (table.columns != f"{EPSILON}, largest")]
+
+
+def _epsilon(devices: pd.DataFrame) -> str:
+    """Write the largest privacy loss of a device in the recorded rows; '' without noise."""
+    spent = devices[EPSILON].max() if EPSILON in devices else float("nan")
+    return "" if pd.isna(spent) else f"{spent:.3g}"
 
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
@@ -256,6 +265,9 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
         sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
+    if spent := _epsilon(devices):
+        rows = "" if run.devices_recorded == "all" else " in the recorded rounds"
+        sentences.append(f"The largest privacy loss {EPSILON} of a device{rows} is {spent}.")
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())

@@ -11,6 +11,8 @@ from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
+MOST_NOTES = 6  # number of the runs' own notes that are shown
+
 
 def _have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
     """Mark the runs with at least one training round; probe rounds alone cannot be compared."""
@@ -44,14 +46,22 @@ def roundless(runs: Runs) -> list[str]:
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
-    """Return a note on the number of runs with notes in their run.json, and the first such note."""
-    some = info[info["notes"].map(len) > 0]
-    if some.empty:
-        return []
-    first = some.iloc[0]
-    return [
-        f"{len(some)} of {len(info)} runs have notes in run.json, the first in {first['path']}: {first['notes'][0]}"
+    """Return the distinct notes of the runs, each with its number of runs; after `MOST_NOTES` only a count."""
+    runs_with = dict[str, list[Any]]()
+    for path, notes in zip(info["path"], info["notes"], strict=True):
+        for note in dict.fromkeys(notes):
+            runs_with.setdefault(note, []).append(path)
+    several = len(info) > 1
+    said = [
+        f"{len(paths)} of {count_of(len(info), 'run')} ({paths[0]}{' first' * (len(paths) > 1)}): {note}"
+        if several
+        else note
+        for note, paths in runs_with.items()
     ]
+    more = len(said) - MOST_NOTES
+    return (
+        said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'further note')} in the runs' run.json"]
+    )
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:

@@ -251,7 +251,7 @@ def _caption(sweep: Sweep) -> str:
     """Return the caption of the sweep's table."""
     seeds, several = named_seeds(sweep.seeds), len(sweep.seeds) > 1
     if sweep.layout.interval and several:
-        spread = "95 % interval" if len(sweep.seeds) >= LEAST else "range"
+        spread = "95 % interval (t on logarithms)" if len(sweep.seeds) >= LEAST else "range"
         seeds = f"{len(sweep.seeds)} seeds, mean and {spread}"
     return f"Costs against {' and '.join(sweep.keys)} ({seeds})"
 

@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             keep_matplotlib_quiet()
             given = sys.argv[1:] if arguments is None else arguments
             with seldom_at_start():
-                app([_without_tilde(each) for each in given], prog_name="edgefl")
+                app([_without_tilde(each) for each in given or ["--help"]], prog_name="edgefl")
         finally:
             sys.stdout.flush()  # report a failed write here, not only when Python exits
     except EdgeflError as error:

@@ -98,9 +98,14 @@ def study(
         edgefl study scenarios/studies/quickstart.yaml --executor ray --address auto
     """
     from edgefl import studies
+    from edgefl.config.yaml_source import Source
     from edgefl.run_directory.snapshot import Every
+    from edgefl.studies.study_file import Study
 
     plan = studies.plan(study, seeds=seed or ())
+    if seed and not quiet and (new := set(seed).difference(Source(study).validate(Study).seeds)):
+        which = f"seed{'s' * (len(new) > 1)} {', '.join(map(str, sorted(new)))}"
+        complain(f"note: {which} not listed in {study}, but run all the same")
     elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
     if dry_run:
         from edgefl.studies.dry_run import dry_run as lines_of

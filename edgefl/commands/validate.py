@@ -1,5 +1,6 @@
 """`edgefl validate` and `edgefl preview`: show what a run will be before it runs."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -51,13 +52,26 @@ def validate(
     for file in files:
         try:
             file = shipped.find(file, "scenario")
-            for line in look(file, device, load, set_ or (), plan=plan):
+            for line in _awaited(look(file, device, load, set_ or (), plan=plan)):
                 console.print(Text(line), soft_wrap=True)
         except EdgeflError as error:
             complain(f"edgefl: error: {error}")  # in the order of the arguments
             failed = True
     if failed:
         raise typer.Exit(2)
+
+
+def _awaited(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines; while the next line is computed, a terminal shows a status line on stderr."""
+    from edgefl.run.showing import showing
+
+    rest = iter(lines)
+    while True:
+        with showing(True):
+            line = next(rest, None)
+        if line is None:
+            return
+        yield line
 
 
 def preview(
@@ -83,9 +97,11 @@ def preview(
     """
     from rich.text import Text
 
+    from edgefl.run.showing import showing
     from edgefl.scenario.scenario import load
 
-    seen, target = written_preview(load(scenario, set_ or ()), out, device)
+    with showing(True):
+        seen, target = written_preview(load(scenario, set_ or ()), out, device)
     for line in seen.lines(f"`edgefl validate {scenario} --plan`"):
         console.print(Text(line), soft_wrap=True)
     console.print(Text(f"picture: {target}"), soft_wrap=True)

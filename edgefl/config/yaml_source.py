@@ -76,7 +76,7 @@ class Source:
     def where(self, place: Place) -> str:
         """Return the place where a key was set: `file.yaml:14`, or the origin of the override that set it.
 
-        For a section of the file, overrides of its keys are named too.
+        For a section of the file, overrides of its keys are named first.
         """
         for length in range(len(place), -1, -1):
             if place[:length] in self._overrides:
@@ -87,8 +87,9 @@ class Source:
                 break
             line, node = node.lines[part], node.children[part]
         below = [origin for key, origin in self._overrides.items() if place and key[: len(place)] == place]
-        changed = f" (with {', '.join(below)})" if below else ""
-        return f"{self.path}:{line}{changed}" if self._node.line else f"{self.path}:{changed}"
+        place_in_file = f"{self.path}:{line}" if self._node.line else f"{self.path}:"
+        # an override is the likelier cause, so it comes first
+        return f"{' '.join(below)} (on {place_in_file})" if below else place_in_file
 
     def error(self, place: Place, message: str) -> EdgeflError:
         """Return an error about a key of this document, with the place where the key was set."""

@@ -64,7 +64,7 @@ class EveryDevice(_DeviceNumber):
     """Properties of devices: keys of `devices`, each optional in a class."""
 
     mobility: Annotated[Any, Named("mobility", "static")] = Field(
-        "static", validate_default=True, description="mobility model"
+        "static", validate_default=True, description="how devices move: mobility model"
     )
     transmit_power_dbm: float = Field(
         23.0,
@@ -148,7 +148,7 @@ class EveryDevice(_DeviceNumber):
 # keys of a class with a description that differs from that in `devices`
 OF_A_CLASS = {
     "array_gain_db": "gain of a device's own antennas towards its site",
-    "power": "power of the radio",
+    "power": "watts that the radio draws in each state: power model",
     "pa_efficiency": "radiated over drawn power of the amplifier",
     "indoor_share": "probability of being indoors, at each place",
     "coated_share": "share of buildings with coated glass",

@@ -16,7 +16,7 @@ LONGEST_S = 1e9  # upper bound of every time key, 32 years
 class CellSettings(Section):
     """One circular cell around the base station."""
 
-    radius_m: float = Field(250.0, gt=0, le=5000, description="cell radius")
+    radius_m: float = Field(250.0, gt=0, le=5000, description="distance from a cell's centre to its edge")
     min_distance_m: float | None = Field(
         None,
         ge=0,
@@ -52,8 +52,18 @@ class HandoverSettings(Section):
     In a single cell only `policy` matters, for devices that cross the cell edge.
     """
 
-    hysteresis_db: float = Field(3.0, ge=0, le=15, description="hysteresis Hys")
-    a3_offset_db: float = Field(0.0, ge=-15, le=15, description="a3-Offset")
+    hysteresis_db: float = Field(
+        3.0,
+        ge=0,
+        le=15,
+        description="hysteresis Hys: dB above the offset to enter event A3, and below it to leave",
+    )
+    a3_offset_db: float = Field(
+        0.0,
+        ge=-15,
+        le=15,
+        description="a3-Offset: dB by which a neighbour must be stronger than the serving cell",
+    )
     time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which event A3 must hold")
     handover_latency_s: float = Field(
         0.05, ge=0, le=10, description="interruption: time without a cell after a handover"
@@ -216,7 +226,7 @@ class RoundSettings(Section):
     )
 
     selector: Annotated[Any, Named("selectors", "all")] = Field(
-        "all", validate_default=True, description="participant selector"
+        "all", validate_default=True, description="which devices take part in a round: participant selector"
     )
     server: Annotated[Any, Named("servers", "synchronous")] = Field(
         "synchronous",

@@ -241,9 +241,13 @@ class LearningSettings(Section):
     partition: Annotated[Any, Named("partitions", "dirichlet")] = Field(
         "dirichlet", validate_default=True, description="label distribution"
     )
-    model: Annotated[Any, Named("models")] = Field(description="model")
+    model: Annotated[Any, Named("models")] = Field(
+        description="network that is trained: its layers and number of parameters"
+    )
     algorithm: Annotated[Any, Named("algorithms", "fedavg")] = Field(
-        "fedavg", validate_default=True, description="algorithm"
+        "fedavg",
+        validate_default=True,
+        description="how devices train and how the server aggregates their updates",
     )
     uplink_codec: Annotated[Any, Named("codecs", optional=True)] = Field(
         None, description="codec of the changes that devices send; null: changes are sent unencoded"

@@ -113,7 +113,7 @@ class Disc(Strict):
     """A disc around a point."""
 
     centre_m: Point = Field(description="[x, y] of the centre")
-    radius_m: float = Field(gt=0, le=1e6, description="radius")
+    radius_m: float = Field(gt=0, le=1e6, description="distance of its edge from the centre")
 
     def points_m(self, uniform: np.ndarray) -> np.ndarray:
         return np.array([self.centre_m]).T + on_disc(uniform[:2], self.radius_m)

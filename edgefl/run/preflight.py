@@ -110,6 +110,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
             found = first_round.check(one, simulation, own)
             if learning is not None:
                 found += [
+                    *_of_batch(learning, next(iter(own.values())).device_data, range(one.members_count)),
                     *_of_warm_start(learning, sessions.count),
                     *_of_personal_models(learning),
                     *_of_costs(learning),
@@ -126,6 +127,19 @@ def _check_further_deals(learners: Mapping[int, Any], sessions: float) -> None:
     with about("learning", "partition"):
         for session in range(2, 1 + int(sessions)):
             device_data.deal(session)
+
+
+def _of_batch(learning: LearningSettings, device_data: DeviceData, devices: range) -> Iterator[str]:
+    """Note a batch, other than the default, that no device can fill in session 1."""
+    batch = learning.local.batch
+    if batch == type(learning.local).model_fields["batch"].default:
+        return
+    most = max(device_data.sizes(devices).values(), default=0)
+    if batch > most:
+        yield (
+            f"learning.local.batch {batch:,} is more than the {most:,} samples of the largest device: each local step"
+            " of a device uses all of its samples"
+        )
 
 
 def _of_reports(learning: LearningSettings, selector: Selector, sessions: SessionPolicy) -> Iterator[str]:

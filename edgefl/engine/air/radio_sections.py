@@ -91,7 +91,7 @@ class BudgetSettings(Section):
         description="beamforming gain without line of sight and into buildings, where paths leave in many directions;"
         " if left out, array_gain_db",
     )
-    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise figure of the receivers")
+    noise_figure_db: float = Field(0.0, ge=0, le=20, description="noise that receivers add to thermal noise")
     site_noise_figure_db: float | None = Field(
         None, ge=0, le=20, description="noise figure of the base stations; if left out, noise_figure_db"
     )

@@ -42,10 +42,20 @@ class RadioSettings(Section):
         " frames and overheads, and a phone's energy; journal: the journal paper's Table I, and its way of"
         " counting learning",
     )
-    carrier_hz: float = Field(3.5e9, ge=0.5e9, le=100e9, description="carrier frequency")
-    bandwidth_hz: float = Field(100.0e6, ge=1e5, le=4e9, description="system bandwidth W")
+    carrier_hz: float = Field(
+        3.5e9, ge=0.5e9, le=100e9, description="carrier frequency: a higher one has more path loss"
+    )
+    bandwidth_hz: float = Field(
+        100.0e6,
+        ge=1e5,
+        le=4e9,
+        description="system bandwidth W; with preset: nr, the default of a site's power, budget.server_power_dbm,"
+        " follows it",
+    )
     path_loss: Annotated[Any, Named("path_loss", "umi", short=True)] = Field(
-        "umi", validate_default=True, description="path-loss model"
+        "umi",
+        validate_default=True,
+        description="path-loss model: loss between a site and a device by distance and line of sight",
     )
     slot_s: float = Field(0.5e-3, ge=1e-5, le=1e-2, description="slot length tau")
     scheduler: Annotated[Any, Named("schedulers", "equal_share")] = Field(

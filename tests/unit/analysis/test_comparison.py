@@ -113,8 +113,12 @@ def test_the_notes_of_runs_are_not_lost(write_run: Write) -> None:
     rounds, sessions = [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}]
     write_run("quiet", rounds, sessions, notes=[])
     path = write_run("a", rounds, sessions, notes=["no update was ever aggregated", "another"])
-    said = f"1 of 2 runs have notes in run.json, the first in {path}: no update was ever aggregated"
-    assert said in compare(path.parent).notes
+    write_run("b", rounds, sessions, notes=["another"])
+    notes = compare(path.parent).notes
+    assert f"1 of 3 runs ({path}): no update was ever aggregated" in notes
+    assert f"2 of 3 runs ({path} first): another" in notes
+    write_run("c", rounds, sessions, notes=[str(number) for number in range(9)])
+    assert "5 further notes in the runs' run.json" in compare(path.parent).notes
 
 
 @pytest.mark.usefixtures("rendered")

@@ -71,7 +71,10 @@ def test_overrides(tmp_path: Path) -> None:
         ("learnin.lr=1", "--set learnin.lr=1 learnin: unknown key: did you mean 'learning'?"),
         ("learning..lr=1", "is not a dotted key"),
         ("learning.local.lr=[", "is not a YAML value"),
-        ("devices.count=", "(with --set devices.count=) devices: set either count or density_per_km2"),
+        (
+            "devices.count=",
+            f"--set devices.count= (on {path}:2) devices: set either count or density_per_km2",
+        ),
     ]:
         text = GOOD + "  local: {lr: 0.01}\n"
         with pytest.raises(EdgeflError) as error:
