@@ -15,6 +15,7 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     Units,
+    amount,
     compact_labels,
     count_of,
     with_unit,
@@ -23,9 +24,10 @@ from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
-from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
+from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
 
 NO_BREAK = "\u00a0"  # blank between a number and its unit
+STALENESS = "staleness_mean"  # only asynchronous servers fill this column
 MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 
@@ -101,12 +103,14 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "round, median": time_text(training["latency_s"].median()),
                 "energy of devices": energy_text(rounds["energy_j"].sum()),
                 "wasted": _percent(_share(rounds, "energy_wasted_j")),
+                "staleness, mean": _mean(rounds, STALENESS),
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
                 "best accuracy": _percent(known["accuracy"].max()),
             }
         )
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    return table if table["staleness, mean"].ne(NOTHING).any() else table.drop(columns="staleness, mean")
 
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
@@ -140,9 +144,11 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a table with a row per outcome of participations, and the outcome's meaning."""
     devices = of_run(runs.devices, run)
     rows = []
-    for word, group in devices.groupby("outcome", sort=False):
+    overlaps = devices["dispatch"].notna() if "dispatch" in devices else pd.Series(False, devices.index)
+    for (word, _), group in devices.groupby(["outcome", overlaps], sort=False):
         cut = split_outcome(str(word))
-        why = "its update arrived" if cut is None else f"{CAUSES[cut.cause]}, during its {cut.stage}"
+        dispatch = group["dispatch"].iloc[0] if "dispatch" in group else None
+        why = "its update arrived" if cut is None else f"{cause_of(cut, dispatch)}, during its {cut.stage}"
         rows.append(
             {
                 "outcome": str(word),
@@ -256,11 +262,22 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
         sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
+    sentences += _staleness(rounds)
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
         sentences.append(f"{len(handovers):,} handovers, {back} of them a quick return to the previous cell.")
     return sentences
+
+
+def _staleness(rounds: pd.DataFrame) -> list[str]:
+    """Describe the age of the updates that an asynchronous server took; no sentence for other servers."""
+    if STALENESS not in rounds or not rounds[STALENESS].notna().any():
+        return []
+    return [
+        f"The updates in a model were {rounds[STALENESS].mean():.2g} models old on average over the models, and at "
+        f"most {rounds['staleness_max'].max():.0f} (staleness: models made since the device started)."
+    ]
 
 
 def _named(part: Any) -> str:
@@ -270,6 +287,11 @@ def _named(part: Any) -> str:
 def _share(rounds: pd.DataFrame, column: str) -> float:
     joules = rounds["energy_j"].sum()
     return float(rounds[column].sum() / joules) if column in rounds and joules else float("nan")
+
+
+def _mean(rounds: pd.DataFrame, column: str) -> str:
+    mean = rounds[column].mean() if column in rounds else float("nan")
+    return NOTHING if pd.isna(mean) else amount(mean)
 
 
 def _percent(share: float) -> str:
