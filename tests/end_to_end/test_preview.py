@@ -126,7 +126,10 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
     )  # as where the tails of the last round have not ended
     forecast = replace(preview.forecast, probe=one)
     (told,) = (line for line in replace(preview, forecast=forecast).lines("") if line.startswith("a round "))
-    assert f"mean of the first {probe.rounds}, and {probe.energy_j:.3g} J for 1 participant, of the first only" in told
+    assert (
+        f"mean of the first {probe.rounds}, and {probe.energy_j:.3g} J for 1 participant, of the first only"
+        in told
+    )
 
 
 def test_everybody_is_somewhere(preview: Preview) -> None:
