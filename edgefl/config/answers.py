@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from edgefl.config import outside
-from edgefl.errors import EdgeflError, quoted
+from edgefl.errors import EdgeflError, clipped, quoted
 
 
 def wrong(method: Callable[..., Any], answer: object, wanted: str, *place: str) -> EdgeflError:
@@ -28,7 +28,9 @@ def _described(answer: object) -> str:
     shape = getattr(answer, "shape", None)
     if isinstance(shape, tuple):
         return f"an array of shape {tuple(shape)}"
-    if isinstance(answer, tuple | list | dict):
+    if isinstance(answer, dict):
+        return f"a dict with {clipped(str(list(answer)), 300)}"
+    if isinstance(answer, tuple | list):
         return f"a {type(answer).__name__} of {len(answer)}"
     return f"{quoted(answer)} ({type(answer).__name__})" if answer is not None else "None"
 
