@@ -194,11 +194,23 @@ class BandRules:
     def _shares(self, parts: Sequence[tuple[npt.NDArray[np.intp], float]], view: Flows) -> FloatArray:
         """Return the scheduler's shares of the band, or of each group's part of the band."""
         if len(parts) < 2:
-            return self.scheduler.shares(view)
+            return self._shaped(self.scheduler.shares(view), len(view))
         shares = np.zeros(len(view))
         for rows, part in parts:
-            shares[rows] = part * self.scheduler.shares(view.some(rows, part))
+            shares[rows] = part * self._shaped(self.scheduler.shares(view.some(rows, part)), len(rows))
         return shares
+
+    def _shaped(self, shares: FloatArray, flows: int) -> FloatArray:
+        """Return the scheduler's shares if there is one per flow."""
+        if getattr(shares, "shape", None) != (flows,):
+            raise ValueError(
+                f"{self._method} must give each of {flows} flows a share >= 0, got {shares!r:.200}"
+            )
+        return shares
+
+    @property
+    def _method(self) -> str:
+        return f"{type(self.scheduler).__module__}:{type(self.scheduler).__name__}.shares()"
 
     def _sent_of(
         self, sent_of: FloatArray, of: npt.NDArray[np.intp], shares: FloatArray, airtime: float
@@ -267,9 +279,9 @@ class BandRules:
     def _checked(self, shares: FloatArray, flows: int) -> FloatArray:
         """Return the shares if they are valid: one per flow, >= 0, and summing to at most 1."""
         if shares.shape != (flows,) or not np.all(shares >= 0):
-            raise ValueError(f"{self.scheduler} must give each of {flows} flows a share >= 0, got {shares}")
+            raise ValueError(f"{self._method} must give each of {flows} flows a share >= 0, got {shares}")
         if shares.sum() > 1.0 + _SHARE_ROUNDING:
-            raise ValueError(f"{self.scheduler} must give shares that sum to at most 1, got {shares.sum()}")
+            raise ValueError(f"{self._method} must give shares that sum to at most 1, got {shares.sum()}")
         return shares
 
     def _view(self, flows: BandFlows, state: BandState) -> Flows:

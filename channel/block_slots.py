@@ -305,7 +305,13 @@ class BlockRules(BandRules):
             view.slot, view.efficiency = self.carrier.frame.slot_of(turn), alone[i]
             for rows, quota in quotas:
                 some = view if isinstance(rows, slice) else view.some(rows, quota / self.blocks)
-                given[rows, i] = in_order(self.scheduler.order(some), targets[rows, i], quota)
+                order = self.scheduler.order(some)
+                if getattr(order, "shape", None) != (len(some),):
+                    name = f"{type(self.scheduler).__module__}:{type(self.scheduler).__name__}"
+                    raise ValueError(
+                        f"{name}.order() must give an order of {len(some)} flows, got {order!r:.200}"
+                    )
+                given[rows, i] = in_order(order, targets[rows, i], quota)
             now = slice(i, i + 1)
             given[:, now] = self._all_given(given[:, now], most[:, now], turns[now])
             rate = self.rates(link.at(now), given[:, now])[0][:, 0]

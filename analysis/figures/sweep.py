@@ -36,7 +36,7 @@ def words_of(cost: str, target: Target | None) -> str:
     if cost in plain or target is None:
         return plain[cost]
     kind = {"seconds": "time", "joules": "energy"}.get(cost.partition("_")[0], "rounds")
-    return f"{kind} to {target.short}"
+    return f"rounds to {target.short}" if kind == "rounds" else f"{kind} from session start to {target.short}"
 
 
 def label_of(cost: str, target: Target | None, unit: str) -> str:

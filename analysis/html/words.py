@@ -15,6 +15,7 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     Units,
+    amount,
     compact_labels,
     count_of,
     with_unit,
@@ -23,10 +24,11 @@ from edgefl.analysis.page.score_words import ACCURACY, named, said, table_said
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
-from edgefl.analysis.runs.vocabulary import CAUSES, COMPLETED, HANDOVER, split_outcome
+from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
 
 EPSILON = "epsilon"  # column of devices.csv, in runs with learning.privacy
 NO_BREAK = "\u00a0"  # blank between a number and its unit
+STALENESS = "staleness_mean"  # only asynchronous servers fill this column
 MOST_SESSIONS = 200  # number of rows in the table of sessions
 
 
@@ -102,6 +104,7 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "round, median": time_text(training["latency_s"].median()),
                 "energy of devices": energy_text(rounds["energy_j"].sum()),
                 "wasted": _percent(_share(rounds, "energy_wasted_j")),
+                "staleness, mean": _mean(rounds, STALENESS),
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
                 "best accuracy": _percent(known["accuracy"].max()),
@@ -109,7 +112,8 @@ def comparison(runs: Runs) -> pd.DataFrame:
             }
         )
     table = pd.DataFrame(rows)
-    return table.loc[:, (table != NOTHING).any() | (table.columns != f"{EPSILON}, largest")]
+    optional = {f"{EPSILON}, largest", "staleness, mean"}
+    return table.loc[:, [name not in optional or table[name].ne(NOTHING).any() for name in table.columns]]
 
 
 def _epsilon(devices: pd.DataFrame) -> str:
@@ -149,9 +153,11 @@ def outcome_table(runs: Runs, run: Any) -> pd.DataFrame:
     """Make a table with a row per outcome of participations, and the outcome's meaning."""
     devices = of_run(runs.devices, run)
     rows = []
-    for word, group in devices.groupby("outcome", sort=False):
+    overlaps = devices["dispatch"].notna() if "dispatch" in devices else pd.Series(False, devices.index)
+    for (word, _), group in devices.groupby(["outcome", overlaps], sort=False):
         cut = split_outcome(str(word))
-        why = "its update arrived" if cut is None else f"{CAUSES[cut.cause]}, during its {cut.stage}"
+        dispatch = group["dispatch"].iloc[0] if "dispatch" in group else None
+        why = "its update arrived" if cut is None else f"{cause_of(cut, dispatch)}, during its {cut.stage}"
         rows.append(
             {
                 "outcome": str(word),
@@ -268,11 +274,22 @@ def _one(runs: Runs, run: Any) -> list[str]:
     if spent := _epsilon(devices):
         rows = "" if run.devices_recorded == "all" else " in the recorded rounds"
         sentences.append(f"The largest privacy loss {EPSILON} of a device{rows} is {spent}.")
+    sentences += _staleness(rounds)
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
         sentences.append(f"{len(handovers):,} handovers, {back} of them a quick return to the previous cell.")
     return sentences
+
+
+def _staleness(rounds: pd.DataFrame) -> list[str]:
+    """Describe the age of the updates that an asynchronous server took; no sentence for other servers."""
+    if STALENESS not in rounds or not rounds[STALENESS].notna().any():
+        return []
+    return [
+        f"The updates in a model were {rounds[STALENESS].mean():.2g} models old on average over the models, and at "
+        f"most {rounds['staleness_max'].max():.0f} (staleness: models made since the device started)."
+    ]
 
 
 def _named(part: Any) -> str:
@@ -282,6 +299,11 @@ def _named(part: Any) -> str:
 def _share(rounds: pd.DataFrame, column: str) -> float:
     joules = rounds["energy_j"].sum()
     return float(rounds[column].sum() / joules) if column in rounds and joules else float("nan")
+
+
+def _mean(rounds: pd.DataFrame, column: str) -> str:
+    mean = rounds[column].mean() if column in rounds else float("nan")
+    return NOTHING if pd.isna(mean) else amount(mean)
 
 
 def _percent(share: float) -> str:

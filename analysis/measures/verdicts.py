@@ -204,7 +204,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     both = zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True)
     words = [with_unit(means[cost].mean(), units) for cost, units in both]
     seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one seed"
-    return f"{name} reaches {target.short}{own} after {' and '.join(words)} ({seeds})."
+    return f"{name} reaches {target.short}{own} {' and '.join(words)} after a session's start ({seeds})."
 
 
 def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str:

@@ -27,8 +27,8 @@ POINTS = (("points", 0.01),)
 QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "accuracy_start": ("Accuracy at start ({unit})", POINTS),
     "accuracy_first": ("First rounds ({unit})", POINTS),
-    "seconds_to_target": ("Time to the target ({unit})", TIME_UNITS),
-    "joules_to_target": ("Energy to the target ({unit})", ENERGY_UNITS),
+    "seconds_to_target": ("Time from session start to the target ({unit})", TIME_UNITS),
+    "joules_to_target": ("Energy from session start to the target ({unit})", ENERGY_UNITS),
     "energy_j": ("Energy of a run ({unit})", ENERGY_UNITS),
     "simulated_s": ("Total time ({unit})", TIME_UNITS),
     "latency_s": ("Round latency ({unit})", TIME_UNITS),
@@ -181,7 +181,8 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
     rows = [row for _, row in table.iterrows()]
     for (kind, (unit, size)), word in zip(_units(table).items(), ("Time", "Energy"), strict=True):
         cells = [_to_target(row, kind, size, comparison.layout.spread) for row in rows]
-        columns[kind] = Column(f"{word} to {goal} (mean, {unit})", f"{word.lower()} ({unit})", cells)
+        heading = f"{word} from session start to {goal} (mean, {unit})"
+        columns[kind] = Column(heading, f"{word.lower()} in session ({unit})", cells)
         columns[f"{word.lower()}_ratio"] = _ratios(comparison, word, f"{kind}_to_target")
     missed = [f"{row['not_reached']:.0f} of {row['targets']:.0f}" for row in rows]
     columns["rounds"] = Column(f"Rounds to {goal} (median)", "rounds", [_rounds(row) for row in rows])

@@ -259,9 +259,9 @@ EXPLANATIONS = (
     "the radiated power, waits and access included; wasted: on updates that were not aggregated; idle: drawn by "
     "devices without work or tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh.",
-    "Time of a participation: only completed ones in training rounds; access: until the network lets a device "
-    "receive or send (radio.access); waiting: queueing between the steps, unknown with an asynchronous server. The "
-    "slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
+    "Time of a participation: only completed ones in rounds that train the global model; access: until the network "
+    "lets a device receive or send (radio.access); waiting: queueing between the steps, unknown with an asynchronous "
+    "server. The slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
     "Stages (journal paper, section V): pilot sessions; gradient, the V probe rounds of each later session; "
     "training. A broadcast is a round; uploads are those that arrived. Models kept: the number is the same in all "
     "cells, and each has the size of a transfer.",
@@ -275,8 +275,8 @@ def _tables(
 
     Tables of energy have further columns for classes of devices.
     """
-    of_runs = {name: breakdown[breakdown["variant"] == name] for name in variants}
-    energy, devices = of_runs, {}
+    energy = of_runs = {name: breakdown[breakdown["variant"] == name] for name in variants}
+    devices, rounds = {}, "pilot and training" if costs["stage"].eq("pilot").any() else "training"
     if by_class is not None:
         energy = groups(by_class, variants, breakdown)
         devices = groups(by_class, variants, energy_of_all(by_class))
@@ -284,8 +284,8 @@ def _tables(
     for title, frames, words, units in (
         ("Energy of a run", energy, ENERGY, ENERGY_UNITS),
         ("A mean device and its battery", devices, DEVICE, ()),
-        ("Simulated time of a run", of_runs, RUN_TIME, TIME_UNITS),
-        ("Time of a participation in a training round", of_runs, STEP_TIME, TIME_UNITS),
+        ("Simulated time of a run", of_runs, RUN_TIME | {"rounds_s": f"{rounds} rounds"}, TIME_UNITS),
+        (f"Time of a participation in a {rounds.replace('and', 'or')} round", of_runs, STEP_TIME, TIME_UNITS),
     ):
         table, unit = _spreads(frames, words, units)
         written[f"{title} ({unit})" if unit else title] = table

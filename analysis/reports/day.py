@@ -257,8 +257,8 @@ def _draw_openings(
     each = (width - 2 * GAP) / 3
     columns: list[tuple[str, str, Callable[[float], str]]] = [
         ("accuracy_start", "accuracy at the start", lambda value: f"{value:.0f} %"),
-        ("seconds", f"time to {target}", duration),
-        ("joules", f"energy to {target}", lambda value: with_unit(value, ENERGY_UNITS)),
+        ("seconds", f"time from session start to {target}", duration),
+        ("joules", f"energy from session start to {target}", lambda value: with_unit(value, ENERGY_UNITS)),
     ]
     for number, (column, title, text) in enumerate(columns):
         ax = figure.add_axes((left + number * (each + GAP), bottom, each, height))

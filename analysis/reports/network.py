@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
 from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
-from edgefl.analysis.page.formatting import TIME_UNITS, amount, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, amount, unit_for, with_unit
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
@@ -24,6 +24,7 @@ from edgefl.analysis.runs.vocabulary import (
     EVENTS,
     GONE,
     HANDOVER,
+    cause_of,
     check_known,
     split_outcome,
 )
@@ -48,7 +49,7 @@ def report_network(
     return Report(
         given.folder(out),
         tables=[("", quantities(figures, ROWS))],
-        sentences=[*_broken(given), *_uncovered(given), *noted(notes)],
+        sentences=[*_broken(given), *_wasted(given), *_uncovered(given), *noted(notes)],
         look=[] if drawn is None else [("Figure", "network.png", " and .pdf")],
         numbers={"network.csv": figures, "network_course.csv": course},
         figures={} if drawn is None else {"network": drawn},
@@ -63,6 +64,24 @@ def _broken(runs: Runs) -> Iterator[str]:
         causes[cut.cause if cut and cut.cause in GONE else ""] += count
     told = [f"{count:,} because {CAUSES[cause]}" for cause, count in causes.items() if cause]
     yield from [f"Broken participations: {', '.join(told)}."] if told else []
+
+
+def _wasted(runs: Runs) -> Iterator[str]:
+    """Yield a sentence on the causes of wasted joules in all runs, the largest first, if any were wasted."""
+    # a run that records some of its participations cannot say what all of them wasted
+    if not len(runs.devices) or (runs.info["devices_recorded"] != "all").any():
+        return
+    lost, joules = runs.devices[runs.devices["outcome"] != COMPLETED], Counter[str]()
+    dispatches = lost["dispatch"] if "dispatch" in lost else [None] * len(lost)
+    for outcome, dispatch, energy_j in zip(lost["outcome"], dispatches, lost["energy_j"], strict=True):
+        cut = split_outcome(str(outcome))
+        joules[cause_of(cut, dispatch) if cut else ""] += energy_j
+    told = [
+        f"{with_unit(energy_j, ENERGY_UNITS)} because {cause}"
+        for cause, energy_j in joules.most_common()
+        if energy_j > 0
+    ]
+    yield from [f"Wasted: {', '.join(told)}."] if told else []
 
 
 def _uncovered(runs: Runs) -> Iterator[str]:

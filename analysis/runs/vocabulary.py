@@ -4,7 +4,7 @@ These words are repeated here since `analysis` only reads files and never import
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Cut(NamedTuple):
@@ -72,6 +72,17 @@ def split_outcome(outcome: str, place: str = "outcome") -> Cut | None:
     """
     check_known([outcome], OUTCOMES, place)
     return OUTCOMES[outcome]
+
+
+def cause_of(cut: Cut, dispatch: Any) -> str:
+    """Describe what cut a participation off.
+
+    Args:
+        dispatch: the participation's `dispatch` in devices.csv, which only rounds that overlap have: their server
+            waits for a number of updates but cuts devices off only when the session ends.
+    """
+    overlaps = dispatch is not None and dispatch == dispatch  # NaN differs from itself
+    return "the session had ended" if overlaps and cut.cause == "surplus" else CAUSES[cut.cause]
 
 
 def check_known(words: Iterable[str], known: Iterable[str], place: str) -> None:

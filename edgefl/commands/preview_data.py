@@ -96,11 +96,20 @@ class Preview:
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
         means = f"mean of the first {rounds}" if rounds > 1 else "of the first to end"
+        many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
+        energy = f"{probe.energy_j:.3g} J for {many}"
+        if (counted := probe.energy_rounds) < rounds:  # the radio tails of the last rounds have not ended
+            first = f"the first {counted}" if counted > 1 else "the first"
+            costs = f"{probe.latency_s:.4g} s, {means}, and {energy}, of {first} only"
+        else:
+            costs = f"{probe.latency_s:.4g} s and {energy}, {means}"
+        learning = self.world.sections.learning
+        codecs = () if learning is None else (learning.uplink_codec, learning.downlink_codec)
+        uncoded = " (codecs would send fewer)" * any(codec is not None for codec in codecs)
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
             f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}",
-            f"a round         {probe.latency_s:.4g} s and {probe.energy_j:.3g} J for all devices, {means}; "
-            f"{forecast.payload_bits / 1e6:.3g} Mbit per transfer",
+            f"a round         {costs}; {forecast.payload_bits / 1e6:.3g} Mbit per transfer{uncoded}",
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:

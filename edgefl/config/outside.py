@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from edgefl.config import own_code
@@ -107,6 +107,11 @@ def blame(error: BaseException) -> str | None:
     theirs = [(frame.filename, frame.lineno, frame.name) for frame in frames if frame.filename in _loaded]
     file, line, name = theirs[-1] if theirs else _miscalled(error)
     return f"{file}:{line} {name}: {type(error).__name__}: {clipped(str(error), 300)}" if file else None
+
+
+def place_of(code: CodeType | None) -> str:
+    """Return `file:line ` of a function in the user's own code, or '' if it is not the user's."""
+    return f"{code.co_filename}:{code.co_firstlineno} " if code and code.co_filename in _loaded else ""
 
 
 def _miscalled(error: BaseException) -> tuple[str, int | None, str]:

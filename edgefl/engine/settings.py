@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
+from edgefl.config.answers import wrong
 from edgefl.config.scenario_fields import Named, Section
 from edgefl.engine.class_settings import CLASS_NAME, MOST_DEVICES, ClassSettings, EveryDevice, check_sizes
 from edgefl.engine.power_models import CIRCUITS, Draws, Equipment
@@ -180,6 +181,8 @@ class DeviceSettings(EveryDevice):
             self.uplink_circuit_power_w,
         )
         draws: Draws = self.power.draws(equipment)
+        if not isinstance(draws, Draws):
+            raise wrong(self.power.draws, draws, "Draws", "devices", "power")
         return draws
 
     def kinds(self) -> list["DeviceSettings"]:

@@ -9,6 +9,7 @@ import numpy as np
 from edgefl.config import registry
 from edgefl.errors import EdgeflError
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
+from edgefl.learning.warm_starts._answers import opening_of, pilot_of, retained_by
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -83,14 +84,14 @@ class Openings:
             self._finals.append(Final(self._flat(model), 0.0))
         else:
             self._saved.append(Saved(self.number, self._flat(model), self._gradient))
-            self._saved = self._warm_start.retain(self._saved)
+            self._saved = retained_by(self._warm_start, self._saved)
         self.number, self._trained, self._nodes = self.number + 1, 0, nodes
         self._gradient, self.weights = None, {}
         self.probes_left = self._warm_start.probes if self.number > self._pilots else 0
         if self.probes_left:
             if self._pilot is None:
                 self._warm_start = self._warm_start.of_model(self._layout(model))
-                self._pilot = self._warm_start.pilot(self._finals, self._flat(self._initial))
+                self._pilot = pilot_of(self._warm_start, self._finals, self._flat(self._initial))
             self.probe = self._named(self._pilot, model)
         return self.probes_left
 
@@ -106,7 +107,7 @@ class Openings:
         """Return the model that the session's training starts from."""
         self.opening = dict(model)
         if self.number > self._pilots:
-            opening = self._warm_start.opening(self._flat(model), self._saved, self._gradient)
+            opening = opening_of(self._warm_start, self._flat(model), self._saved, self._gradient)
             self.opening, self.weights = self._named(opening.model, model), opening.weights
         return self.opening
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Protocol, Self
 import numpy as np
 from pydantic import Field, PrivateAttr
 
+from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.config.component import Component
 from edgefl.mobility._legs import Leg, Legs, Trips
 from edgefl.mobility._traces._samples import Recorded
@@ -32,6 +33,40 @@ class Movement(Protocol):
 
     def doppler_speeds_m_s(self) -> np.ndarray:
         """Return [devices] the speed for each link's Doppler shift: the device's speed, or its mean if it varies."""
+
+
+def positions_of(movement: Movement, time_s: float, devices: int | None) -> np.ndarray:
+    """Return a movement's positions at a time, [devices, 2]; `devices` is None if their number is not known.
+
+    Raises:
+        EdgeflError: the movement returns something else.
+    """
+    positions_m = movement.positions_m(time_s)
+    right = isinstance(positions_m, np.ndarray) and positions_m.ndim == 2 and positions_m.shape[1] == 2
+    if not right or devices not in (None, len(positions_m)):
+        wanted = f"a NumPy array of shape ({'devices' if devices is None else devices}, 2), positions in m"
+        raise wrong(movement.positions_m, positions_m, wanted, "devices", "mobility")
+    return positions_m
+
+
+def checked(mobility: "Mobility", movement: Movement, devices: int) -> Movement:
+    """Return the answer of a mobility model's `start` if it is a movement of all devices.
+
+    Raises:
+        EdgeflError: the answer is something else, or its speeds are not one for each device.
+    """
+    place = "devices", "mobility"
+    needed = ("moves", "positions_m", "doppler_speeds_m_s")
+    if lacking := [name for name in needed if not hasattr(movement, name)]:
+        raise wrong(mobility.start, movement, f"a movement with {', '.join(lacking)}", *place)
+    speeds_m_s = movement.doppler_speeds_m_s()
+    must_be_shaped(
+        movement.doppler_speeds_m_s, speeds_m_s, ((devices,),), "a speed for each device, an array", *place
+    )
+    if not (isinstance(speeds_m_s, np.ndarray) and np.all(speeds_m_s >= 0)):
+        raise wrong(movement.doppler_speeds_m_s, speeds_m_s, "a NumPy array of speeds of at least 0", *place)
+    positions_of(movement, 0.0, devices)
+    return movement
 
 
 class RecordedMovement(Movement, Protocol):

@@ -133,7 +133,7 @@ class Trace(Mobility):
         kept = sum(map(len, samples.rows)) // 3
         if samples.nameless and samples.skipped > kept:
             raise EdgeflError(
-                f"{self.path}: no column has ids, so each file is one device, and {samples.skipped:,} of"
+                f"{self.path}: {samples.nameless}, so each file is one device, and {samples.skipped:,} of"
                 f" {samples.skipped + kept:,} rows would be skipped (the first is {samples.first_skipped}); name the"
                 " column of ids in devices.mobility.columns",
                 ("devices", "mobility", "columns"),
@@ -144,7 +144,7 @@ class Trace(Mobility):
             )
         if samples.nameless:
             self.places.notes.append(
-                f"{self.path}: no column has ids, so each file is one device; name the column of ids in"
+                f"{self.path}: {samples.nameless}, so each file is one device; name the column of ids in"
                 " devices.mobility.columns if there is one"
             )
         return samples

@@ -26,7 +26,8 @@ class Probe:
 
     Attributes:
         rounds: how many rounds the probe ran.
-        latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round.
+        latency_s: mean simulated latency of a round. energy_j: mean energy of all devices in a round. energy_rounds,
+            participants: how many rounds this energy is the mean of, and their mean number of participants.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             from then on, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
@@ -40,6 +41,8 @@ class Probe:
     memory_bytes: float
     round_bytes: float
     energy_j: float = 0.0
+    energy_rounds: int = 0
+    participants: float = math.nan
     cut_short: bool = False
 
 
@@ -80,7 +83,7 @@ def probe(
         run = Path(scratch) / "run"
         with suppress(ProbeEnds):
             carry_out(plan, run, on_round=note)
-        energy_j = _round_energy_j(sorted(run.rglob("rounds.csv")), cells)
+        energies_j, participants = _round_energies(sorted(run.rglob("rounds.csv")), cells)
         written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
     first = min(servers, len(rows) - 1)  # rounds that began with the run
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
@@ -91,23 +94,26 @@ def probe(
         round_wall_s=round_wall_s,
         memory_bytes=memory.peak_bytes(),
         round_bytes=written / len(rows),
-        energy_j=energy_j,
+        energy_j=float(np.mean(energies_j)),
+        energy_rounds=len(energies_j),
+        participants=float(np.mean(participants)),
         cut_short=len(rows) < most_rounds and over(),
     )
 
 
-def _round_energy_j(tables: Sequence[Path], cells: int) -> float:
-    """Return the mean energy of a round.
+def _round_energies(tables: Sequence[Path], cells: int) -> tuple[list[float], list[int]]:
+    """Return the energy of each round, and its number of participants.
 
     With radio tails, each server's last round is left out: no round follows that would cut its tails short.
 
     Args:
         tables: the table of rounds of each federation. cells: the cells with a server.
     """
-    energies_j: list[float] = []
+    energies_j, participants = list[float](), list[int]()
     for table in tables:
         with table.open(encoding="utf-8", newline="") as file:
-            rows = [(float(row["energy_j"]), float(row["energy_tail_j"])) for row in csv.DictReader(file)]
-        some = rows[:-cells] if any(tail_j for _, tail_j in rows) else rows
-        energies_j += [energy_j for energy_j, _ in some or rows]
-    return float(np.mean(energies_j))
+            rows = list(csv.DictReader(file))
+        some = rows[:-cells] if any(float(row["energy_tail_j"]) for row in rows) else rows
+        energies_j += [float(row["energy_j"]) for row in some or rows]
+        participants += [int(row["participants"]) for row in some or rows]
+    return energies_j, participants

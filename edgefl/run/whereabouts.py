@@ -18,6 +18,8 @@ FEWEST_TIMES, MOST_TIMES = 50, 1_000
 DAY_S = 86_400.0  # a mobility model is checked for at most this long, a file to its end
 # number of times at which all devices are checked; the factor for devices that were never in range
 LOOKS, CLOSER_LOOKS = 200, 20
+MOST_LINKS = 5_000_000  # links looked at, at most, to find cells that no device visits
+MOST_NAMED = 20  # cells that a note names
 UNKNOWN_END_S = 3600.0  # checked time of a run whose end is unknown
 
 
@@ -50,6 +52,39 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
         begin = "begin earlier (mobility.begin_s), or " if isinstance(mobility, Trace) else ""
         message = f"no device is in the world in the first {until_s:,.0f} s: {begin}make the run longer (duration_s)"
     yield f"{'.'.join(place)}: checked at {len(times_s):,} times: {message}"
+
+
+def never_served(world: World) -> Iterator[str]:
+    """Look for moving devices in each cell with a server, over the longest wait of a run without a duration.
+
+    Devices in a handover, switches and batteries are left out; a device may enter a cell between two looks.
+
+    Yields:
+        A note on cells in which no device is seen; without devices there, their servers cannot go on.
+    """
+    gains, cells = world.gains, set(world.served)
+    own = world.sections
+    waits = own.duration_s is None and world.movement.moves and world.layout.several
+    if not (waits and isinstance(gains, SpatialGains)):
+        return
+    until_s = min(own.latest_end_s, own.rounds.max_wait_s)
+    looks = int(np.clip(MOST_LINKS // (world.count * world.layout.cells), 2, LOOKS))
+    for time_s in np.linspace(0.0, until_s, looks).tolist():
+        positions_m = world.movement.positions_m(time_s)
+        inside = np.flatnonzero(within(positions_m, world.extent.edge_m))
+        if len(inside):
+            cells -= {*gains.power_db_of(positions_m[inside], inside).argmax(axis=1).tolist()}
+        if not cells:
+            return
+    if len(cells) < len(world.served):
+        kept = [cell for cell in world.served if cell not in cells]
+        named = f"cell{'s' * (len(cells) > 1)} {', '.join(map(str, sorted(cells)))}"
+        yield (
+            f"layout.federations: no device is seen in {named}"
+            f" at {looks} times in the first {until_s:,.0f} s; a server there waits rounds.max_wait_s"
+            f" {own.rounds.max_wait_s:g} s, and if no server can go on the run fails: give servers to the other cells"
+            f" only (layout.federations: {kept if len(kept) <= MOST_NAMED else 'a list'}), or set duration_s"
+        )
 
 
 def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float, np.ndarray]:

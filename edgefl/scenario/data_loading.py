@@ -3,6 +3,7 @@
 import hashlib
 from typing import TYPE_CHECKING
 
+from edgefl.config.answers import wrong
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:  # a run without learning does not load PyTorch
@@ -37,6 +38,8 @@ class Loaded:
             if not self._download:
                 dataset.check()
             data = dataset.load()
+            if not hasattr(data, "train"):  # importing the class Data would load PyTorch
+                raise wrong(dataset.load, data, "a Data", "learning", "dataset")
         except EdgeflError as error:
             self._failed.append((dataset, error))
             raise

@@ -32,7 +32,7 @@ from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.devices.power import Power
 from edgefl.engine.records import Recorder
 from edgefl.errors import EdgeflError, moved, refused
-from edgefl.mobility import Mobility, Movement, RecordedMovement, trips
+from edgefl.mobility import Mobility, Movement, RecordedMovement, checked, trips
 from edgefl.mobility._together import Together
 from edgefl.places.areas import Places, places
 from edgefl.rng import Streams
@@ -160,7 +160,7 @@ class World:
         """Drop devices uniformly over the area outside the minimum distance from the centre; start their movement."""
         extent = self.extent
         mobility = mobility.within(self.places)
-        return mobility.start(
+        movement = mobility.start(
             sample_ring(
                 streams("drop", "positions"),
                 count,
@@ -171,6 +171,7 @@ class World:
             min_distance_m=extent.kept_free_m,
             streams=streams,
         )
+        return checked(mobility, movement, count)
 
     @property
     def may_cross(self) -> bool:

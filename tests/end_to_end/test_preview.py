@@ -117,6 +117,21 @@ def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> N
     assert preview.forecast.simulated_s == (20.0, 20.0)
 
 
+def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Preview) -> None:
+    (told,) = (line for line in preview.lines("") if line.startswith("a round "))
+    probe = preview.forecast.probe
+    assert f"{probe.energy_j:.3g} J for {probe.participants:.3g} participants" in told
+    one = replace(
+        probe, energy_rounds=1, participants=1.0
+    )  # as where the tails of the last round have not ended
+    forecast = replace(preview.forecast, probe=one)
+    (told,) = (line for line in replace(preview, forecast=forecast).lines("") if line.startswith("a round "))
+    assert (
+        f"mean of the first {probe.rounds}, and {probe.energy_j:.3g} J for 1 participant, of the first only"
+        in told
+    )
+
+
 def test_everybody_is_somewhere(preview: Preview) -> None:
     assert (preview.population.sum(axis=1) == 12).all()
     assert preview.population.shape[1] == 7

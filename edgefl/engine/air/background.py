@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import simpy
@@ -11,6 +12,7 @@ from edgefl.channel.diversity import fading_in_parts
 from edgefl.channel.fading import slot_correlation
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
+from edgefl.config.answers import wrong
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.backgrounds import Background
@@ -54,7 +56,7 @@ class BackgroundTraffic:
         for cell in self.cells:
             snr: dict[Direction, FloatArray] | None = None
             for direction in DIRECTIONS:
-                load = self._settings.load(direction, cell, self.air.env.now)
+                load = self._load(direction, cell, self.air.env.now)
                 if load != (0.0, math.inf) or self._settings.bps(direction) is not None:
                     snr = snr or self.users_snr(cell)
                     yield self._arrivals(cell, direction, snr[direction])
@@ -102,13 +104,23 @@ class BackgroundTraffic:
                 ("radio", "background", f"{direction}_bps"),
             )
 
+    def _load(self, direction: Direction, cell: int, time_s: float) -> tuple[float, float]:
+        answer = self._settings.load(direction, cell, time_s)
+        right = (
+            isinstance(answer, tuple) and len(answer) == 2 and all(isinstance(one, Real) for one in answer)
+        )
+        if not (right and 0 <= answer[0] <= 1 and answer[1] > time_s):
+            wanted = "two numbers, the load in [0, 1] and the later time, s, until which it holds"
+            raise wrong(self._settings.load, answer, wanted, "radio", "background")
+        return answer
+
     def _delay_s(self, cell: int, direction: Direction, mean_s: float, files: float) -> float:
         """Return the time within which a given mean number of files arrives, s; inf if fewer ever arrive."""
         if (bps := self._settings.bps(direction)) is not None:
             return self._settings.file_bits / bps * files
         now_s = time_s = self.air.env.now
         while True:
-            load, until_s = self._settings.load(direction, cell, time_s)
+            load, until_s = self._load(direction, cell, time_s)
             if load:
                 delay_s = mean_s / load * files
                 if time_s + delay_s <= until_s:

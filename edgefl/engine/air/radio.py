@@ -16,6 +16,7 @@ from edgefl.channel.schedulers import BoolArray, Flows
 from edgefl.channel.share import limited_shares
 from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
+from edgefl.config.answers import must_be_shaped
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.broadcast import Broadcast
 from edgefl.engine.air.budget import Budget, carriers_of
@@ -284,7 +285,11 @@ class Radio:
                 self.air.carriers[direction], snr=snr[busy], remaining_bits=bits[busy], static=static[busy]
             )
             with refused("radio"):
-                shares[busy] = self._settings.scheduler.shares(flows)
+                scheduler = self._settings.scheduler
+                answer = scheduler.shares(flows)
+                wanted = "a share for each flow, an array"
+                must_be_shaped(scheduler.shares, answer, ((len(flows),),), wanted, "radio", "scheduler")
+                shares[busy] = answer
         return shares
 
 

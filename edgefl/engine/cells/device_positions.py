@@ -8,7 +8,7 @@ import simpy
 
 from edgefl.channel.geometry import within
 from edgefl.channel.tdd import rounding_s
-from edgefl.mobility import Movement, still_until_s
+from edgefl.mobility import Movement, positions_of, still_until_s
 
 
 class DevicePositions:
@@ -44,7 +44,9 @@ class DevicePositions:
         # a clock that adds up waits may reach one time with different roundings, but measures devices only once then
         since_s = now_s - self._places_s
         if since_s < 0.0 or not (now_s < self._until_s or since_s <= rounding_s(now_s)):
-            self._places_m = self._movement.positions_m(now_s).copy()  # the model may reuse this array
+            self._places_m = positions_of(
+                self._movement, now_s, len(self._places_m) or None
+            ).copy()  # the model may reuse this array
             self._places_m.flags.writeable = False
             self._places_s, self._until_s = now_s, still_until_s(self._movement, now_s)
         return self._places_m

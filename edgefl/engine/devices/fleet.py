@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from edgefl.channel.units import FloatArray
+from edgefl.config.answers import wrong
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.class_settings import ClassSettings, class_sizes
 from edgefl.engine.devices.battery import Battery
@@ -190,6 +191,9 @@ class Fleet:
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
                 for number, id_ in enumerate(ids.tolist()):
                     times_s[id_] = churn.switches(number if churn.own_numbers else id_, streams)
+                    if not isinstance(times_s[id_], Iterator):
+                        wanted = "an iterator of times, s: yield them"
+                        raise wrong(churn.switches, times_s[id_], wanted, "devices", "churn")
         return times_s
 
     def members(self, session: int) -> Collection[int] | None:

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 import simpy
 from pydantic import Field, model_validator
 
+from edgefl.config.answers import wrong
 from edgefl.config.scenario_fields import Section
 from edgefl.engine.derived import Derived
 from edgefl.engine.federation.attendance import Attendance
@@ -93,7 +94,10 @@ class Ending:
         if self._stop is not None and (reason := self._stop.reason_to_end(session.scores)):
             self.stopped = Stopped(reason, session.number, done, self._env.now)
             return reason
-        return self._policy.reason_to_end(self._state(session, done))
+        answer = self._policy.reason_to_end(self._state(session, done))
+        if not (answer is None or isinstance(answer, str)):
+            raise wrong(self._policy.reason_to_end, answer, "a reason, a text, or None", "sessions")
+        return answer
 
     def reason(self, session: OpenSession, done: int) -> str:
         """Return the reason why a session ends at its `until_s`."""

@@ -1,12 +1,14 @@
 """One stage of a session: dispatch devices, wait for their updates, and make models, round by round."""
 
 import math
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import cast
+from numbers import Integral
+from typing import Any, cast
 
 import simpy
 
+from edgefl.config.answers import wrong
 from edgefl.contract import Now, Stage, WeighingStage
 from edgefl.engine.federation.made import Made
 from edgefl.engine.federation.open_session import OpenSession
@@ -115,7 +117,8 @@ class StageRun:
         """Return the number of devices to dispatch now, and the idle ones to choose from, for each group."""
         if self._env.now >= self._until_s:
             return []
-        rooms = [(room, group.there) for group in groups if (room := self._policy.room(group.state))]
+        room_in = self._policy.room
+        rooms = [(room, group.there) for group in groups if (room := _counted(room_in, room_in(group.state)))]
         if self._work.is_over:
             return [(room, there) for room, there in rooms if there]
         busy = self._work.busy
@@ -126,7 +129,10 @@ class StageRun:
         """Return the updates for a model that is due now, perhaps too few to aggregate; None if no model is due."""
         work, present = self._work, sum(len(group.there) for group in groups)
         stuck = stands_still or work.lost > LOST_PER_PLACE * max(1, present)
-        ready = next((of.arrived[:many] for of in groups if (many := self._policy.ready(of.state))), [])
+        ready_of = self._policy.ready
+        ready = next(
+            (of.arrived[:many] for of in groups if (many := _counted(ready_of, ready_of(of.state)))), []
+        )
         if stuck and not ready:
             ready = next((of.arrived for of in groups if of.arrived), [])
         enough = len(ready) >= self._rules.min_updates
@@ -266,3 +272,10 @@ class StageRun:
         else:
             self._since_s = self._env.now
             server.attendance.count_links()
+
+
+def _counted(method: Callable[..., int], answer: Any) -> int:
+    """Return a server's answer if it is a number of devices or of updates."""
+    if not (isinstance(answer, Integral) and int(answer) >= 0):
+        raise wrong(method, answer, "an integer of at least 0", "rounds", "server")
+    return int(answer)

@@ -9,9 +9,11 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 
 from pydantic import Field
 
+from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.config.component import Component
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.chance import Chance
@@ -158,6 +160,8 @@ class Codec(Component):
     def damped(self, rows: Tensor, change: Tensor, sizes: Sizes) -> Tensor:
         """Return decoded changes [k, M] multiplied by their damping, as used when errors are fed back."""
         by = self.damping(change, sizes)
+        if not isinstance(by, Real):
+            must_be_shaped(self.damping, by, ((len(change), 1),), "a number, or one for each device,")
         return rows if isinstance(by, float) and by == 1 else rows * by
 
 
@@ -177,7 +181,19 @@ class FeedbackCodec(Codec):
 
     def encode(self, change: Tensor, memory: Mapping[str, Tensor], rng: Chance, sizes: Sizes) -> Coded:
         wanted = change + memory[RESIDUAL] if self.error_feedback else change
-        rows, bits = self.compress(wanted, rng, sizes)
+        compressed = self.compress(wanted, rng, sizes)
+        if not (isinstance(compressed, tuple) and len(compressed) == 2):
+            raise wrong(
+                self.compress, compressed, "two values, the decoded vectors and the bits of each message"
+            )
+        rows, bits = compressed
+        shape = tuple(wanted.shape)
+        must_be_shaped(
+            self.compress, rows, (shape,), "as the first of two values the decoded vectors, a tensor"
+        )
+        must_be_shaped(
+            self.compress, bits, (shape[:1],), "as the second of two values each message's bits, a tensor"
+        )
         if not self.error_feedback:
             return Coded(rows, bits)
         rows = self.damped(rows, wanted, sizes)
@@ -215,6 +231,8 @@ class _FedBack:
                 distortion = self.codec.distortion(sizes)
             except EdgeflError as error:
                 raise EdgeflError(f"{error}, or {self.otherwise}") from error
+            if not isinstance(distortion, Unbiased | Contraction):
+                raise wrong(self.codec.distortion, distortion, "Unbiased(omega) or Contraction(delta)")
             if isinstance(distortion, Contraction):
                 bounded = 0 < distortion.delta <= 1
             else:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from edgefl.config.answers import wrong
 from edgefl.errors import about
 from edgefl.learning.partitions import Partition, PartitionInputs
 from edgefl.rng import Streams
@@ -73,7 +74,11 @@ class DeviceData:
         inputs = self._facts
         if inputs.positions_m is not None:
             inputs = replace(inputs, positions_m=inputs.positions_m[ids.start : ids.stop])
-        return self._partition.assign(self._labels, len(ids), session, self._streams, inputs)
+        assign, devices = self._partition.assign, len(ids)
+        dealt = assign(self._labels, devices, session, self._streams, inputs)
+        if not (isinstance(dealt, list) and len(dealt) == devices and all(map(_are_indices, dealt))):
+            raise wrong(assign, dealt, f"a list of {devices} arrays, the indices of each device's samples")
+        return dealt
 
     @property
     def key(self) -> int:
@@ -101,3 +106,7 @@ class DeviceData:
     def sizes(self, devices: Collection[int]) -> Mapping[int, int]:
         """Return the number of samples of each of these devices, in order of id."""
         return {device: len(self._samples[device]) for device in sorted(devices)}
+
+
+def _are_indices(samples: object) -> bool:
+    return isinstance(samples, np.ndarray) and samples.ndim == 1 and samples.dtype.kind in "iu"

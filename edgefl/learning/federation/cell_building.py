@@ -6,6 +6,7 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from edgefl.config.answers import wrong
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
@@ -46,6 +47,8 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
         # only the CPU's generator draws parameters; `torch.manual_seed` would also seed GPUs that are used later
         torch.default_generator.manual_seed(int(streams("model").integers(2**62)))
         module = model.build(input_shape, classes)
+    if not isinstance(module, nn.Module):
+        raise wrong(model.build, module, "a torch.nn.Module", "learning", "model")
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(

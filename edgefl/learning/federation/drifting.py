@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.errors import EdgeflError, about
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
@@ -27,6 +28,10 @@ def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
         return split
     with about("learning", "drift"):
         after = drift.change(split, classes)
+        if not isinstance(after, Split):
+            raise wrong(drift.change, after, "a Split")
+        for of, before, now in (("x", split.x, after.x), ("y", split.y, after.y)):
+            must_be_shaped(drift.change, now, (before.shape,), f"as {of} an array")
     x = split.x if after.x is split.x else np.concatenate([split.x, after.x])
     return Split(x, np.concatenate([split.y, after.y]), split.groups)
 

@@ -32,6 +32,7 @@ from edgefl.learning.updates.privacy_account import release_of
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
+from edgefl.learning.warm_starts._answers import pilot_of, retained_by
 from edgefl.rng import Streams
 
 
@@ -184,7 +185,7 @@ class TorchLearner:
         probe = self._trained_model(self.trainer.training_data.devices.new_states(), self._initial)
         self.federation.restore(tensors, facts, probe)
         # a snapshot of a run with another warm start may hold more saved sessions
-        self.federation.saved = self._warm_start.retain(self.federation.saved)
+        self.federation.saved = retained_by(self._warm_start, self.federation.saved)
         self.trainer.device_data.deal(max(1, self.federation.now.session.number))
 
     @property
@@ -225,7 +226,7 @@ class TorchLearner:
     def _open_probe(self) -> None:
         federation, now = self.federation, self.federation.now
         if federation.pilot is None:
-            federation.pilot = self._warm_start.pilot(federation.finals, self._initial)
+            federation.pilot = pilot_of(self._warm_start, federation.finals, self._initial)
             federation.finals = []
         # devices' vectors are new as well: a probe starts fresh and leaves no trace
         states = self.trainer.training_data.devices.new_states()
@@ -263,5 +264,5 @@ class TorchLearner:
             federation.finals.append(Final(self.model, judged or 0.0))
         else:
             federation.saved.append(Saved(now.session.number, self.model, federation.gradient))
-            federation.saved = self._warm_start.retain(federation.saved)
+            federation.saved = retained_by(self._warm_start, federation.saved)
         now.stage, now.ended = "", now.trained

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from numbers import Real
 
 import numpy as np
 
+from edgefl.config.answers import wrong
 from edgefl.contract import Expected
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.augmentation import Augmentation
@@ -35,7 +37,7 @@ class RoundWork:
         """Draw the mini-batches of a round's devices from their samples, with each device's own random stream."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
-        share = local.kept_apart if local.early_stopping is not None else self.algorithm.keeps_apart()
+        share = local.kept_apart if local.early_stopping is not None else self._kept_apart()
         if share:
             splits = [
                 keep_apart(indices, share, streams("validation", id_, self.deal))
@@ -49,6 +51,13 @@ class RoundWork:
             return batches
         generators = streams.in_turn(("augmentation",), ids, *facts.at)
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
+
+    def _kept_apart(self) -> float:
+        share = self.algorithm.keeps_apart()
+        if not (isinstance(share, Real) and 0 <= share < 1):
+            wanted = "a share of each device's samples, in [0, 1)"
+            raise wrong(self.algorithm.keeps_apart, share, wanted, "learning", "algorithm")
+        return share
 
     def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
         """Return each device's number of local steps in a round, given the devices' numbers of samples."""

@@ -32,6 +32,7 @@ from edgefl.learning.updates.arrivals import Weighing
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
+from edgefl.learning.warm_starts._answers import anchor_of, opening_of
 
 
 class _SessionStage:
@@ -261,7 +262,7 @@ class TrainStage(_SessionStage):
         known = torch.ones(data.classes, dtype=torch.bool, device=previous.device)
         if data.task.of_classes:
             known.fill_(False)[list(self.federation.now.known)] = True
-        anchor = self.warm_start.anchor(previous, known)
+        anchor = anchor_of(self.warm_start, previous, known)
         return [] if anchor is None else [anchor]
 
 
@@ -334,4 +335,4 @@ def construct(trainer: Trainer, federation: Federation, warm_start: WarmStart) -
         assert federation.pilot is not None
         change, _ = trainer.layout.split(federation.probe.model - federation.pilot)
         federation.gradient = change.clone()
-    return warm_start.opening(federation.model.model, federation.saved, federation.gradient)
+    return opening_of(warm_start, federation.model.model, federation.saved, federation.gradient)

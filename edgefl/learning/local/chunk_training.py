@@ -1,11 +1,12 @@
 """Run the local training of a chunk of devices, from the received models to each device's last step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.config.answers import must_be_shaped
 from edgefl.learning import memory
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.local.gradients import Batch, GradientSteps, Kernel
@@ -14,6 +15,7 @@ from edgefl.learning.local.update_rule import UpdateRule
 
 # number of steps prepared together if devices may stop early
 AT_ONCE = 64
+_PLACE = ("learning", "algorithm")
 
 
 class Worker:
@@ -104,6 +106,7 @@ class ChunkTraining:
                 personal.step(step, step - first, local, start, own)
             grads = self._rule.clipped(gradients(step - first, active))
             grads = algorithm.correct(grads, local, start, task.state, own)
+            _must_be_rows(algorithm.correct, grads, local)
             number = step + 1 if self._before is None else self._before[:active] + (step + 1)
             self._rule.step(number, task.lr, local, grads, state)
             if self._stopping is not None:
@@ -163,9 +166,12 @@ class _PersonalModels:
         layout = self._worker.kernel.layout
         personal, _ = layout.split(self._rows[:active])
         points, _ = layout.split(self._points[:active])
-        points.copy_(algorithm.personal_point(personal, local))
+        chosen = algorithm.personal_point(personal, local)
+        _must_be_rows(algorithm.personal_point, chosen, local)
+        points.copy_(chosen)
         grads = self._rule.clipped(self._gradients(prepared, active))
         grads = algorithm.correct_personal(grads, personal, start, self._task.state, own)
+        _must_be_rows(algorithm.correct_personal, grads, personal)
         state = [vector[:active] for vector in self._state]
         self._rule.step(step + 1, self._task.lr, personal, grads, state)
 
@@ -211,7 +217,10 @@ class _EarlyStopping:
         losses = [self._loss(k, rows[place]) for k, place in zip(ids, asked, strict=True)]
         before = torch.stack([self._before[k] for k in ids])
         epoch = torch.as_tensor(done // batches.per_epoch[ids], device=rows.device)
-        stops = (self._task.stop or self._task.algorithm.stop)(epoch, torch.stack(losses), before).tolist()
+        stop = self._task.stop or self._task.algorithm.stop
+        told = stop(epoch, torch.stack(losses), before)
+        must_be_shaped(stop, told, (before.shape,), "whether each device stops, a tensor", *_PLACE)
+        stops = told.tolist()
         self._before.update(zip(ids, losses, strict=True))
         leaving = {place for place, stop in zip(asked, stops, strict=True) if stop}
         if not leaving:
@@ -225,6 +234,12 @@ class _EarlyStopping:
     def _loss(self, k: int, row: Tensor) -> Tensor:
         self._models.tested[k] += len(self._samples[k])
         return self._worker.kernel.loss(row, self._worker.reader, self._samples[k])
+
+
+def _must_be_rows(method: Callable[..., Tensor], answer: Tensor, like: Tensor) -> None:
+    """Raise an error unless an algorithm's answer has a row for each device; a single value would be broadcast."""
+    if getattr(answer, "shape", None) != like.shape:  # this runs in every step
+        must_be_shaped(method, answer, (tuple(like.shape),), "a row for each device, a tensor", *_PLACE)
 
 
 def _gradient_steps(

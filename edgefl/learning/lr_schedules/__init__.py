@@ -1,10 +1,12 @@
 """Learning rate schedules: how the rate of local training changes from round to round."""
 
 from abc import abstractmethod
+from numbers import Real
 from typing import ClassVar
 
 from pydantic import Field
 
+from edgefl.config.answers import wrong
 from edgefl.config.component import Component
 
 __all__ = ["LrSchedule"]
@@ -46,5 +48,8 @@ class LrSchedule(Component):
         """
         if self.rounds is not None:
             round_, progress = of_run, min(1.0, (of_run - 1) / self.rounds)
-        share = floor + (1 - floor) * self.shape(round_, progress) ** power
+        shape = self.shape(round_, progress)
+        if not (isinstance(shape, Real) and 0 <= shape <= 1):
+            raise wrong(self.shape, shape, "a number in [0, 1]", "learning", "local", "lr_schedule")
+        share = floor + (1 - floor) * shape**power
         return share * round_ / (self.warm_up + 1) if round_ <= self.warm_up else share

@@ -16,6 +16,7 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.updates import answers
 from edgefl.learning.updates.arrivals import BY_SIZE, Arrivals, Weighing
 from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
@@ -93,7 +94,8 @@ class TrainedModel:
         """Open a session with this model [M + Q] and these devices (id -> number of samples)."""
         parameters, _ = self._training.layout.split(model)
         self.model = model
-        self.state = self._algorithm.init_state(parameters, self.state, self._members(samples))
+        init_state = self._algorithm.init_state
+        self.state = answers.state(init_state, init_state(parameters, self.state, self._members(samples)))
         self.starting = frozenset(samples)
         self.waiting = {}
         self.tiers = None
@@ -104,7 +106,8 @@ class TrainedModel:
         A repeated call changes nothing.
         """
         joining = self._members({id_: samples[id_] for id_ in newcomers})
-        self.state = self._algorithm.join(self.state, self._members(samples), joining)
+        join = self._algorithm.join
+        self.state = answers.state(join, join(self.state, self._members(samples), joining))
 
     def expected_bits(self) -> tuple[int, int]:
         """Return the bits that a device would receive and send in its first round."""
@@ -115,7 +118,7 @@ class TrainedModel:
     def compared(self, terms: Sequence[OutputTerm]) -> int:
         """Return how many reference models each sample passes through, for further terms of the local loss."""
         previous = self.model.unsqueeze(0) if self._algorithm.keeps_local_model else None
-        own = self._algorithm.term(self.model, previous)
+        own = answers.term(self._algorithm.term, self._algorithm.term(self.model, previous))
         return sum(len(term.references) for term in (*terms, *filter(None, (own,))))
 
     def train(
@@ -144,8 +147,13 @@ class TrainedModel:
         algorithm, (parameters, _) = self._algorithm, self._training.layout.split(self.model)
         chance = RoundChance(self._streams, at, self.model.device)
         receivers = self._receivers(ids, batches.samples, chance.of_devices("receive", ids))
-        lr = algorithm.learning_rate(lr, self.state)
-        wanted = algorithm.receive(parameters, self.state, receivers)
+        lr = answers.rate(algorithm.learning_rate, algorithm.learning_rate(lr, self.state))
+        wanted = answers.received(
+            algorithm.receive,
+            algorithm.receive(parameters, self.state, receivers),
+            len(ids),
+            len(parameters),
+        )
         received, meant = self._transfers.down(wanted, ids, chance)
         start = self.side.with_statistics(received.start, ids, self.model)
         self.waiting = {id_: self.waiting[id_] for id_ in self.waiting if id_ not in set(ids)}
@@ -231,7 +239,10 @@ class TrainedModel:
             staleness=arrivals.staleness,
         )
         self.side.keep(round_, positions, rows, trained, sent, self.state)
-        made, self.state = self._algorithm.aggregate(model[0], updates, self.state)
+        aggregate = self._algorithm.aggregate
+        made, self.state = answers.model_and_state(
+            aggregate, aggregate(model[0], updates, self.state), len(model[0])
+        )
         if not torch.isfinite(made.sum()):
             raise Diverged(None)
         made = torch.cat([made, model[1] if self.side.keeps_statistics else shares @ statistics])
@@ -256,7 +267,9 @@ class TrainedModel:
             samples: indices of each device's training samples; empty if the algorithm deploys one model to all.
         """
         parameters, _ = self._training.layout.split(self.model)
-        models = self._algorithm.deployed(parameters, self.state, self._receivers(ids, samples))
+        deployed = self._algorithm.deployed
+        models = deployed(parameters, self.state, self._receivers(ids, samples))
+        models = answers.models(deployed, models, len(ids), len(parameters))
         return self.side.with_statistics(models, ids, self.model)
 
     def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
@@ -277,6 +290,7 @@ class TrainedModel:
         personal, statistics = layout.split(kept)
         parameters, _ = layout.split(self.model)
         models = algorithm.personal(parameters, personal, self.side.own(ids, parameters))
+        models = answers.models(algorithm.personal, models, len(ids), len(parameters), for_all=False)
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
+from edgefl.config.answers import must_be_shaped, wrong
+from edgefl.errors import EdgeflError, about
 from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
@@ -107,7 +109,7 @@ class Transfers:
         else:
             memory = {
                 name: self._devices.rows(_kept(name), ids, change.new_zeros(size))
-                for name, size in codec.memory(self._sizes).items()
+                for name, size in self._memory("uplink_codec", codec).items()
             }
             coded = self._encoded("uplink_codec", codec, change, memory, rng)
         rows = _decoded(coded.rows, start.expand_as(sent.rows), sent.rows)
@@ -137,7 +139,11 @@ class Transfers:
             like: any model of this shape, [M]; its values do not matter.
             state: the server's state.
         """
-        down = self._bits(np.array([self._algorithm.expected_down(state)]), None)
+        vectors = self._algorithm.expected_down(state)
+        if not isinstance(vectors, Integral):
+            wanted = "the number of vectors that a device receives, an integer"
+            raise wrong(self._algorithm.expected_down, vectors, wanted, "learning", "algorithm")
+        down = self._bits(np.array([vectors]), None)
         up = self._bits(np.array([self._algorithm.vectors_up]), self._expected_up(like, chance))
         return int(down[0]), int(up[0])
 
@@ -147,7 +153,8 @@ class Transfers:
         if codec is None:
             return None
         change = chance.of_devices("expected change", [0]).normal(self._sizes.count).to(like.dtype)
-        memory = {name: like.new_zeros(1, size) for name, size in codec.memory(self._sizes).items()}
+        remembered = self._memory("uplink_codec", codec)
+        memory = {name: like.new_zeros(1, size) for name, size in remembered.items()}
         coded = self._encoded("uplink_codec", codec, change, memory, chance.of_devices("expected bits", [0]))
         return coded.bits + self._others(self._algorithm.vectors_up)
 
@@ -166,26 +173,56 @@ class Transfers:
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
         """Encode differences from the receiver's state; the next difference includes what encoding leaves out."""
         memory = {
-            name: change.new_zeros(len(change), size) for name, size in codec.memory(self._sizes).items()
+            name: change.new_zeros(len(change), size) for name, size in self._memory(key, codec).items()
         }
         coded = self._encoded(key, codec, change, memory, rng)
         # with a memory, decoded changes are damped already
-        rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
+        with about("learning", key):
+            rows = coded.rows if memory else codec.damped(coded.rows, change, self._sizes)
         return Coded(rows, coded.bits)
 
     def _encoded(
         self, key: str, codec: Codec, change: Tensor, memory: dict[str, Tensor], rng: Chance
     ) -> Coded:
-        coded = codec.encode(change, memory, rng, self._sizes)
-        right = coded.rows.shape == change.shape and coded.bits.shape == change.shape[:1]
-        if not right or set(coded.memory) != set(memory):
-            raise EdgeflError(
-                f"encode() returned rows {tuple(coded.rows.shape)}, bits {tuple(coded.bits.shape)} and a memory of"
-                f" {sorted(coded.memory)} for changes {tuple(change.shape)} and {sorted(memory)}: return a row and a"
-                " number for each device, and a memory with the names that memory() returns",
-                ("learning", key),
+        place = "learning", key
+        with about(*place):
+            coded = codec.encode(change, memory, rng, self._sizes)
+        if not isinstance(coded, Coded):
+            raise wrong(codec.encode, coded, "a Coded", *place)
+        must_be_shaped(
+            codec.encode,
+            coded.rows,
+            (tuple(change.shape),),
+            "as rows a row for each device, a tensor",
+            *place,
+        )
+        must_be_shaped(
+            codec.encode,
+            coded.bits,
+            (tuple(change.shape[:1]),),
+            "as bits an integer for each device, a tensor",
+            *place,
+        )
+        if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
+            raise wrong(codec.encode, coded.bits, "as bits integers of at least 0", *place)
+        if not isinstance(coded.memory, Mapping) or set(coded.memory) != set(memory):
+            wanted = f"as memory the names that memory() returns, {sorted(memory)}"
+            raise wrong(codec.encode, coded.memory, wanted, *place)
+        for name, rows in coded.memory.items():
+            must_be_shaped(
+                codec.encode,
+                rows,
+                (tuple(memory[name].shape),),
+                f"as memory {name} a row for each device,",
+                *place,
             )
         return coded
+
+    def _memory(self, key: str, codec: Codec) -> Mapping[str, int]:
+        sizes = codec.memory(self._sizes)
+        if not isinstance(sizes, Mapping) or not all(isinstance(size, Integral) for size in sizes.values()):
+            raise wrong(codec.memory, sizes, "a dict of names and lengths", "learning", key)
+        return sizes
 
     def _counts_itself(self, key: str) -> EdgeflError:
         name = registry.name_of("algorithms", self._algorithm)

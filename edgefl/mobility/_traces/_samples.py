@@ -58,7 +58,7 @@ class Samples:
         self.lost: list[float] = []  # how many consecutive samples of each device may be missing
         self.skipped = 0  # rows
         self.first_skipped = ""
-        self.nameless = False  # whether a table has no ids
+        self.nameless = ""  # says that a table has no column of ids, and how one is known
         self._path = Path()
         self.name = ""  # id of the only device of a file that gives no ids
         self._numbers: dict[tuple[str, str], int] = {}
@@ -118,6 +118,11 @@ class Samples:
         row = self.rows[number]
         if t <= row[-3]:
             what = "twice" if t == row[-3] else f"after {row[-3]:.10g} s"
+            if self.nameless:
+                remedy = "name the column of ids, devices.mobility.columns: {id: NAME}"
+                raise self.bad_row(
+                    line, f"has {t:.10g} s {what}, but {self.nameless}, so the file is one device; {remedy}"
+                )
             raise self.bad_row(
                 line,
                 f"'{clipped(id_)}' has {t:.10g} s {what}; sort its samples by time and keep one for each time",

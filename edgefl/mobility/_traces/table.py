@@ -133,7 +133,9 @@ class Columns:
             if at is None:
                 raise samples.error(1, f"no column is {role} among {clipped(', '.join(names))}; {WANTED}")
         samples.in_degrees(degrees or samples.wanted.degrees or named)
-        samples.nameless |= id_ is None
+        if id_ is None:
+            known = f"known: {', '.join(COMMON['id'])}"
+            samples.nameless = f"no column has ids among {clipped(', '.join(names))} ({known})"
         id_at, type_at = (-1 if at is None else at for at in (id_, type_))
         device = _Device("row", id_at, x or 0, y or 0, type_at)
         return cls(names, samples, t or 0, [device], samples.name if id_ is None else "")

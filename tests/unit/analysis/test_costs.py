@@ -88,6 +88,19 @@ def test_bits_of_a_stage_are_printed_in_mbit(write_run: Write) -> None:
     assert "training: downlink (Mbit) | 3.00" in text
 
 
+def test_tables_of_time_name_the_pilot_rounds_that_they_include(write_run: Write) -> None:
+    path = a_run(write_run, {"name": "similarity"})
+    shown = dict(report_costs(path).tables)
+    (of_participations,) = (title for title in shown if title.startswith("Time of a participation"))
+    assert "in a pilot or training round" in of_participations
+    (of_run,) = (table for title, table in shown.items() if title.startswith("Simulated time"))
+    assert "pilot and training rounds" in of_run.index
+    rounds = pd.read_csv(path / "rounds.csv")
+    rounds.assign(phase=rounds["phase"].replace("pilot", "train")).to_csv(path / "rounds.csv", index=False)
+    without = " ".join(title for title, _ in report_costs(path).tables)
+    assert "in a training round" in without
+
+
 def test_energy_includes_tails(write_run: Write) -> None:
     tails = {"energy_j": 7.0, "energy_tail_j": 2.0}
     rounds = [{"session": 1, "round": number} | tails for number in (1, 2)]

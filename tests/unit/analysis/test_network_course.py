@@ -99,6 +99,7 @@ def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write
     (root / "ledger.csv").write_text(f"{columns}\n0{',1' * 8}\n7{',0' * 8}\n")
     assert report_network(root).sentences == [
         "Broken participations: 1 because the device left the cell.",
+        "Wasted: 5.00 J because the device left the cell.",
         "Without a link when a round began: 1.00 devices on average; in no round, for this or another reason: 7.",
     ]
 
@@ -143,3 +144,18 @@ def test_the_band_is_a_deviation_over_seeds_and_never_below_nothing() -> None:
     (band,) = figure.axes[0].collections
     heights = sorted({float(height) for height in band.get_paths()[0].vertices[:, 1]})
     assert heights == pytest.approx([0.0, 1.0 + np.sqrt(2.0), 4.0])
+
+
+def test_wasted_joules_name_their_causes_the_largest_first(write_run: Write) -> None:
+    root = moving(write_run)
+    (table,) = root.rglob("devices.csv")
+    rows = pd.read_csv(table).iloc[[0] * 5]
+    outcomes = ["completed", "late_uplink", "late_compute", "surplus_uplink", "surplus_uplink"]
+    joules, dispatches = [9.0, 2.0, 1.0, 0.5, 0.25], [None, None, None, None, 3]
+    rows.assign(outcome=outcomes, energy_j=joules, dispatch=dispatches).to_csv(table, index=False)
+    said = report_network(root).sentences
+    (told,) = (sentence for sentence in said if sentence.startswith("Wasted: "))
+    assert told == (
+        "Wasted: 3.00 J because the deadline had passed, 500 mJ because enough other updates had arrived, "
+        "250 mJ because the session had ended."
+    )

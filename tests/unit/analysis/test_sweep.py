@@ -192,8 +192,8 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
 @pytest.mark.parametrize(
     ("metric", "column", "shown"),
     [
-        ("seconds", "seconds_to_target", "time to 50 % accuracy (s)"),
-        ("joules", "joules_to_target", "energy to 50 % accuracy (J)"),
+        ("seconds", "seconds_to_target", "time from session start to 50 % accuracy (s)"),
+        ("joules", "joules_to_target", "energy from session start to 50 % accuracy (J)"),
         ("rounds", "rounds_to_target", "rounds to 50 % accuracy"),
         ("accuracy", "accuracy_first", "accuracy of the first rounds, at most 10 (%)"),
     ],

@@ -40,7 +40,9 @@ def test_a_difference_has_its_ratio_and_interval(write_run: Write) -> None:
     """Twice the time in each of three pairs, with a factor of 1.1 up and down; t(0.975, 2) of log 1.1 over root 3."""
     slow = [(20.0, 5.0, 0.9), (22.0, 5.0, 0.9), (20.0 / 1.1, 5.0, 0.9)]
     first, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)] * 3, "slow": slow})
-    assert first == "ours reaches 80 % accuracy after 10.0 s and 5.00 J (the mean of 3 seeds)."
+    assert (
+        first == "ours reaches 80 % accuracy 10.0 s and 5.00 J after a session's start (the mean of 3 seeds)."
+    )
     # 2 x 1.1^(+-2.4841) = 1.58 to 2.53
     assert second == (
         "slow needs 2.0 times the time of ours to 80 % accuracy (3 seeds, 95 % interval 1.6 to 2.5); in energy the"

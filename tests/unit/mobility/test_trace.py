@@ -379,3 +379,13 @@ def test_the_shipped_trace_is_what_its_script_writes(capsys: pytest.CaptureFixtu
     root = Path(__file__).parents[3]
     runpy.run_path(str(root / "examples" / "make_trace.py"))
     assert capsys.readouterr().out == (root / "scenarios" / "traces" / "manhattan.fcd.csv").read_text()
+
+
+def test_a_column_of_ids_with_an_unknown_name_is_asked_for(tmp_path: Path) -> None:
+    """Many devices in a column `person` were told to sort the samples of a device named as the file."""
+    file = tmp_path / "walks.csv"
+    file.write_text("time,person,x,y\n0,anna,0,10\n0,bert,50,10\n1,anna,1,10\n1,bert,51,10\n")
+    with refused_at("", "walks.csv:3", "among time, person, x, y (known: id, device,", "columns: {id: NAME}"):
+        start(Trace(path=file), 2)
+    named = Trace(path=file, columns={"id": "person"})
+    assert start(named, 2).positions_m(1.0).tolist() == [[1, 10], [51, 10]]

@@ -1,13 +1,16 @@
 """Runs whose devices never come into the cells are noted before they begin."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from edgefl.run.api import simulate
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import load
+from tests.refusals import refused_at
 
 FAR = "t,id,x,y\n0,a,5000,6000\n100,a,5200,6000\n0,b,7000,6000\n100,b,7200,6500\n"
 
@@ -98,3 +101,31 @@ def test_people_who_live_and_work_elsewhere() -> None:
         assert "5,000 m" in note
     commuters = commute(home=(5_000, 0), work=(0, 0))
     assert not outside(notes(commuters, duration_s=86_400))
+
+
+def test_cells_that_no_device_visits_are_noted_with_the_key_that_leaves_them_out() -> None:
+    """Two slow walkers in seven cells: their servers would wait, and the run would end with an error."""
+    walk = {"name": "random_waypoint", "speed_min_m_s": 0.1, "speed_max_m_s": 0.2}
+    town: dict[str, Any] = {"devices": {"count": 2, "mobility": walk}, "rounds": {"max_wait_s": 20}}
+    layout = {"rings": 1, "isd_m": 400}
+    (note,) = outside(notes(**town, layout=layout))
+    assert note.startswith("layout.federations: no device is seen in cells ")
+    found = re.search(r"layout\.federations: (\[[\d, ]+\])", note)
+    assert found is not None
+    kept = json.loads(found[1])
+    assert 1 <= len(kept) <= 2
+    assert not outside(notes(**town, layout=layout | {"federations": kept}))
+    assert not outside(notes(**town, layout=layout, duration_s=30))
+
+
+def test_the_error_of_a_deserted_cell_names_the_key_that_leaves_cells_out(tmp_path: Path) -> None:
+    gone = traced(tmp_path, "t,id,x,y\n0,a,20,0\n1,a,21,0\n")
+    scenario = {
+        "name": "a",
+        "devices": gone,
+        "sessions": {"name": "schedule", "count": 1, "rounds": 1000},
+        "rounds": {"max_wait_s": 5},
+        "workload": {"payload_bits": 1000, "flops_per_sample": 1.0e6},
+    }
+    with refused_at("rounds.max_wait_s", "no device", "layout.federations"):
+        simulate(load(scenario), out=tmp_path / "run")

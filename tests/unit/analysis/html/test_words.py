@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
+
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.words import session_table
+from edgefl.analysis.html.words import _staleness, comparison, outcome_table, session_table
 
 
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:
@@ -14,3 +16,40 @@ def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callabl
     assert table["session"].tolist() == ["1", "2"]
     assert table["rounds"].tolist() == ["2", "0"]
     assert table["energy"].tolist() == ["10.0\N{NO-BREAK SPACE}J", "0"]
+
+
+def overlapping(write_run: Callable[..., Path]) -> Path:
+    """A run of an asynchronous server: two models of updates that were 1 and 2 models old; then the session ends."""
+    stale = [{"staleness_mean": mean, "staleness_max": 2 * mean} for mean in (1.0, 2.0)]
+    path = write_run("a", [{"session": 1, "round": n + 1} for n in range(2)], [{"session": 1}])
+    rounds = pd.read_csv(path / "rounds.csv")
+    rounds.assign(**pd.DataFrame(stale)).to_csv(path / "rounds.csv", index=False)
+    devices = pd.read_csv(path / "devices.csv")
+    devices["outcome"], devices["dispatch"] = ["completed", "surplus_uplink"], [1, 2]
+    devices.to_csv(path / "devices.csv", index=False)
+    return path
+
+
+def test_work_that_a_session_s_end_cuts_off_is_not_called_a_surplus(write_run: Callable[..., Path]) -> None:
+    path = overlapping(write_run)
+    runs = load_runs(path)
+    meanings = outcome_table(runs, next(runs.info.itertuples())).set_index("outcome")["meaning"]
+    assert meanings["surplus_uplink"] == "the session had ended, during its uplink"
+    devices = pd.read_csv(path / "devices.csv").drop(columns="dispatch")
+    devices.to_csv(path / "devices.csv", index=False)  # as a synchronous server writes it
+    runs = load_runs(path)
+    meanings = outcome_table(runs, next(runs.info.itertuples())).set_index("outcome")["meaning"]
+    assert meanings["surplus_uplink"] == "enough other updates had arrived, during its uplink"
+
+
+def test_the_age_of_updates_is_reported_for_asynchronous_servers_only(write_run: Callable[..., Path]) -> None:
+    path = overlapping(write_run)
+    runs = load_runs(path)
+    assert comparison(runs)["staleness, mean"].tolist() == ["1.50"]
+    told = " ".join(_staleness(runs.rounds))
+    assert "were 1.5 models old on average over the models, and at most 4" in told
+    rounds = pd.read_csv(path / "rounds.csv").drop(columns=["staleness_mean", "staleness_max"])
+    rounds.to_csv(path / "rounds.csv", index=False)
+    runs = load_runs(path)
+    assert "staleness, mean" not in comparison(runs)
+    assert "models old" not in " ".join(_staleness(runs.rounds))

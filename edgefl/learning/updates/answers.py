@@ -1,0 +1,147 @@
+"""Check what an algorithm's methods return, so that a wrong shape or type names the method and what was wanted."""
+
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from edgefl.config.answers import must_be_shaped, wrong
+from edgefl.learning.algorithms import Notes, Received, Sent, ServerState
+from edgefl.learning.models import OutputTerm
+
+PLACE = ("learning", "algorithm")
+ROWS = "a row for each device,"
+Method = Callable[..., Any]
+
+
+def state(method: Method, answer: object) -> ServerState:
+    """Return a server's state if it is one.
+
+    Raises:
+        EdgeflError: the answer is not tensors by name.
+    """
+    if not _named(answer):
+        raise wrong(method, answer, "the server's state, a dict of tensors by name", *PLACE)
+    return answer  # type: ignore[return-value]
+
+
+def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, ServerState]:
+    """Return the next model [size] and the server's next state.
+
+    Raises:
+        EdgeflError: the answer is something else.
+    """
+    if not (isinstance(answer, tuple) and len(answer) == 2):
+        raise wrong(method, answer, f"two values, the next model [{size}] and the server's state", *PLACE)
+    made, after = answer
+    _tensor(method, made, ((size,),), "as the first of two values the next model,")
+    return made, state(method, after)
+
+
+def models(method: Method, answer: object, count: int, size: int, *, for_all: bool = True) -> Tensor:
+    """Return the models of `count` devices, [count, size], or if `for_all` one for all of them, [size].
+
+    Raises:
+        EdgeflError: the answer is something else, or not finite.
+    """
+    shapes = (((size,),) if for_all else ()) + ((count, size),)
+    found = _tensor(method, answer, shapes, "one model for all devices or one for each," if for_all else ROWS)
+    if not torch.isfinite(found.sum()):
+        raise wrong(method, answer, "finite numbers, not nan or inf", *PLACE)
+    return found
+
+
+def received(method: Method, answer: object, count: int, size: int) -> Received:
+    """Return what `count` devices receive.
+
+    Raises:
+        EdgeflError: the answer is something else.
+    """
+    if not isinstance(answer, Received):
+        raise wrong(method, answer, "a Received", *PLACE)
+    _tensor(
+        method, answer.start, ((size,), (count, size)), "as start one model for all devices or one for each,"
+    )
+    _about_devices(method, answer.notes, count, bits=answer.bits, vectors=answer.vectors)
+    return answer
+
+
+def sent(method: Method, answer: object, count: int, size: int) -> Sent:
+    """Return the uploads of `count` devices.
+
+    Raises:
+        EdgeflError: the answer is something else.
+    """
+    if not isinstance(answer, Sent):
+        raise wrong(method, answer, "a Sent", *PLACE)
+    _tensor(method, answer.rows, ((count, size),), f"as rows {ROWS}")
+    _about_devices(method, answer.notes, count, bits=answer.bits)
+    return answer
+
+
+def rate(method: Method, answer: Any) -> float:
+    """Return a learning rate.
+
+    Raises:
+        EdgeflError: the answer is no number of at least 0, or not finite.
+    """
+    if not (isinstance(answer, Real) and 0 <= float(answer) < math.inf):
+        raise wrong(method, answer, "a learning rate, a number of at least 0", *PLACE)
+    return float(answer)
+
+
+def term(method: Method, answer: object) -> OutputTerm | None:
+    """Return a further term of the local loss, or None.
+
+    Raises:
+        EdgeflError: the answer is something else.
+    """
+    if not (answer is None or isinstance(answer, OutputTerm)):
+        raise wrong(method, answer, "an OutputTerm or None", *PLACE)
+    return answer
+
+
+def vectors(
+    method: Method, answer: object, names: tuple[str, ...], count: int, size: int
+) -> Mapping[str, Tensor]:
+    """Return the vectors by name that `count` devices keep.
+
+    Raises:
+        EdgeflError: the answer is not a mapping, or a vector has another shape.
+    """
+    if not isinstance(answer, Mapping):
+        raise wrong(method, answer, f"a dict with {', '.join(names)}", *PLACE)
+    for name, rows in answer.items():
+        _tensor(method, rows, ((count, size),), f"as {name} {ROWS}")
+    return answer
+
+
+def _named(answer: object) -> bool:
+    return isinstance(answer, Mapping) and all(isinstance(each, Tensor) for each in answer.values())
+
+
+def _tensor(method: Method, answer: object, shapes: tuple[tuple[int, ...], ...], what: str) -> Tensor:
+    must_be_shaped(method, answer, shapes, f"{what} a tensor", *PLACE)
+    if not isinstance(answer, Tensor):
+        raise wrong(method, answer, f"{what} a torch tensor", *PLACE)
+    return answer
+
+
+def _about_devices(method: Method, notes: Notes, count: int, **counted: Tensor | None) -> None:
+    """Raise an error unless notes and numbers have an entry for each device, and the numbers are integers."""
+    if not _named(notes):
+        raise wrong(method, notes, "as notes a dict of tensors by name", *PLACE)
+    for name, note in notes.items():
+        if note.shape[:1] != (count,):
+            raise wrong(method, note, f"as note {name} a value for each of {count} devices", *PLACE)
+    for name, numbers in counted.items():
+        if numbers is None:
+            continue
+        must_be_shaped(
+            method, numbers, ((count,),), f"as {name} an integer for each device, a tensor", *PLACE
+        )
+        if not isinstance(numbers, Tensor) or numbers.is_floating_point() or bool(torch.any(numbers < 0)):
+            raise wrong(method, numbers, f"as {name} integers of at least 0", *PLACE)
