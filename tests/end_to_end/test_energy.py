@@ -1,4 +1,4 @@
-"""One energy: what rounds.csv, devices.csv, ledger.csv, `costs` and `compare` say of a run is one number."""
+"""One energy: rounds.csv, devices.csv, ledger.csv, `costs` and `compare` agree on a run's energy."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Federations that train on one band: each learns what it would learn alone, of data of its own devices."""
+"""Federations that share a band: each learns from its own devices' data exactly what it would learn alone."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ OTHER = {
     "local": {"lr": 0.1, "batch": 16},
     "evaluation": {"validation": 0.2},
 }
-# transfers without loss, and the same devices in each round, whoever else sends
+# transfers without loss, and the same devices in each round, independent of other transmitters
 ALONE: dict[str, Any] = {
     "name": "alone",
     "seed": 3,

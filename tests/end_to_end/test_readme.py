@@ -20,7 +20,7 @@ README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
 STUDY = Path("scenarios", "studies", "quickstart.yaml")
 PICTURE = Path("docs", "quickstart.png")  # of that study, on the page of studies
-LONGEST = 110  # lines: what is more is a page of docs/
+LONGEST = 110  # lines; longer texts belong on a page of docs/
 
 
 def blocks(language: str) -> list[str]:
@@ -44,7 +44,7 @@ def chains() -> list[list[str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What a newcomer has checked out."""
+    """A fresh checkout, as a newcomer has it."""
     return checkout(tmp_path)
 
 
@@ -105,7 +105,7 @@ def test_no_command_is_forgotten() -> None:
 
 
 def test_a_flower_app_needs_ten_lines() -> None:
-    """Its page runs them, and looks whether the app learns."""
+    """The app's page runs them, and checks that the app learns."""
     page = blocks_of(ROOT / "docs" / "own-learner.md")
     (block,) = [block.text for block in page if block.language == "python" and "flwr" in block.text]
     assert len(block.splitlines()) <= 10

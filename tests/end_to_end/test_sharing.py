@@ -15,7 +15,7 @@ ALL = SESSIONS * ROUNDS
 
 
 def both_ways(folder: Path, variants: str, base: str = SMALL) -> dict[str, Any]:
-    """What runs have from others, by variant; the same study without sharing has the same results."""
+    """What runs reuse from other runs, by variant; the same study without sharing has the same results."""
     (folder / "base.yaml").write_text(base)
     study = folder / "study.yaml"
     study.write_text(f"name: both\nscenario: base.yaml\nseeds: [3]\nvariants:\n{variants}")
@@ -143,7 +143,7 @@ def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None
     (tmp_path / "then").mkdir()
     taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
     assert taken["same"]["rounds"] == ALL
-    # the question of that round's training is the same, only who arrived is not
+    # the request to train that round is the same, only the arrived devices differ
     assert taken["late"]["rounds"] == expected + 1
 
 
@@ -171,7 +171,7 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
 
 
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
-    """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
+    """Devices with state vectors move from cell to cell; when each is where depends on the radio."""
     base = SMALL.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"

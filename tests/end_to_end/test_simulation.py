@@ -1,4 +1,4 @@
-"""Whole runs: reproducible, complete, and on the same world whatever the variant."""
+"""Whole runs: reproducible, complete, and in the same world for every variant."""
 
 import json
 import math
@@ -78,7 +78,7 @@ def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
 
 
 def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_path: Path) -> None:
-    """With 2 of 8 devices taking part, those two meet at time 0 the channel they meet among all."""
+    """If 2 of 8 devices take part, their channel at time 0 is the same as if all took part."""
     # area_factor 1: nobody is ever outside the cell
     walking = [
         "devices.mobility={name: random_waypoint, area_factor: 1}",

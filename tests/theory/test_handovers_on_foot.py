@@ -1,4 +1,4 @@
-"""How often devices on foot hand over, against a walk between two sites that is programmed apart.
+"""Handover rate of pedestrians, against an independently programmed walk between two sites.
 
 A correct program fails one seed in 1,000 or less.
 """
@@ -149,7 +149,7 @@ def test_the_shipped_walk_hands_over_as_networks_do() -> None:
     events = [event for event in rows.of[Event] if event.event == "handover"]
     assert network.borders is not None
     crossed = network.borders.crossed
-    # as of two Poisson processes; those of the same walks vary together, and their ratio less
+    # as of two independent Poisson processes; counts of the same walks are correlated, so their ratio varies less
     error = math.sqrt(1 / len(events) + 1 / crossed)
     assert STANDARD_ERRORS * error < 0.6
     per_border = len(events) / crossed

@@ -51,7 +51,7 @@ class Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz, keep the files that break a rule, and say where they are."""
+    """Fuzz; keep the files that break a rule and print where they are."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -144,7 +144,7 @@ def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
 
 
 def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """Yield the rules that a call broke, whatever it was asked."""
+    """Yield the rules for all commands that a call broke."""
     if outcome.crash.startswith("Hang"):
         yield "no hang", outcome.crash
     elif outcome.crash:

@@ -349,7 +349,7 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
 
 
 class Given:
-    """Numbers that were drawn elsewhere."""
+    """A generator that returns given numbers."""
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers

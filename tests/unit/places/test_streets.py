@@ -1,4 +1,4 @@
-"""Streets: shortest ways against all ways there are, where places meet them, and their sources."""
+"""Streets: shortest paths against an exhaustive search, where places join the streets, and sources of streets."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""A learning rate of 0 before the run's end: refused where it is certain, noted where it comes to that."""
+"""A learning rate of 0 before the run's end: an error if it is certain, a note if it happens during the run."""
 
 import json
 from pathlib import Path

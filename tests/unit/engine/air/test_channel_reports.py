@@ -1,4 +1,4 @@
-"""Gains read anew: who is read when, and with whom."""
+"""Updated gains: which links are measured when, and which ones together."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ SLOT_S, INTERVAL_S = 0.5e-3, 0.2
 
 
 class Books:
-    """A reader whose surveys are written down, and whose SNR is 100 times the cell, the device, and the time."""
+    """A reader that records its surveys; its SNR is made of 100 times the cell, the device, and the time."""
 
     def __init__(self, shared: bool = False) -> None:
         self.env = simpy.Environment()

@@ -1,4 +1,4 @@
-"""Coverage: a device without a link is not present, nobody waits for it, and it comes back with its link."""
+"""Coverage: a device without a link is not present, no round waits for it, and it returns with its link."""
 
 import math
 from typing import Any

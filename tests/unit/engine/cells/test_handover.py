@@ -244,7 +244,7 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
 
 @pytest.mark.parametrize("since_s", [0.0, 0.41, 0.4 + TRIGGER_S + 0.02, 0.4 + TRIGGER_S + 0.049])
 def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
-    """Also who begins to wait only while the interruption lasts."""
+    """The same holds for a device that begins to wait during the interruption."""
     env, one, _ = network([0.4], HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 

@@ -1,4 +1,4 @@
-"""Ticks at which nobody has moved are passed over, and nothing of a run's tables tells."""
+"""Ticks at which no device has moved are skipped, and the run's tables do not change."""
 
 from pathlib import Path
 from typing import Any

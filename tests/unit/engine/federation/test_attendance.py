@@ -1,4 +1,4 @@
-"""Who is connecting when a round is to begin is waited for: for what is left of an interruption, and no longer."""
+"""A round waits for devices that are connecting, for the rest of their interruption and no longer."""
 
 from itertools import pairwise
 from typing import Any

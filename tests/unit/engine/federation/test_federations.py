@@ -1,4 +1,4 @@
-"""An empty cell stops only itself: who waits for a device, until when, and what becomes of the run."""
+"""An empty cell stops only itself: which cells wait for a device, until when, and how the run ends."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ EXACT = 1e-9
 EMPTY = 6  # the cell in which nobody is placed, west of the others' places
 
 
-# -- the clock of the waiting -------------------------------------------------------------------------
+# -- how long cells wait ------------------------------------------------------------------------------
 
 
 def given_up_s(env: simpy.Environment, given_up: simpy.Event) -> list[float]:
@@ -140,7 +140,7 @@ def test_a_device_that_comes_in_time_sets_the_empty_cell_to_work() -> None:
 
 
 def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
-    """Its only device is there from 1 s on and is switched off amid its first round."""
+    """Its only device is there from 1 s on and is switched off during its first round."""
     leaves_s = 1.01
     cells = Cells(visits_s=[[1.0, leaves_s]]).run()
     assert cells.events(EMPTY) == [
