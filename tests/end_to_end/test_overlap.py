@@ -89,7 +89,7 @@ def train(
     models: int = MODELS,
     **learning: Any,
 ) -> Rows:
-    """Run digits with a server, the synchronous one if none is given; with a journal if it has a place for one."""
+    """Run digits with a server, by default the synchronous one, and with a journal if a directory is given."""
     scenario = load_scenario(
         {
             "name": "buffered",

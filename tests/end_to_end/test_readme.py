@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def chains() -> list[list[str]]:
-    """The commands, each on its own or behind the one that writes the directory that it reads."""
+    """The commands, each alone or after the one that writes the directory that it reads."""
     found: list[list[str]] = []
     for line in "".join(blocks("sh")).splitlines():
         command = line.partition("#")[0].strip()
@@ -61,7 +61,7 @@ def test_command(chain: list[str], folder: Path) -> None:
 
 
 def check_picture(study: Path) -> None:
-    """The picture shown, and what is said of it, are those of a run; `make readme` refreshes the picture."""
+    """The picture and its caption agree with a run; `make readme` refreshes the picture."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
     # other processors round otherwise: accuracies then differ in the third digit, and no time or energy

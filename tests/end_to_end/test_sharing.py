@@ -56,7 +56,7 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one.
+    """A run with probes continues from one without; its pilot model is chosen by that run's accuracies.
 
     With a history of one session none of them could lend more.
     """
@@ -79,7 +79,7 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
-    """J (18): mu of one session is 1. So sessions P + 1 and P + 2 are `previous`'s, but for probes.
+    """J (18): mu of one session is 1. So sessions P + 1 and P + 2 equal those of `previous`, except for probes.
 
     With two pilot sessions that is all of the run, and its models are the lender's.
     """
@@ -121,7 +121,7 @@ def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
 
 
 def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> None:
-    """Probes move all rounds behind them; by what clock data drift is not asked."""
+    """Probes delay all later rounds; drift counts rounds, so the delay does not matter."""
     learning = "  drift: {name: label_swap, clock: rounds, at: 5}\n"
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
     taken = both_ways(tmp_path, variants, SMALL + learning)

@@ -91,7 +91,7 @@ Edit = Callable[[str], str]
 
 
 def last_digit(cell: str) -> str:
-    """The same number but for its last digit."""
+    """The same number except for its last digit."""
     return cell[:-1] + str((int(cell[-1]) + 1) % 10)
 
 

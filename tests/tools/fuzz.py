@@ -161,7 +161,7 @@ def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
 
 
 def _differences(first: Path, second: Path) -> Iterator[str]:
-    """Yield the files of two run directories that differ, but for run.json (wall times) and the journal."""
+    """Yield the files of two run directories that differ, except run.json (wall times) and the journal."""
     if not second.is_dir():
         yield "the run's own scenario.yaml does not run"
         return

@@ -110,7 +110,7 @@ def tests(asked: Asked) -> str:
 
 
 def training(asked: Asked) -> str:
-    """Measure rounds of training beside the same loop on the same device."""
+    """Measure training rounds against the same loop on the same device."""
     figures = bench("training", asked, "--repeats", "1" if asked.rehearsal else "5", short=asked.rehearsal)
     lines = ["| task | | rounds/s | over the loop | of the peak |", "|---|---|---:|---:|---:|"]
     for task in figures["tasks"]:

@@ -148,7 +148,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """List a module's functions and methods; what lies within one is its part."""
+    """List a module's functions and methods; a nested function belongs to the one around it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef):
             if not any(

@@ -243,7 +243,7 @@ def _measured(
     repeats: int,
     beside: Mapping[str, Callable[[], float]] | None = None,
 ) -> dict[str, Any]:
-    """Measure jobs beside the first one, which is the rival; what is done beside them has no rate."""
+    """Measure jobs against the first one, which is the rival; extra work has no rate."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))

@@ -1,8 +1,8 @@
-"""Run random combinations of features, and small models beside edgefl: `make joints`, `python -m tests.tools.joints`.
+"""Run random combinations of features, and compare runs with small references: `make joints`.
 
-Scenarios of two to six features are drawn with a seed, run, and judged by rules that hold for every run: books that
-agree, no crash, errors with a place and a remedy, the same bytes again, and after a run that was left. A scenario
-that breaks a rule is kept, with as few features as still break it. Then runs with random numbers are compared with
+Scenarios of two to six features are drawn with a seed, run, and checked against rules that hold for every run:
+consistent books, no crash, errors with a place and a remedy, the same bytes if repeated or resumed. If a scenario
+breaks a rule, it is kept, with as few features as still break it. Then runs with random numbers are compared with
 references written from definitions: a band shared in TDD, handovers by A3, an asynchronous server, a cloud's clock.
 """
 

@@ -1,4 +1,4 @@
-"""Many transfers together against each alone: the same numbers, to the last bit of their sums."""
+"""Many transfers computed together against each alone: the same numbers, to the last bit."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""docs/trust.md says what the code gives: each figure again, and what the page concludes from them."""
+"""docs/trust.md agrees with the code: each figure is computed again, and the page's conclusions hold."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def test_measurements(runs: object) -> None:
 
 @pytest.fixture
 def forgetting() -> Iterator[None]:
-    """What functions have kept without a fault is none of theirs with one, and the other way round."""
+    """Clear functions' caches before and after a fault is injected."""
     forget()
     yield
     forget()

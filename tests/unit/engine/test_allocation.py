@@ -179,7 +179,7 @@ DRAWS = all_draws()
 @pytest.mark.parametrize("of_model", DRAWS)
 @pytest.mark.parametrize("computing", ["computing", "no capacitance", "no cycles"])
 def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
-    """Nothing is nan, nobody finds less, and without an amplifier's draw all send with the largest power.
+    """No result is nan, no optimiser finds less, and without an amplifier's draw all send at full power.
 
     Where nothing costs anything any allocation is the best: an optimiser has nothing to search there.
     """

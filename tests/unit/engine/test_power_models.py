@@ -259,8 +259,8 @@ def test_figures_are_those_of_tr_38840() -> None:
 
 
 def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
-    """Beside micro sleep's 45 light sleep saves 25 a ms and costs 100: 4 ms, but takes 6. Deep sleep saves 19 more
-    and costs 350 more: 18.4 ms, but takes 20."""
+    """Light sleep saves 25 per ms of micro sleep's 45 and costs 100: it pays from 4 ms on, but takes 6. Deep sleep
+    saves 19 more per ms and costs 350 more: it pays from 18.4 ms on, but takes 20."""
     for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
         on_ms = 4.1
         model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)

@@ -63,18 +63,18 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     (FedCs(deadline_s=0.6), FEDCS, 5, [2, 3, 5, 7]),
     (FedCs(deadline_s=0.59), FEDCS, 5, [2, 5, 7]),
     (FedCs(deadline_s=0.59, count=2), FEDCS, 2, [2, 5]),
-    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # nobody is in time: the fastest
-    # all are drawn: the greatest losses; who has told none has an endless one
+    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device is in time: the fastest one
+    # all devices are drawn, and those with the highest losses chosen; an unreported loss is infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
-    # of mains the least joules; then the least share of the charge; last who would fall below the reserve
+    # first mains, by joules; then the smallest share of the charge; last devices that would fall below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
     (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
     # with its tail the last one needs 61 J of its 100, and 122 with the reserve
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
-    # 40 now is little for who had 160 before
+    # a rate of 40 now is low for a device that had 160 before
     (
         with_constants(ProportionalFair, past=0.5)(count=1),
         {"snr_up": SNR, "fading": np.array([1.0, 1.0, 1.1, 1.0, 1.0])},

@@ -95,7 +95,7 @@ def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
 
 
 def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
-    """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then nobody works."""
+    """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then both are idle."""
     world = computing({"name": "semi_synchronous", "every_s": 2.0}, [1.0, 2.6], rounds=4).run()
     assert models(world) == [
         (2.0, 1, [(0, 0, 0)]),

@@ -156,7 +156,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     run = simulate(
         scenario(
             layout={"sites": [[0, 0], [300, 0]]},
-            rounds={"max_wait_s": 5},  # of the other cell, which nobody enters
+            rounds={"max_wait_s": 5},  # of the other cell, which no device enters
             devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
             radio={
                 "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},

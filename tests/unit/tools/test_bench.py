@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say, on small jobs: they must not rot between two looks at them."""
+"""The benchmarks measure what they claim, on small jobs, so that they do not break unnoticed."""
 
 import dataclasses
 import math

@@ -152,7 +152,7 @@ def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> 
 
 
 def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
-    """Both drive; the first round that finds nobody begins at the look after the way back crosses the edge."""
+    """Both drive; the first round that finds no device begins at the check after the way back crosses the edge."""
     learner = Scripted(work=(1, 0, 20_000, 20_000))
     small = at(
         [30.0],

@@ -325,7 +325,7 @@ def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
 
 
 def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
-    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: who waits from 0.3 s on is told at 0.4 s."""
+    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: a process that waits from 0.3 s on is notified at 0.4 s."""
     env, one, log = away(0.25, 0.35)
     one.power._on[0] = False  # the other one is off
     woken_s = []

@@ -265,7 +265,7 @@ def test_losses_are_reported_and_paid_for() -> None:
 
 
 def test_joules_above_the_least() -> None:
-    """Of links that do not fade: none by the optimum but for slots; else what the optimum spares in the same time."""
+    """Excess without fading: the optimum has only that of slots; others, what the optimum saves in the same time."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     record = {"record": {"energy_excess": True}}
     decider = Asked()
@@ -305,7 +305,7 @@ FREE = {
 def test_deciders_with_every_power_model_and_with_what_costs_nothing(
     selector: str, devices: str, access: dict[str, float] | None
 ) -> None:
-    """Their answers are decisions, and nobody is below the least: links do not fade, and slots only cost more.
+    """Their answers are valid decisions, and none costs less than the minimum: links do not fade, slots add cost.
 
     In FDD by Shannon's rates; the optimum is found within OPTIMUM of its joules.
     """

@@ -22,7 +22,7 @@ from tests.refusals import refused_at
 ISD_M = 100.0
 PATIENCE_S = 50.0
 EXACT = 1e-9
-EMPTY = 6  # the cell in which nobody is placed, west of the others' places
+EMPTY = 6  # the cell in which no device is placed, west of the others' positions
 
 
 # -- how long cells wait ------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def test_a_run_without_any_result_fails() -> None:
 
 
 def night(**sections: Any) -> SmallWorld:
-    """One device, on for 100 s from 0 and from 300 s on; in between nobody is there, for four times the patience."""
+    """One device, on for 100 s from 0 and from 300 s on; in between the cells are empty, four times the patience."""
     return small_world(
         [50.0],
         switches_s=[[0.0, 100.0, 300.0, 400.0]],

@@ -322,7 +322,7 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
 
 
 def test_who_looks_for_a_cell_has_no_tail() -> None:
-    """The base of 3.52 W is drawn without a break; a tail begins only behind the transfer, and lasts its 10 s."""
+    """The base of 3.52 W is drawn without a break; a tail begins only after the transfer, and lasts its 10 s."""
     small = world((0.3, NEAR_1), devices={"power": TAIL}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
     assert row(small).energy_tail_j == pytest.approx(10.0)

@@ -295,7 +295,7 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
 
 @pytest.mark.parametrize("slots_on", [0.5, 4.25])
 def test_a_battery_that_runs_empty_amid_a_tdd_frame_does_so_at_the_exact_time(slots_on: float) -> None:
-    """UDDU: of four slots the first and the last send. Computing ends amid a slot, and its rest costs nothing."""
+    """UDDU: of four slots the first and the last send. Computing ends during a slot, whose rest is free."""
     radio = {"tdd": {"pattern": "UDDU"}, "bandwidth_hz": 2e6}
     learner = {"work": (1, 803, 1, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], radio=radio, learner=Scripted(**learner)).run().rows.of[DeviceRound]
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """Computing ends amid a slot; the deadline comes before the slot does."""
+    """Computing ends during a slot; the deadline comes before the next slot."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
@@ -390,7 +390,7 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
-    """`full`: two downlinks, two times the power while both last. In a dynamic band the other goes on alone."""
+    """`full`: two downlinks, two times the power while both last. In a dynamic band the other continues alone."""
     world = World([50.0, 240.0], radio={"sharing": sharing}).run()
     (round_,), rows = world.rows.of[Round], world.rows.of[DeviceRound]
     expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both begin at 0

@@ -1,4 +1,4 @@
-"""A model's file is its module's whole state, and nothing else fits."""
+"""A model's file is its module's whole state; any other content is an error."""
 
 import json
 import os
