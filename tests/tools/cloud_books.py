@@ -10,7 +10,7 @@ TIME_DIGIT_S = 2e-9
 
 
 def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
-    """What goes up and comes down takes the line's time and energy, and comes back when its model is made."""
+    """Transfers to and from the cloud take the line's time and energy; models return once the cloud's is made."""
     settings = tables.cloud
     if settings is None:
         return

@@ -312,7 +312,7 @@ class Ours:
 class Loop:
     """The rival: one device after the other, in plain PyTorch, written with care.
 
-    Inputs are normalised and dealt out beforehand; module, optimizer and sums are reused.
+    Inputs are normalised and assigned beforehand; module, optimizer and sums are reused.
     """
 
     def __init__(self, task: TrainingTask, data: Split, torch_device: torch.device = CPU) -> None:

@@ -26,7 +26,7 @@ from tests.tools.movements import write_trace
 CPU_S = 40.0  # after which a run hangs
 AGAIN = 3  # one run of as many is repeated, another one is left and gone on with
 FILE = "scenario.yaml"
-# what a run that stops says to do
+# remedies in the messages of runs that stop
 REMEDY = re.compile(
     r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b"
 )

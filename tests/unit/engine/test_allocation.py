@@ -151,7 +151,7 @@ def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-14},
     )
-    assert best.status in (0, 8)  # 8: no way down is left in these digits
+    assert best.status in (0, 8)  # 8: line search failed, within rounding of the optimum
     assert all(np.all(limit(best.x) >= -1e-9) for limit in limits)
     return float(best.fun)
 

@@ -160,7 +160,7 @@ def test_measurements_of_several_cells_know_heights() -> None:
     assert np.array_equal(mixed, np.concatenate([high[:10], low[10:]]))
     one = classed.gains.power_db_of(positions_m[[3, 15]], np.array([3, 15]))
     assert np.array_equal(one, mixed[[3, 15]])
-    # what places keep is kept once
+    # both classes share one table of shadowing values
     first, second = classed.gains.large_scales
     assert first.fields._table is second.fields._table
 

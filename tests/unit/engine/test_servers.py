@@ -69,7 +69,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
         (5.2, 7, [(1, 3, 3)]),
         (6.0, 8, [(0, 6, 1)]),
     ]
-    # device 1 has worked for 0.8 s when the session ends; that is booked once, with the last model
+    # device 1 has worked for 0.8 s when the session ends; this is booked once, with the last model
     last = world.rows.of[Round][-1]
     cut = world.rows.of[DeviceRound][-1]
     assert (last.participants, last.completed) == (2, 1)
@@ -145,7 +145,7 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
         (3.0, 3, [(0, 2, 0), (1, 0, None)]),
     ]
     assert [call[1] for call in world.learner.calls if call[0] == "aggregate"] == [(0,), (0,), (0,)]
-    # and what it does from 2.6 s on is cut off
+    # and its work from 2.6 s on is cut off
     assert world.rows.of[Round][-1].energy_wasted_j == pytest.approx(3.0 * JOULES_PER_S)
     capped = computing({"name": "fedasync", "max_staleness": 1, "beyond": "cap"}, [1.0, 2.6], rounds=3).run()
     assert models(capped)[-1] == (2.6, 3, [(1, 0, 2)])

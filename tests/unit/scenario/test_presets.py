@@ -1,4 +1,4 @@
-"""Presets over all sections: what is paid, what null is, what is told of defaults."""
+"""Presets over all sections: modelled costs, what null is, descriptions of defaults."""
 
 import re
 from collections.abc import Iterator

@@ -67,7 +67,7 @@ class Backwards(Churn):
 
 
 class Nobody(SwitchedAt):
-    """A session of no device."""
+    """A session without devices."""
 
     def members(self, session: int) -> list[int]:
         return []

@@ -128,7 +128,7 @@ def test_who_has_no_link_takes_no_part_and_no_round_waits_for_it() -> None:
     assert [row.latency_s for row in covered.rows.of[Round]] == [
         row.latency_s for row in alone.rows.of[Round]
     ]
-    # without coverage it is selected, and a round lasts until its timer has run out
+    # without coverage it is selected, and a round lasts until its timer expires
     waited = at([30.0, far_m], policy=policy, radio={"monitoring": {"coverage_margin_db": None}}).run()
     assert max(row.latency_s for row in waited.rows.of[Round]) >= 1.0
 

@@ -157,7 +157,7 @@ def test_whichever_ends_first(latency_s: float) -> None:
 
 def test_a_run_may_end_while_a_cell_is_empty() -> None:
     """The device leaves during round 2 and never comes back: the session ends with the run, without an error."""
-    for max_wait_s in (100.0, 1.0):  # however long a run without a duration would wait
+    for max_wait_s in (100.0, 1.0):  # regardless of how long a run without a duration would wait
         rules = {"every_s": 0.5, "max_wait_s": max_wait_s}
         world = ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(rounds=9), duration_s=2.0)
         assert starts_s(world.rows) == [0.0, 0.5]
