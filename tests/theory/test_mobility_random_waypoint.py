@@ -62,7 +62,7 @@ def test_the_law_is_the_published_one() -> None:
 
 @pytest.mark.parametrize("time_s", [0.0, 3.0, 500.0])
 def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
-    """For devices of very different speeds, too: each has its own law, and it is the same for all."""
+    """Also for devices of very different speeds: the stationary law does not depend on the speed."""
     movement = start(RandomWaypoint(area_factor=1.0))
     r = distances(movement, time_s)
     assert stats.kstest(r, radial_law).pvalue > SIGNIFICANCE

@@ -106,7 +106,7 @@ def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
 
 
 def test_faults_and_mutants_are_those_of_the_last_runs() -> None:
-    """Made from what `make faults` and `make mutants` have kept: nothing is run again here."""
+    """The tables come from the results that `make faults` and `make mutants` stored; nothing is run again here."""
     assert PAGE.endswith(f"\n{trust_faults.text()}"), "run `python docs/trust.py faults`"
 
 

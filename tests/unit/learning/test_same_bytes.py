@@ -62,8 +62,8 @@ def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
         )
 
 
-# Questions about this machine, and the files that may ask: to refuse what does not fit, to count threads, or to say
-# where rows lie. Sizes that arithmetic goes by are constants, `batching.CHUNK_BYTES` first.
+# Functions that inspect this machine; files may call them to refuse what does not fit, count threads or place rows.
+# Sizes that affect arithmetic are constants, `batching.CHUNK_BYTES` first.
 QUESTIONS = (
     "available_bytes",
     "available_cores",
