@@ -57,7 +57,7 @@ class BlockSweep:
     def __iter__(self) -> Iterator[tuple[int, list[Any]]]:
         """Yield slots up to which flows are served, and the ids of the flows that have moved their payloads there.
 
-        A plan of a `SharedBand` ends in the same slots, and where a flow joins.
+        A plan of a `SharedBand` ends in the same slots, and also wherever a flow joins.
         """
         frame, there, joined, slot, stride = self._rules.carrier.frame, 0, 0, 0, FIRST_LOOK
         while joined < len(self._joins) or there:

@@ -1,4 +1,4 @@
-"""What all tests need: signals as in a terminal, one thread, leave to run components; marks by what a test costs."""
+"""Setup of all tests: signals as in a terminal, one thread, permission to run components; marks by cost."""
 
 import gc
 import os
@@ -48,7 +48,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture
 def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For studies whose figures nobody looks at; tests/unit/analysis looks at them."""
+    """For studies whose figures no test inspects; tests/unit/analysis inspects them."""
     from tests.tools.figures import leave_figures_empty
 
     leave_figures_empty(monkeypatch)

@@ -1,4 +1,4 @@
-"""What is refused, and where: tests name the key and a noun or two, and leave sentences to tests of wording."""
+"""Assertions about errors: tests name the key and a noun or two; other tests check the wording."""
 
 import re
 from collections.abc import Iterator

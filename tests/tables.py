@@ -8,7 +8,7 @@ from edgefl.config.yaml_source import parse_value
 
 
 def rows(table: str, short: Mapping[str, str] | None = None) -> list[tuple[str, ...]]:
-    """Return a table's rows; words that are short for longer ones are replaced, in the given order."""
+    """Return a table's rows; abbreviations are replaced in the given order."""
     for word, meaning in (short or {}).items():
         table = table.replace(word, meaning)
     return [tuple(cell.strip() for cell in line.split(" | ")) for line in table.strip().splitlines()]

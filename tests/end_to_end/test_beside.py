@@ -1,4 +1,4 @@
-"""A run whose training forks away from the engine's clock, and one that trains in its process, are the same bytes."""
+"""A run that trains in a forked process and one that trains in its own process give the same bytes."""
 
 import math
 import os
@@ -46,7 +46,7 @@ NEEDS_FORK = pytest.mark.skipif(
 
 @pytest.fixture
 def forks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Make runs fork at their first round; the processes that they fork."""
+    """Make runs fork at their first round; return the forked processes."""
     forked: list[int] = []
 
     def fork(really: Any = os.fork) -> int:

@@ -18,7 +18,7 @@ from tests.tools.called import code_of
 
 
 class Done(NamedTuple):
-    """What a command left behind."""
+    """The exit code and output of a command."""
 
     returncode: int
     stdout: str
@@ -100,7 +100,7 @@ def test_what_validate_says_stands_in_the_order_of_the_files(
 
 
 def data_set(file: Path) -> str:
-    """What the file, or the scenario of a study, says of its data set."""
+    """The data set that the file, or the scenario of a study, names."""
     text = file.read_text()
     if scenario := re.search(r"^scenario: (\S+)", text, re.MULTILINE):
         return data_set(file.parent / scenario[1])

@@ -1,6 +1,6 @@
-"""Codecs of both ways met at random with algorithms, servers, partitions and models: judged by what is learned.
+"""Random combinations of codecs in both directions with algorithms, servers, partitions and models, by accuracy.
 
-Divergence by what codecs feed back takes some tens of rounds: three that stay finite tell nothing. So each device
+Divergence from error feedback takes tens of rounds: three finite rounds prove nothing. So each device
 sends some 60 updates, and the run is compared with the same one without codecs.
 """
 
@@ -13,8 +13,7 @@ import pytest
 import edgefl
 from edgefl.config import registry
 
-UPDATES, DEVICES = 60, 8  # of each device, where it sends one for every model
-# with how many models, of so many updates each
+UPDATES, DEVICES = 60, 8  # updates of each device, one per model
 SERVERS: list[tuple[dict[str, Any], int]] = [
     ({"name": "synchronous"}, UPDATES),
     ({"name": "synchronous"}, UPDATES),
@@ -42,7 +41,7 @@ SHARE = 2 / 3  # of the accuracy without codecs, that is reached at least; a gue
 
 
 def drawn(number: int) -> dict[str, Any]:
-    """Draw what is trained, where, and with which codecs."""
+    """Draw the training task, the world and the codecs."""
     rng = Random(f"codecs {number}")
     server, models = rng.choice(SERVERS)
     algorithms = {"synchronous": (*OF_ONE_ROUND, *SWINGING), "tiers": OF_MODELS}.get(

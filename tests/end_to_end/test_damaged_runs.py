@@ -1,4 +1,4 @@
-"""What a damaged run directory, a full standard output and a part with links are told: one message each."""
+"""A damaged run directory, a full standard output and a part with links: one error message each."""
 
 import json
 import shutil
@@ -116,7 +116,7 @@ def test_a_full_standard_output_is_one_message_after_the_whole_run(scenario: Pat
 def test_a_file_that_cannot_be_copied_is_named(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As shutil tells of a file without rights, which root reads all the same."""
+    """The error that shutil raises for a file without read permission, which root can read anyway."""
     part = tmp_path / "part"
     shutil.copytree(run, part / "a/seed-1")
     (part / "study.yaml").write_text("name: study\n")

@@ -1,4 +1,4 @@
-"""Deciders in runs that train: bits of codecs, what devices report, and a run that was left."""
+"""Deciders in runs that train: bits of codecs, devices' reports, and an interrupted run."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from edgefl import load_scenario, simulate
 
 
 def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_path: Path) -> None:
-    """QSGD has codes of fixed length: what is expected before the first round is what is sent in it."""
+    """QSGD has codes of fixed length: the bits expected before the first round are the bits sent in it."""
     from edgefl.engine.federation.deciding.history import History
 
     seen: list[tuple[float, ...]] = []

@@ -1,4 +1,4 @@
-"""What each device scores is written down, and its mean is what the rounds say."""
+"""Each device's score is recorded, and the mean equals the one in rounds.csv."""
 
 from pathlib import Path
 from typing import Any

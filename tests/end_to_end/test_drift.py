@@ -153,7 +153,7 @@ def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
 
 
 def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
-    """With everybody in the round, the devices' test samples say how their accuracies weigh in the pooled one.
+    """If all devices take part, their accuracies average to the pooled one, weighted by test samples.
 
     local_only serves each device with its own model, the one whose accuracy is its personal one.
     """

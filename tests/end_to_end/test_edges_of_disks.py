@@ -1,4 +1,4 @@
-"""A disk that is full, as a small one of its own: one line, nothing lost, and the same bytes once there is room."""
+"""A full disk (a small mount): one error line, nothing lost, and the same bytes once there is space."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""One energy: what rounds.csv, devices.csv, ledger.csv, `costs` and `compare` say of a run is one number."""
+"""One energy: rounds.csv, devices.csv, ledger.csv, `costs` and `compare` agree on a run's energy."""
 
 import math
 from pathlib import Path
@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = sections("""
     name=energy; seed=3; devices={count: 8, indoor_share: 0.5}; sessions={name: schedule, count: 2, rounds: 4}
     workload={payload_bits: 3.0e5, flops_per_sample: 1.0e5}
 """)
-# every kind of round that leaves tails behind: others select, it is cut off, it overlaps, it shares, it learns
+# every kind of round with tails: other selectors, deadlines, overlap, shared bands, training
 WORLDS: dict[str, dict[str, Any]] = {
     "by the clock": {"rounds": {"every_s": 4}},
     "some of all": {"rounds": {"selector": {"name": "uniform", "count": 3}}},

@@ -1,4 +1,4 @@
-"""Federations that train on one band: each learns what it would learn alone, of data of its own devices."""
+"""Federations that share a band: each learns from its own devices' data exactly what it would learn alone."""
 
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ OTHER = {
     "local": {"lr": 0.1, "batch": 16},
     "evaluation": {"validation": 0.2},
 }
-# transfers without loss, and the same devices in each round, whoever else sends
+# transfers without loss, and the same devices in each round, independent of other transmitters
 ALONE: dict[str, Any] = {
     "name": "alone",
     "seed": 3,
@@ -102,7 +102,7 @@ def learned(run: Path, table: str, columns: list[str]) -> pd.DataFrame:
 def test_a_federation_learns_in_company_what_it_learns_alone(
     learning: dict[str, Any], tmp_path: Path
 ) -> None:
-    """All of its devices take part in each round: then nothing of the band reaches the learner, to the last bit."""
+    """If all devices take part in each round, sharing the band does not change learning, to the last bit."""
     learning = {**DIGITS, **learning}
     keeps = {"record": {"models": "personal"}}
     alone = simulate({**ALONE, **keeps, "learning": learning}, tmp_path / "alone")
@@ -263,7 +263,7 @@ def test_what_diverges_is_named_with_its_federation_and_device(tmp_path: Path) -
 
 
 def test_each_task_has_its_own_score(tmp_path: Path) -> None:
-    """R2 beside accuracy: each has its columns, and read by name each federation has those of its task alone."""
+    """R2 and accuracy in one run: each has its columns, and each federation's tables hold only its own score."""
     numbers = tmp_path / "numbers.csv"
     numbers.write_text("x,y\n" + "".join(f"{k},{2.0 * k + k % 3}\n" for k in range(90)))
     regression = {

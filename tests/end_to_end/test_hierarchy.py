@@ -1,4 +1,4 @@
-"""A cloud over cells, from scenario to tables: what it is equal to, how it is resumed, and what is refused."""
+"""A cloud over cells, from scenario to tables: its degenerate cases, resuming, and refusals."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_one_cell_learns_as_without_a_cloud_and_only_waits_for_its_line(tmp_path
 
 
 def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Path) -> None:
-    """With everybody in every round; test samples whose label rounding turns are less than one in a hundred."""
+    """All devices take part in every round; rounding changes the label of less than one test sample in a hundred."""
     cells = run(scenario(2, cloud={"every": 1}), tmp_path / "cells").groupby(["session", "round"])
     one = run(scenario(1, cloud=None), tmp_path / "one")
     assert (cells.participants.sum() == 8).all()
@@ -80,7 +80,7 @@ def test_a_cloud_after_every_round_is_one_federation_of_all_devices(tmp_path: Pa
 def test_a_run_goes_on_from_any_exchange(
     tmp_path: Path, waits_for: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Left before a model is sent, or the cloud's taken over, and going on where it was left, several times."""
+    """Interrupted several times, before a model is sent or the cloud's is adopted, and resumed there."""
     what = scenario(2, cloud={"waits_for": waits_for}, rounds={"server": "synchronous"})
     run(what, tmp_path / "whole")
     left: set[tuple[str, int]] = set()

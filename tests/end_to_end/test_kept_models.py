@@ -1,4 +1,4 @@
-"""The models of a run are there afterwards: what they are tested to be is what the run says of them."""
+"""Models saved by a run: testing them gives the accuracies that the run recorded."""
 
 from pathlib import Path
 from typing import Any

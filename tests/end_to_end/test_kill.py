@@ -1,4 +1,4 @@
-"""kill -9 at a random instant, then `edgefl resume`: every byte is that of a run that was never killed."""
+"""kill -9 at a random instant, then `edgefl resume`: every byte equals that of a run that was never killed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""While one types: what the YAML language server offers and marks in scenarios and studies, by their modelines."""
+"""Completions and marks of the YAML language server in scenarios and studies, through their modelines."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""A user without a home folder, without a name, without a compiler: a run starts, and is the same."""
+"""A user without a home folder, a name or a compiler: a run starts and gives the same results."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ STRANGER = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}"
 
 
 def run_edgefl(folder: Path, *arguments: str, user: Sequence[str] = (), **environment: str) -> Done:
-    """Run edgefl with nothing in the environment but these."""
+    """Run edgefl with only these variables in the environment."""
     return subprocess.run(
         [*user, sys.executable, "-c", "from edgefl.commands.cli import main; main()", *arguments],
         cwd=folder,
@@ -67,7 +67,7 @@ def test_a_user_without_a_home_gets_the_same_bytes(tmp_path: Path) -> None:
 
 @stranger
 def test_what_needs_a_home_says_so_in_a_line(tmp_path: Path) -> None:
-    """A data set that has to be downloaded; a doctor's look is no fault."""
+    """A data set that has to be downloaded is an error; `edgefl doctor` still succeeds."""
     scenario = str(ROOT / "scenarios" / "quickstart.yaml")
     done = run_edgefl(tmp_path, "run", scenario, "--set", "learning.dataset=svhn", user=STRANGER)
     assert done.returncode == 2

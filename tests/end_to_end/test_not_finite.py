@@ -103,7 +103,7 @@ def test_a_dropped_update_is_paid_and_changes_nothing(keys: list[str], tmp_path:
 
 
 def test_where_all_are_dropped_the_model_stays_and_a_row_says_so(tmp_path: Path) -> None:
-    """A rate beyond measure: as a round without survivors."""
+    """A huge learning rate: no update is finite, as in a round without survivors."""
     path, rounds, devices = tables(
         ["learning.local.lr=100", "learning.model=logistic", *HUGE], tmp_path / "run"
     )

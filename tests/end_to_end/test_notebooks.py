@@ -1,4 +1,4 @@
-"""The notebooks of examples/notebooks run from top to bottom, and are kept without what they printed."""
+"""The notebooks of examples/notebooks run from top to bottom, and are stored without outputs."""
 
 import json
 import sys
@@ -36,10 +36,10 @@ def test_notebook_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
-    monkeypatch.delenv("EDGEFL_ALLOW_CODE", raising=False)  # a notebook's own classes need no word
+    monkeypatch.delenv("EDGEFL_ALLOW_CODE", raising=False)  # a notebook's own classes need no permission
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(tmp_path)
-    # what the shell puts into this process goes with the test
+    # changes that the shell makes to this process end with the test
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     for prompt in ("ps1", "ps2", "ps3"):
         monkeypatch.setattr(sys, prompt, "", raising=False)

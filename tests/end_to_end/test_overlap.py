@@ -26,7 +26,7 @@ ALL: Server = {"name": "fedbuff", "buffer": DEVICES}
 SOME: Server = {"name": "fedbuff", "buffer": 3, "concurrency": 8}
 TIERS: Server = {"name": "tiers", "count": 3}
 OVERLAPPING = {"fedbuff": SOME, "tiers": TIERS}
-# the others need updates that all began from one model
+# the others need updates that all began from the same model
 STALE = [
     name
     for name in registry.names("algorithms")
@@ -39,7 +39,7 @@ FURTHER: dict[str, dict[str, Any]] = {
 
 
 class Watched:
-    """A learner that tells `after` of each training and aggregation that is done."""
+    """A learner that calls `after` at the end of each training and aggregation."""
 
     def __init__(self, learner: Any, after: Callable[[str], None]) -> None:
         self.flops_per_sample, self.payload_bits = learner.flops_per_sample, learner.payload_bits
@@ -89,7 +89,7 @@ def train(
     models: int = MODELS,
     **learning: Any,
 ) -> Rows:
-    """Run digits with a server, the synchronous one if none is given; with a journal if it has a place for one."""
+    """Run digits with a server, by default the synchronous one, and with a journal if a directory is given."""
     scenario = load_scenario(
         {
             "name": "buffered",
@@ -196,7 +196,7 @@ def test_one_device_after_the_other_is_the_synchronous_server_with_one_participa
 
 
 def test_rounds_overlap() -> None:
-    """With two of six at a time nobody waits for the slowest: models come faster, each of two updates."""
+    """With two of six devices at a time no model waits for the slowest: models come faster, each from two updates."""
     world = scripted_world({"name": "fedbuff", "buffer": 2, "concurrency": 6}).run()
     taken = [call[1] for call in world.learner.calls if call[0] == "aggregate"]
     assert {len(ids) for ids in taken} == {2}
@@ -226,7 +226,7 @@ def undisturbed(algorithm: str, name: str) -> list[dict[str, Any]]:
     return table(train(algorithm, OVERLAPPING[name]))
 
 
-# one who is interrupted leaves a snapshot between two calls, after which the latest round is trained again
+# an interrupted run leaves a snapshot between two calls; the latest round is then trained again
 @pytest.mark.parametrize(
     ("algorithm", "name", "call", "number", "error"),
     [

@@ -1,4 +1,4 @@
-"""Code of one's own that was edited: a study, a shared training, a run that goes on and a merge all notice."""
+"""Edited user code is noticed by a study, shared training, a resumed run and a merge."""
 
 import os
 import shutil

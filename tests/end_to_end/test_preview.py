@@ -137,7 +137,7 @@ def test_who_is_switched_on_is_counted(tmp_path: Path) -> None:
 
 def test_a_probe_that_ended_early_says_so(preview: Preview, scenario: Scenario) -> None:
     assert not [note for note in preview.notes if "the first" in note]
-    # it goes on until the instant of the first rounds is over, which a second one shows
+    # it continues past the time of the first rounds, as a second round shows
     (note,) = [note for note in make_preview(scenario, most_s=0.0).notes if "to end" in note]
     assert "over the first 2 rounds to end" in note
 

@@ -77,7 +77,7 @@ def test_as_in_one_process_and_reported_round_by_round(
 
 
 class Killer(threading.Thread):
-    """Kills the process of each run that is seen at work, some rounds after it began, so many times in all."""
+    """Kills the process of each running run some rounds after it began, up to a number of kills."""
 
     def __init__(self, out: Path, most: int, runs: str = "*/*", again: bool = False) -> None:
         super().__init__(daemon=True)
@@ -115,7 +115,7 @@ def test_workers_are_killed_in_the_middle(cluster: Any, study: Path, alone: Path
 
 
 def test_a_run_that_is_lost_again_and_again_fails(cluster: Any, study: Path, tmp_path: Path) -> None:
-    """As one does that wants more memory than there is; the others go on."""
+    """A worker dies as if it ran out of memory; the others continue."""
     killer = Killer(tmp_path / "out", most=MOST_LOSSES, runs="late/seed-3", again=True)
     killer.start()
     with pytest.raises(IncompleteStudy, match=r"late seed 3: its process was lost 3 times") as error:

@@ -20,7 +20,7 @@ README = (ROOT / "README.md").read_text()
 SETUP = ("make ",)
 STUDY = Path("scenarios", "studies", "quickstart.yaml")
 PICTURE = Path("docs", "quickstart.png")  # of that study, on the page of studies
-LONGEST = 110  # lines: what is more is a page of docs/
+LONGEST = 110  # lines; longer texts belong on a page of docs/
 
 
 def blocks(language: str) -> list[str]:
@@ -28,7 +28,7 @@ def blocks(language: str) -> list[str]:
 
 
 def chains() -> list[list[str]]:
-    """The commands, each on its own or behind the one that writes the directory that it reads."""
+    """The commands, each alone or after the one that writes the directory that it reads."""
     found: list[list[str]] = []
     for line in "".join(blocks("sh")).splitlines():
         command = line.partition("#")[0].strip()
@@ -44,7 +44,7 @@ def chains() -> list[list[str]]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """What a newcomer has checked out."""
+    """A fresh checkout, as a newcomer has it."""
     return checkout(tmp_path)
 
 
@@ -61,7 +61,7 @@ def test_command(chain: list[str], folder: Path) -> None:
 
 
 def check_picture(study: Path) -> None:
-    """The picture shown, and what is said of it, are those of a run; `make readme` refreshes the picture."""
+    """The picture and its caption agree with a run; `make readme` refreshes the picture."""
     text = Image.open(ROOT / PICTURE).text[FIGURE_NUMBERS]
     shown, found = pd.read_csv(StringIO(text)), pd.read_csv(study / "comparison.csv")
     # other processors round otherwise: accuracies then differ in the third digit, and no time or energy
@@ -105,7 +105,7 @@ def test_no_command_is_forgotten() -> None:
 
 
 def test_a_flower_app_needs_ten_lines() -> None:
-    """Its page runs them, and looks whether the app learns."""
+    """The app's page runs them, and checks that the app learns."""
     page = blocks_of(ROOT / "docs" / "own-learner.md")
     (block,) = [block.text for block in page if block.language == "python" and "flwr" in block.text]
     assert len(block.splitlines()) <= 10

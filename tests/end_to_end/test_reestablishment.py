@@ -1,4 +1,4 @@
-"""Whole runs in which links fail: the tables agree, and what is left out by `t311_s: 0` is what it says."""
+"""Whole runs in which links fail: the tables agree, and `t311_s: 0` turns off re-establishment and nothing else."""
 
 from pathlib import Path
 from typing import Any
@@ -76,7 +76,7 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", WEAK_ONES)
 def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> None:
-    """Nobody moves or is switched: all are in each round, which begins an interruption after the last at the most."""
+    """No device moves or is switched off: all take part in each round, which begins at most one interruption late."""
     made = WEAK_ONES[name]
     scenario = Scenario.model_validate(
         {

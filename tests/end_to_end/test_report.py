@@ -116,7 +116,7 @@ def test_what_is_thinned_is_said(walkers: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -> None:
-    """Nobody has asked for positions: those that never move are written once, and the replay is true."""
+    """Without a request for positions, fixed positions are written once, and the replay is correct."""
     run = simulate(load(digits, ["sessions.count=1"]), tmp_path / "run", device="cpu")
     positions = load_runs(run).positions
     assert positions["time_s"].unique().tolist() == [0.0]

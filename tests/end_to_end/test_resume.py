@@ -1,4 +1,4 @@
-"""A run that was killed or interrupted goes on, and nobody can tell."""
+"""A killed or interrupted run resumes, and its results show no difference."""
 
 import json
 import signal

@@ -15,7 +15,7 @@ ALL = SESSIONS * ROUNDS
 
 
 def both_ways(folder: Path, variants: str, base: str = SMALL) -> dict[str, Any]:
-    """What runs have from others, by variant; the same study without sharing has the same results."""
+    """What runs reuse from other runs, by variant; the same study without sharing has the same results."""
     (folder / "base.yaml").write_text(base)
     study = folder / "study.yaml"
     study.write_text(f"name: both\nscenario: base.yaml\nseeds: [3]\nvariants:\n{variants}")
@@ -56,7 +56,7 @@ def test_another_end_by_scores_trains_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> None:
-    """The one that probes goes on from one that does not; its pilot model is chosen by accuracies of that one.
+    """A run with probes continues from one without; its pilot model is chosen by that run's accuracies.
 
     With a history of one session none of them could lend more.
     """
@@ -79,7 +79,7 @@ def test_warm_starts_share_the_pilot_sessions(pilots: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("pilots", [1, 2])
 def test_of_one_saved_model_there_is_no_choice(pilots: int, tmp_path: Path) -> None:
-    """J (18): mu of one session is 1. So sessions P + 1 and P + 2 are `previous`'s, but for probes.
+    """J (18): mu of one session is 1. So sessions P + 1 and P + 2 equal those of `previous`, except for probes.
 
     With two pilot sessions that is all of the run, and its models are the lender's.
     """
@@ -121,7 +121,7 @@ def test_probes_leave_nothing_behind(learning: str, tmp_path: Path) -> None:
 
 
 def test_where_time_counts_only_pilot_sessions_are_shared(tmp_path: Path) -> None:
-    """Probes move all rounds behind them; by what clock data drift is not asked."""
+    """Probes delay all later rounds; drift counts rounds, so the delay does not matter."""
     learning = "  drift: {name: label_swap, clock: rounds, at: 5}\n"
     variants = "  similarity: {learning.warm_start: similarity}\n  average: {learning.warm_start: average}\n"
     taken = both_ways(tmp_path, variants, SMALL + learning)
@@ -143,7 +143,7 @@ def test_at_the_first_other_question_a_run_trains_itself(tmp_path: Path) -> None
     (tmp_path / "then").mkdir()
     taken = both_ways(tmp_path / "then", variants.replace("DEADLINE", f"{deadline_s:.9f}"))
     assert taken["same"]["rounds"] == ALL
-    # the question of that round's training is the same, only who arrived is not
+    # the request to train that round is the same, only the arrived devices differ
     assert taken["late"]["rounds"] == expected + 1
 
 
@@ -171,7 +171,7 @@ def test_other_settings_of_learning_share_nothing(tmp_path: Path) -> None:
 
 
 def test_several_cells_share_what_is_asked_in_the_same_order(tmp_path: Path) -> None:
-    """Devices move from cell to cell, with vectors of their own; who is when where depends on the radio."""
+    """Devices with state vectors move from cell to cell; when each is where depends on the radio."""
     base = SMALL.replace("devices: {count: 8}", "devices: {count: 30, mobility: {name: random_waypoint}}")
     base = base.replace("count: 4, rounds: 3", "count: 2, rounds: 3")
     base += "  algorithm: scaffold\nlayout: {rings: 1}\nradio: {propagation: {shadowing: spatial}}\n"

@@ -1,4 +1,4 @@
-"""Every shipped study can be read, all cases validated, whether or not its data set is installed."""
+"""Every shipped study can be read and all its cases validated, whether or not its data set is installed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whole runs: reproducible, complete, and on the same world whatever the variant."""
+"""Whole runs: reproducible, complete, and in the same world for every variant."""
 
 import json
 import math
@@ -78,8 +78,8 @@ def test_variants_meet_the_same_world(digits: Path, tmp_path: Path) -> None:
 
 
 def test_fading_and_movement_do_not_depend_on_who_transmits(digits: Path, tmp_path: Path) -> None:
-    """With 2 of 8 devices taking part, those two meet at time 0 the channel they meet among all."""
-    # area_factor 1: nobody is ever outside the cell
+    """If 2 of 8 devices take part, their channel at time 0 is the same as if all took part."""
+    # area_factor 1: no device is ever outside the cell
     walking = [
         "devices.mobility={name: random_waypoint, area_factor: 1}",
         "radio={sharing: static, access: null, link: {frequency_taps: 1}}",
@@ -129,7 +129,7 @@ def test_table_vii_of_the_journal_paper(
 )
 @pytest.mark.parametrize("how", ["by hand", "stacked", "sequential"])
 def test_cuda_learns_as_the_cpu_does(override: str, how: str, digits: Path, tmp_path: Path) -> None:
-    """Radio and energy to the digit; losses but for the order of sums."""
+    """Radio and energy agree exactly; losses up to the order of sums."""
     overrides, tolerance = [override], 1e-3
     if override == "learning.algorithm=flash":
         overrides.append("learning.local.epochs=2")  # which it may end early

@@ -1,4 +1,4 @@
-"""Studies of which a run fails, or whose process is ended: what becomes of the other runs."""
+"""Studies with a failed run or a killed process: what happens to the other runs."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from tests.tools.called import code_of
 from tests.tools.forked import Command
 
 WILD = "  wild: {learning.local.lr: 90, learning.algorithm: {name: fedprox, mu: 1.0e+9}}\n"
-# Nobody is ever switched on, which only the run can find out.
+# No device is ever switched on, which only the run can find out.
 NOBODY = "  nobody: {devices.churn: {name: poisson, off_s: 1.0e+9, on_s: 0.001}, rounds.max_wait_s: 0.01}\n"
 pytestmark = pytest.mark.usefixtures("unrendered")
 

@@ -1,4 +1,4 @@
-"""A study's directory is gone on with: nothing complete is done again, nothing stale is taken for something else."""
+"""Continuing a study's directory: no complete run is repeated, and no stale run is reused."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def radio(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def beats_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A claim that seems left is watched for longer than a beat, which is 10 s."""
+    """A claim that seems abandoned is watched for longer than a heartbeat of 10 s."""
     monkeypatch.setattr(run_locks, "BEAT_S", 0.2)
 
 
@@ -238,7 +238,7 @@ def test_a_run_in_other_hands_is_left_alone(radio: Path, tmp_path: Path) -> None
 def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
     radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as one on the way to the claim: a directory that is there would be the other's end."""
+    """For example an error before the claim: deleting the existing directory would destroy the other's run."""
     out = tmp_path / "out"
 
     def work(task: RunTask, report: object) -> None:
@@ -268,7 +268,7 @@ def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path,
 def test_a_run_in_other_hands_is_waited_for(radio: Path, tmp_path: Path) -> None:
     out, held = tmp_path / "out", list[str]()
     run(plan(radio, [2]), out, StudyOptions(jobs=1))
-    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # it gives no further sign of life
+    os.utime(claimed(out), (time.time() - STALE_S + 1,) * 2)  # it sends no further heartbeat
     run(plan(radio), out, StudyOptions(jobs=1, wait=True, elsewhere=held.extend))
     assert held == []
     assert state_of(out, Path("b", "seed-1")) is State.COMPLETED

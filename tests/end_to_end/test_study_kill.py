@@ -1,4 +1,4 @@
-"""A study that is killed goes on, and ends as one that never was: shared training, snapshots and all."""
+"""A killed study continues and ends like an undisturbed one, including shared training and snapshots."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ from tests.tools.kill import differences
 BASE = SMALL.replace("count: 4, rounds: 3", "count: 3, rounds: 2").replace(
     "logistic", "logistic\n  algorithm: scaffold"
 )
-# One that trains, one that takes all of it, one that takes its pilot session, one that takes less.
+# One run that trains, one that reuses all of its training, one that reuses its pilot session, one less.
 VARIANTS = """\
   trains: {}
   takes: {radio.bandwidth_hz: 20.0e+6}

@@ -1,4 +1,4 @@
-"""A run that learns numbers: its tables speak of R2, the analysis says what it goes by, the model gives numbers."""
+"""A regression run: its tables hold R2, the analysis names the score, and the model outputs numbers."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""Uploads in time in the setup of FedSched-5G, by sight and distance, beside the published results."""
+"""Uploads in time in the setup of FedSched-5G, by line of sight and distance, against the published results."""
 
 import csv
 import math

@@ -1,4 +1,4 @@
-"""Shipped scenarios of published testbeds beside what was measured there: docs/testbeds.md."""
+"""Shipped scenarios of published testbeds against the measurements: docs/testbeds.md."""
 
 import csv
 from pathlib import Path

@@ -76,7 +76,7 @@ def function_at(where: str) -> tuple[ModuleType, FunctionType]:
 
 
 def lines_of(source: str, function: FunctionType) -> tuple[int, int]:
-    """Return which lines of a module are a function, decorators included: the first, and the one behind the last."""
+    """Return the lines of a function, decorators included: the first, and the one after the last."""
     first = function.__code__.co_firstlineno
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

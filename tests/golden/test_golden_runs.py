@@ -1,4 +1,4 @@
-"""Whole small runs give what they gave before: times, bits and joules exactly, learning within a tolerance.
+"""Whole small runs reproduce their recorded tables: times, bits and joules exactly, learning within a tolerance.
 
 Each folder beside this file holds a scenario and the tables of its run; `make golden` writes them again. A
 number that moves is a change: CHANGELOG.md says when the tables may be rewritten.
@@ -38,7 +38,7 @@ def read(table: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def differences(golden: Path, run: Path) -> list[str]:
-    """What a run's tables say otherwise than the golden ones; tables and columns may have been added."""
+    """Differences of a run's tables from the golden ones; tables and columns may have been added."""
     found = []
     for table in sorted(golden.glob("*.csv")):
         if not (run / table.name).exists():
@@ -91,7 +91,7 @@ Edit = Callable[[str], str]
 
 
 def last_digit(cell: str) -> str:
-    """The same number but for its last digit."""
+    """The same number except for its last digit."""
     return cell[:-1] + str((int(cell[-1]) + 1) % 10)
 
 
@@ -179,7 +179,7 @@ def test_tables_rows_and_columns_must_stay_and_may_be_added(tmp_path: Path) -> N
     assert differences(golden, copy) == ["rounds.csv: is missing"]
 
 
-# -- the runs contain what they are there for ---------------------------------------------------------
+# -- the runs exercise what they were recorded for -----------------------------------------------------
 
 
 def golden(name: str, table: str) -> pd.DataFrame:

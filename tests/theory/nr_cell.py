@@ -68,7 +68,7 @@ def drawn(
     walls_db = np.where(coated, wall_db(0.7, 23 + 0.3 * GHZ), wall_db(0.3, 2 + 0.2 * GHZ))
     walls_db += 0.5 * 25 * rng.random((2, places)).min(axis=0) + np.where(coated, 6.5, 4.4) * normal()
     through = np.where(indoors, 10 ** (-walls_db / 10), 1.0)
-    # coupling without the beam, for power control; with it, by state, and no path in sight within houses
+    # coupling: without the beam, for power control; with it, by state; indoors without a direct path
     coupling_db = -10 * np.log10((in_sight + around) * through) - ANTENNA_DBI
     sees = np.where(indoors, 0.0, in_sight / (in_sight + around))
     beam_db = 10 * np.log10(sees * 10 ** (BEAM_DB / 10) + (1 - sees) * 10 ** (NLOS_BEAM_DB / 10))
@@ -95,7 +95,7 @@ def wall_db(glass: float, glass_db: float) -> float:
 
 
 def slot_rates(snr: np.ndarray) -> np.ndarray:
-    """Bit/s/Hz [draws] of a code over all parts, at SNRs [draws, parts]: the highest about which they inform."""
+    """Bit/s/Hz [draws] of a code over all parts at SNRs [draws, parts]: the highest decodable rate."""
     informed = [np.minimum(np.log2(1 + snr / GAP), bits).mean(axis=-1) for bits in (2, 4, 6, 8)]
     carried = np.take(informed, SYMBOL_BITS // 2 - 1, axis=0) >= CQI[:, None]
     return np.max(np.where(carried, CQI[:, None], 0.0), axis=0)
@@ -114,7 +114,7 @@ def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def needed() -> np.ndarray:
-    """The mean SNRs [15] at which parts of one mean power inform about each rate on average."""
+    """The mean SNRs [15] at which parts of equal mean power carry each rate's information on average."""
     power = np.random.default_rng(2).exponential(size=(4000, PARTS))
     power *= PARTS / power.sum(axis=1, keepdims=True)
     snr = np.logspace(-1.0, 3.5, 900)

@@ -1,4 +1,4 @@
-"""TR 38.901's calibration by the trust page beside a Monte Carlo of the same network that shares no code with it."""
+"""The trust page's calibration to TR 38.901, against an independent Monte Carlo of the same network."""
 
 import math
 import sys

@@ -50,7 +50,7 @@ def test_envelope_is_rayleigh(rho: float) -> None:
         *itertools.product((TABLE_I, PEDESTRIAN, -0.6), (15,), (400,)),
         *itertools.product(
             (TABLE_I, PEDESTRIAN), (1500,), (400, BLOCK)
-        ),  # as TABLE_I, -0.6 has forgotten all
+        ),  # in TABLE_I; rho = -0.6 has no memory left
     ],
 )
 def test_autocorrelation_is_rho_to_the_lag(rho: float, across: str, lag: int, block: int) -> None:

@@ -82,7 +82,7 @@ def serve(
 
 
 def test_proportional_fair_gives_unequal_flows_equal_time() -> None:
-    # At low SNR the rate is snr g / ln 2 with iid g: whoever has the larger g / (its share of it) wins. By
+    # At low SNR the rate is snr g / ln 2 with iid g: the flow with the larger g / (its share of it) wins. By
     # symmetry each has half of the slots, and in them the larger of two g: E[max] = 3/2.
     slots, snrs = 40_000, [1e-4, 1e-5, 1e-6]
     time, rate = serve(ProportionalFair(beta=0.999), snrs[:2], slots)

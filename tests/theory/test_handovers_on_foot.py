@@ -1,4 +1,4 @@
-"""How often devices on foot hand over, against a walk between two sites that is programmed apart.
+"""Handover rate of pedestrians, against an independently programmed walk between two sites.
 
 A correct program fails one seed in 1,000 or less.
 """
@@ -126,7 +126,7 @@ def test_a_walk_between_two_sites_hands_over_as_often_as_shadowing_makes_it(
 
 
 def test_handovers_of_umi_grow_with_the_distance_between_sites() -> None:
-    """Shadowing decides over a share of the distance between sites, and is new every 13 m.
+    """Shadowing decides on a fixed share of the distance between sites, and decorrelates over 13 m.
 
     So UMi makes twice as many handovers a border at 400 m as at the 200 m of TR 38.901, Table 7.2-1.
     """
@@ -149,7 +149,7 @@ def test_the_shipped_walk_hands_over_as_networks_do() -> None:
     events = [event for event in rows.of[Event] if event.event == "handover"]
     assert network.borders is not None
     crossed = network.borders.crossed
-    # as of two Poisson processes; those of the same walks vary together, and their ratio less
+    # as of two independent Poisson processes; counts of the same walks are correlated, so their ratio varies less
     error = math.sqrt(1 / len(events) + 1 / crossed)
     assert STANDARD_ERRORS * error < 0.6
     per_border = len(events) / crossed

@@ -1,4 +1,4 @@
-"""What the mean-noise shortcut of interference costs where rates are capped, and that its docstring says so."""
+"""The error of the mean-noise shortcut for interference with capped rates, and its statement in the docstring."""
 
 import itertools
 import re
@@ -40,7 +40,7 @@ def capped(snr: np.ndarray) -> np.ndarray:
 
 
 def derived(load: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rates [places] by slot: the sum over who of the six sends; its deviation; the rate by the shortcut."""
+    """Rates [places] by slot, summed over which of the six send; their deviation; the rate by the shortcut."""
     own, others = ratios()
     mean, square = np.zeros(len(own)), np.zeros(len(own))
     for sends in itertools.product((0, 1), repeat=SITES - 1):
@@ -57,7 +57,7 @@ def test_the_error_of_the_shortcut_is_as_stated(load: float) -> None:
     mean, deviation, shortcut = derived(load)
     exact = (1 / shortcut).mean() / (1 / mean).mean()
     assert exact == pytest.approx(ERROR[load], abs=0.015)
-    # the code's rates, slot by slot; who hears the same neighbours errs alike, so the errors add up
+    # the code's rates, slot by slot; links with the same neighbours have correlated errors, which add up
     own, others = ratios()
     carrier, activity = Carrier(1.0, 1.0, cap=CAP), TransmitterActivity(9, SITES - 1, load)
     found = np.array(

@@ -116,7 +116,7 @@ def test_feddyn_settles_at_the_optimum() -> None:
 def test_they_settle_there_when_devices_join(
     algorithm: Algorithm, past: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of c or h that do not know them a bias would stay, which all devices share."""
+    """A c or h without the late devices would leave a bias that all devices share."""
     how = (algorithm, 200, 0.5, 0.0, [8] * 4)
     assert left(*how, join=6, past=past) < FLOAT32
     monkeypatch.setattr(type(algorithm), "join", Algorithm.join)
@@ -128,15 +128,15 @@ def test_scaffold_settles_there_with_unequal_steps() -> None:
 
 
 def test_feddc_settles_at_the_optimum() -> None:
-    """There c_k - alpha h_k is each device's gradient, and c = h = 0: all stand still."""
+    """At the optimum c_k - alpha h_k is each device's gradient, and c = h = 0: no device moves."""
     assert left(FedDc(alpha=0.3), 400, 0.3, 0.0, [8] * 4) < FLOAT32
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_fednova_follows_the_gradient_whatever_the_steps(momentum: float) -> None:
-    """As lr goes to 0 no device drifts: what is left of FedNova is a step along the pooled gradient.
+    """As lr goes to 0 no device drifts: FedNova becomes a step along the pooled gradient.
 
-    Its cosine to it is 1 - O(lr^2); FedAvg's weighs device k by its steps, a constant angle.
+    The cosine of the two is 1 - O(lr^2); FedAvg's step weights device k by its steps, which keeps an angle.
     """
     gradient = pooled_gradient(np.zeros(CLASSES * (INPUTS + 1)))
 

@@ -1,4 +1,4 @@
-"""Laws of a commute, in closed form: who is at work when, and how long the way along streets is. Fixed seeds."""
+"""Laws of a commute, in closed form: the share of devices at work, and distances along streets. Fixed seeds."""
 
 import math
 from typing import Any
@@ -65,7 +65,7 @@ def test_those_at_work_are_those_whose_way_is_over(day: int) -> None:
 
 
 def test_along_a_grid_of_streets_the_way_is_the_sum_of_both_distances() -> None:
-    """From crossing to crossing: |dx| + |dy|. Nobody is there a millimetre before, everybody a millimetre after."""
+    """From crossing to crossing: |dx| + |dy|. No device arrives a millimetre early; all have a millimetre later."""
     block_m, blocks = 100.0, 8
     side_m = block_m * blocks
     at_m = block_m * np.arange(blocks + 1)

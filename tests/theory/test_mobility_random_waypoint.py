@@ -62,7 +62,7 @@ def test_the_law_is_the_published_one() -> None:
 
 @pytest.mark.parametrize("time_s", [0.0, 3.0, 500.0])
 def test_steady_state_is_there_from_the_beginning(time_s: float) -> None:
-    """For devices of very different speeds, too: each has its own law, and it is the same for all."""
+    """Also for devices of very different speeds: the stationary law does not depend on the speed."""
     movement = start(RandomWaypoint(area_factor=1.0))
     r = distances(movement, time_s)
     assert stats.kstest(r, radial_law).pvalue > SIGNIFICANCE
@@ -76,7 +76,7 @@ def test_a_uniform_drop_approaches_the_law() -> None:
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=15, speed_max_m_s=15, steady_state=False))
     assert stats.kstest(distances(movement, 0.0) ** 2, "uniform").pvalue > SIGNIFICANCE
     assert stats.kstest(distances(movement, 0.0), radial_law).pvalue < SIGNIFICANCE**2
-    # a leg takes 6 s: after a hundred of them nobody remembers the drop
+    # a leg takes 6 s: after a hundred legs positions are independent of the drop
     assert stats.kstest(distances(movement, 600.0), radial_law).pvalue > SIGNIFICANCE
 
 
@@ -128,7 +128,7 @@ def test_rests_in_steady_state(time_s: float) -> None:
 def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) -> None:
     """A device of speed v walks for a share leg / (leg + v pause) of its time; v is uniform, drawn once.
 
-    Where speeds are drawn for every leg, the mean falls for long instead (Yoon, Liu and Noble, INFOCOM 2003).
+    If speeds were drawn for each leg, the mean would keep falling (Yoon, Liu and Noble, INFOCOM 2003).
     """
     pause_s, slow, fast = 10.0, 1.0, 15.0
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=slow, speed_max_m_s=fast, pause_s=pause_s))
@@ -142,7 +142,7 @@ def test_the_mean_speed_is_the_stationary_one_from_the_beginning(time_s: float) 
     way_m = movement.positions_m(time_s + SHORT_S) - movement.positions_m(time_s)
     speed = np.linalg.norm(way_m, axis=1).mean() / SHORT_S
     error = math.sqrt((moment(2) - moment(1) ** 2) / DEVICES)
-    # who turns within SHORT_S is seen to go shorter: at most all of its way
+    # a device that turns within SHORT_S appears to move less: by its whole path at most
     turning = 2 * fast**2 * SHORT_S / leg_m
     assert abs(speed - moment(1)) < STANDARD_ERRORS * error + turning
 

@@ -56,13 +56,13 @@ def test_random_direction_is_uniform_in_area_and_direction(time_s: float) -> Non
     assert_share(walking, 20.0 / 25.0)
     heading, place = np.arctan2(*velocity.T[::-1]), np.arctan2(*at.T[::-1])
     assert_uniform((heading[walking] / (2 * math.pi)) % 1.0, 0, 1)
-    # relative to the place, where a border at work would show
+    # relative to the place, where an effect of the border would show
     assert_uniform(((heading - place)[walking] / (2 * math.pi)) % 1.0, 0, 1)
     assert_uniform((at[walking] ** 2).sum(axis=1) / 130.0**2, 0, 1)
 
 
 def test_random_direction_changes_with_the_stated_mean_time() -> None:
-    # a disc of 1,000 m, of which those count who cannot reach the border within 20 s at 1 m/s
+    # a disc of 1,000 m; only devices that cannot reach the border within 20 s at 1 m/s count
     model = RandomDirection(travel_s=20.0, speed_min_m_s=1, speed_max_m_s=1, area_factor=10)
     movement = start(model)
     inner = np.linalg.norm(movement.positions_m(30.0), axis=1) < 980.0
@@ -78,7 +78,7 @@ ALPHA, MEAN, STD, HEADING_STD = 0.8, 8.0, 1.2, math.radians(45)
 def test_gauss_markov_speed() -> None:
     """Normal with the stated mean and deviation, correlated alpha^n; reflections change neither."""
     movement = start(GaussMarkov(alpha=ALPHA, speed_mean_m_s=MEAN, speed_std_m_s=STD))
-    # in the middle of steps of 1 s; within SHORT_S next to nobody meets the border
+    # in the middle of steps of 1 s; within SHORT_S almost no device reaches the border
     speeds = [np.linalg.norm(velocities_m_s(movement, t), axis=1) for t in (0.5, 100.5, 101.5, 104.5)]
     for speed in speeds:
         assert stats.kstest(speed, stats.norm(MEAN, STD).cdf).pvalue > SIGNIFICANCE
@@ -98,7 +98,7 @@ def test_gauss_markov_heading() -> None:
     movement = start(model)
     headings = [np.arctan2(*velocities_m_s(movement, t).T[::-1]) for t in (2.25, 2.75, 4.25)]
     assert_uniform((headings[0] / (2 * math.pi)) % 1.0, 0, 1)
-    # only those who cannot reach the border at 1,000 m within 2 s at 8 m/s
+    # only devices that cannot reach the border at 1,000 m within 2 s at 8 m/s
     inner = np.linalg.norm(movement.positions_m(2.25), axis=1) < 960.0
     for later, steps in ((1, 1), (2, 4)):
         variance = 2 * HEADING_STD**2 * (1 - ALPHA**steps)

@@ -1,4 +1,4 @@
-"""Coverage of one UMi cell by `preset: nr` beside a Monte Carlo of its link budget that shares no code with it."""
+"""Coverage of one UMi cell with `preset: nr`, against an independent Monte Carlo of its link budget."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Rounds of thirty devices in one UMi cell by `preset: nr`, beside a Monte Carlo that shares no code with it."""
+"""Rounds of thirty devices in one UMi cell with `preset: nr`, against an independent Monte Carlo."""
 
 from pathlib import Path
 
@@ -67,7 +67,7 @@ def test_a_round_is_as_long_and_as_dear_as_by_hand(drops: dict[str, np.ndarray])
 def test_dynamic_shares_take_less_time_and_energy_than_held_ones(drops: dict[str, np.ndarray]) -> None:
     """The same drops: downlinks by half, as devices near the site leave their shares to the others.
 
-    The last uplinks gain as much, but for devices whose power suffices for a few blocks, which no wider share helps.
+    The last uplinks gain as much, except for devices with power for only a few blocks: a wider share does not help.
     """
     downlink, uplink, slowest, joules = drops["dynamic"].mean(axis=0) / drops["static"].mean(axis=0)
     assert max(downlink, slowest) < 0.65

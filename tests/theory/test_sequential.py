@@ -1,4 +1,4 @@
-"""The interval that may be looked at after every pair: a martingale, and so an error that stopping cannot raise."""
+"""The interval that may be inspected after every pair: a martingale, so early stopping cannot raise its error."""
 
 import math
 
@@ -26,7 +26,7 @@ def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
 
 
 def most_misses(studies: int) -> int:
-    """More of so many studies miss with a probability of SURE at most, if each misses with that of ERROR."""
+    """Number of misses exceeded with probability at most SURE, if each study misses with probability ERROR."""
     return int(stats.binom.isf(SURE, studies, ERROR))
 
 
@@ -80,7 +80,7 @@ def half_widths(differences: np.ndarray, factors: list[float]) -> tuple[np.ndarr
 
 
 def test_the_interval_stays_valid_when_examined_after_every_pair() -> None:
-    """Missed at any number of pairs: 5 % of the studies at most. Student's interval, looked at as often, does not."""
+    """Missed at any number of pairs: 5 % of the studies at most. Student's interval misses more."""
     truth = 0.4
     student = [stats.t.isf(ERROR / 2, n - 1) / math.sqrt(n) for n in range(2, PAIRS + 1)]
     ours = [half_width_factor(n, ERROR) for n in range(2, PAIRS + 1)]

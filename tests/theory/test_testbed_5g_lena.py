@@ -1,4 +1,4 @@
-"""What is computed, not read, in scenarios/testbed_5g_lena.yaml."""
+"""The numbers in scenarios/testbed_5g_lena.yaml that were computed rather than copied from the source."""
 
 import math
 from pathlib import Path
@@ -80,7 +80,7 @@ def test_beams_on_the_direct_path_gain_this_much(in_sight: bool) -> None:
 
 def test_the_fading_stays_as_long_as_5g_lenas_channels() -> None:
     """A channel that is redrawn every 150 ms has a correlation that falls linearly to 0 there: its integral is 75 ms.
-    That of a Gauss-Markov process's power is a slot over 2 |ln J0|, where J0(x) is 1 - x^2 / 4."""
+    The integral for a Gauss-Markov process's power is a slot over 2 |ln J0|, where J0(x) is 1 - x^2 / 4."""
     speed_m_s = 2.8
     x = 2.0 * math.pi * speed_m_s * RADIO.carrier_hz / 299_792_458.0 * RADIO.slot_s
     assert RADIO.slot_s / (2.0 * x**2 / 4.0) == pytest.approx(0.075, rel=0.05)

@@ -1,4 +1,4 @@
-"""Weights 1 / (1 - q) make the mean of the updates that arrive unbiased; without them it leans to strong links."""
+"""Weights 1 / (1 - q) make the mean of arrived updates unbiased; without them it favours strong links."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def test_the_expectation_is_the_mean_of_all_participants() -> None:
         along = (np.array(models) - everyone) @ lean
         error = along.std(ddof=1) / np.sqrt(DRAWS)
         assert bool(abs(along.mean()) <= ERRORS * error) is unbiased
-    # all that arrive with certainty: the plain mean
+    # all updates arrive with certainty: the plain mean
     one.model, one.waiting = begun, dict(waiting)
     one.aggregate(ALL, HELD, Weighing(reweighed=dict.fromkeys(ALL, 1.0)))
     assert np.abs(one.model.double().numpy() - everyone).max() < EXACT

@@ -70,14 +70,14 @@ class Page:
         target.write_bytes(base64.b64decode(shot["data"]))
 
     def js(self, expression: str) -> Any:
-        """Return what an expression is worth; promises are waited for."""
+        """Return the value of an expression, after awaiting promises."""
         found = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
         return found["result"].get("value")
 
     def wait(self, expression: str) -> None:
-        """Wait until an expression holds."""
+        """Wait until an expression is true."""
         until = time.monotonic() + WAIT_S
         while not self.js(expression):
             if time.monotonic() > until:
@@ -98,7 +98,7 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def cpu_s(self) -> float:
-        """Processor time that all processes of the browser have had, s: what other processes do does not count."""
+        """CPU time of all processes of the browser, s, which does not depend on other processes."""
         ticks = 0
         for stat in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Check the books of a cloud over cells: bits, seconds and joules of the backhaul, and who has which model."""
+"""Check the books of a cloud over cells: bits, seconds and joules of the backhaul, and each cell's model."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ TIME_DIGIT_S = 2e-9
 
 
 def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
-    """What goes up and comes down takes the line's time and energy, and comes back when its model is made."""
+    """Transfers to and from the cloud take the line's time and energy; models return once the cloud's is made."""
     settings = tables.cloud
     if settings is None:
         return
@@ -38,7 +38,7 @@ def cloud_keeps_its_books(tables: Tables) -> Iterator[str]:
 
 
 def _in_time(row: Row, made_s: dict[int, float], one_way_s: float) -> Iterator[str]:
-    """A round ends when the cloud's model is there; its own was sent after the round had begun."""
+    """A round ends when the cloud's model arrives; the cell's own was sent after the round had begun."""
     if row["cloud_version"] is None:
         return
     then_s = made_s.get(int(row["cloud_version"]))

@@ -1,4 +1,4 @@
-"""Run the golden runs and the tests of training as other processors would: other instructions, other rounding.
+"""Run the golden runs and training tests with the instruction sets, and so the rounding, of other processors.
 
 make paths
 python -m tests.tools.code_paths avx2 -x
@@ -28,7 +28,7 @@ PATHS: Mapping[str, Mapping[str, str]] = {
         "NPY_DISABLE_CPU_FEATURES": "X86_V3 X86_V4 AVX512_ICL AVX512_SPR",
     },
 }
-# what multiplies, and what must not notice
+# code that multiplies matrices, and code whose results must not change
 TESTS = [
     "tests/golden/test_golden_runs.py::test_run_is_what_it_was",
     *(

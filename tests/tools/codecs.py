@@ -1,4 +1,4 @@
-"""Train with every codec, each way, with and without error feedback, and print how far behind whole models it ends.
+"""Train with every codec in each direction, with and without error feedback; print the loss of accuracy.
 
     make codecs
     python -m tests.tools.codecs --dataset digits
@@ -60,7 +60,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Learned:
-    """What came of a run: the loss before it, and at its end loss and accuracy in per cent."""
+    """The result of a run: the loss before it, and the loss and accuracy (in per cent) at its end."""
 
     loss_before: float
     loss: float

@@ -1,4 +1,4 @@
-"""What each test costs, in seconds of CPU: a plugin of pytest that measures it, and the marks that follow from it.
+"""The CPU seconds of each test: a pytest plugin that measures them, and the marks that follow from them.
 
 make costs                                              all tests: writes tests/costs.tsv
 python -m pytest -p tests.tools.costs tests/theory      measures whole files again, and keeps the others' costs
@@ -92,7 +92,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Say in the last report of a test what it has cost; reports go from workers to the controller."""
+    """Store a test's cost in its last report; reports go from workers to the controller."""
     report = yield
     if call.when == "teardown":
         report.user_properties.append(("cpu_s", cpu_s() - item.stash[_BEGUN]))

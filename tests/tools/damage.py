@@ -68,7 +68,7 @@ def _left(study: Path) -> str:
 
 
 def refusals(whole: Path, base: str) -> dict[str, str]:
-    """Return what commands say that have nothing to say about a whole directory, by command."""
+    """Return, by command, the messages of commands that fail on an undamaged directory."""
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
         folder = Path(scratch)
         shutil.copytree(whole / base, folder / base)
@@ -79,7 +79,7 @@ def refusals(whole: Path, base: str) -> dict[str, str]:
 def try_case(
     seed: int, number: int, whole: Path, known: Callable[[str], Mapping[str, str]], verbose: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """Yield what breaks a rule in a damaged copy of a directory: the rule, and what was done and said."""
+    """Yield rules broken on a damaged copy of a directory, with the damage and the output."""
     rng = Random(f"{seed} {number}")
     base = rng.choice((bases.STUDY, bases.STUDY, bases.GRID, bases.MOVING, bases.LEFT))
     with tempfile.TemporaryDirectory(prefix="edgefl-damage-") as scratch:
@@ -104,7 +104,7 @@ def _said_of_whole(known: Callable[[str], Mapping[str, str]], base: str, line: s
 
 
 def broken(ended: CallResult, base: str, known: Callable[[], str]) -> str:
-    """Name the rule that a command's end breaks; empty: none.
+    """Return the rule that a command's exit breaks, or ''.
 
     Args:
         known: what the command says about a directory that is whole; asked only where that matters.
@@ -132,7 +132,7 @@ def _call(command: Sequence[str], folder: Path) -> CallResult:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Damage and read, and say what broke a rule."""
+    """Damage directories, read them, and report broken rules."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

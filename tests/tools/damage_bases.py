@@ -68,7 +68,7 @@ workload: {payload_bits: 2000000, flops_per_sample: 1000}
 def made(folder: Path, name: str) -> Path:
     """Return a whole directory of this name, made if it is missing, with its files beside it.
 
-    In each but the run of moving devices a run is left before its end, in a study with a claim on it.
+    Each directory except the run of moving devices contains an interrupted run, in a study with a claim on it.
     """
     if (folder / name).exists():
         return folder / name
@@ -113,7 +113,7 @@ class _Interruption:
 
 
 def _claim(claim: Path) -> None:
-    """Write the claim of a machine that has been silent for long."""
+    """Write the claim of a machine without a recent heartbeat."""
     claim.parent.mkdir(parents=True)
     claim.write_text(json.dumps({"pid": 1, "host": "another", "started": 1}))
     os.utime(claim, (LONG_AGO_S, LONG_AGO_S))

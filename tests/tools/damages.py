@@ -1,4 +1,4 @@
-"""Ways in which a disk, a person or another program damages what a run has left behind."""
+"""Ways in which a disk, a person or another program damages a run's files."""
 
 import json
 import os
@@ -18,7 +18,7 @@ Damage = Callable[[Path, Random], None]
 
 
 def damage(folder: Path, rng: Random) -> str:
-    """Damage one file in a folder; return what was done to which."""
+    """Damage one file in a folder; return the damage and the file."""
     files = sorted(file for file in folder.rglob("*") if _usable(file))
     often = [file for file in files if file.name in OFTEN]
     file = rng.choice(often if often and rng.random() < 0.7 else files)

@@ -1,4 +1,4 @@
-"""Say which components of a kind a table of derived examples has left out."""
+"""List the components of a kind that a table of derived examples lacks."""
 
 from collections.abc import Iterable
 

@@ -14,5 +14,5 @@ def unwritten(figure: Figure, target: Any, **choices: Any) -> None:
 
 
 def leave_figures_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the files of figures be there, and be empty."""
+    """Write empty files in place of figures."""
     monkeypatch.setattr(Figure, "savefig", unwritten)

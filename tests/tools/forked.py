@@ -1,6 +1,6 @@
 """Run edgefl commands in processes of their own that begin at once: forked where PyTorch is loaded already.
 
-To load it takes three seconds of CPU, which are no part of what happens to a process that is killed or stopped. All
+Loading takes three seconds of CPU, which tests of killed or stopped processes do not need. All
 else is as in a terminal: a process id, signals, an exit code, and a command line that `edgefl.commands.cli` reads.
 """
 
@@ -92,7 +92,7 @@ def loaded_after(code: str, packages: set[str]) -> set[str]:
     here, there = _FORKS.Pipe(duplex=False)
     process = _FORKS.Process(target=_say_loaded, args=(code, packages, there))
     process.start()
-    there.close()  # so that a process that dies is noticed here
+    there.close()  # so that this process notices when a child dies
     found: set[str] = here.recv()
     process.join()
     return found

@@ -51,7 +51,7 @@ class Finding:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Fuzz, keep the files that break a rule, and say where they are."""
+    """Fuzz; keep the files that break a rule and print where they are."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -144,7 +144,7 @@ def _run(made: FuzzCase, folder: Path) -> tuple[list[tuple[str, str]], str]:
 
 
 def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """Yield the rules that a call broke, whatever it was asked."""
+    """Yield the rules for all commands that a call broke."""
     if outcome.crash.startswith("Hang"):
         yield "no hang", outcome.crash
     elif outcome.crash:
@@ -161,7 +161,7 @@ def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
 
 
 def _differences(first: Path, second: Path) -> Iterator[str]:
-    """Yield the files of two run directories that differ, but for run.json (wall times) and the journal."""
+    """Yield the files of two run directories that differ, except run.json (wall times) and the journal."""
     if not second.is_dir():
         yield "the run's own scenario.yaml does not run"
         return

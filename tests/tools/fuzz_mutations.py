@@ -104,7 +104,7 @@ def mutate(data: dict[str, Any], rng: Random) -> None:
 
 
 def tame(data: dict[str, Any]) -> None:
-    """Make numbers smaller that are allowed but would take minutes."""
+    """Reduce numbers that are allowed but would take minutes."""
     for place, most in SLOW.items():
         held = at(data, place)
         if isinstance(held, int | float) and most < held < math.inf:
@@ -157,7 +157,7 @@ def at_bound(data: dict[str, Any], rng: Random) -> None:
 
 
 def least_or_most(data: dict[str, Any], rng: Random) -> None:
-    """Set a number to the least or the most that it may be."""
+    """Set a number to the lowest or highest allowed value."""
     key = any_key(data, rng, lambda key: bool(bounds(key.schema, strictly=False)))
     put(data, key.place, rng.choice(bounds(key.schema, strictly=False)))
 
@@ -181,7 +181,7 @@ def other_component(data: dict[str, Any], rng: Random) -> None:
 
 
 def odd_component(data: dict[str, Any], rng: Random) -> None:
-    """Take a component that there is not."""
+    """Name a component that does not exist."""
     key = any_key(data, rng, lambda key: key.kind is not None)
     put(data, key.place, rng.choice((rng.choice(NAMES), {"name": rng.choice(NAMES)}, {"nam": "umi"})))
 
@@ -194,7 +194,7 @@ def without(data: dict[str, Any], rng: Random) -> None:
 
 
 def unknown(data: dict[str, Any], rng: Random) -> None:
-    """Add a key that nobody knows, mostly a misspelt one."""
+    """Add an unknown key, mostly a misspelt one."""
     place = any_key(data, rng).place
     put(data, (*place[:-1], rng.choice((place[-1] + "s", place[-1][1:], "x" * 2000, "a b", "ü"))), value(rng))
 
@@ -253,7 +253,7 @@ def _places(data: dict[str, Any], place: tuple[str, ...] = ()) -> list[tuple[str
 
 
 def _belongs(key: Key, data: dict[str, Any]) -> bool:
-    """Keep learning and workload apart: one of them is enough, most of the time a second one is refused."""
+    """Remove either learning or workload: most of the time only one of them is allowed."""
     return key.place[0] not in ("learning", "workload") or key.place[0] in data
 
 

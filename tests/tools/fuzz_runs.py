@@ -14,7 +14,7 @@ from tests.tools.fuzz_mutations import (
 )
 from tests.tools.fuzz_schema import at, name_at, put
 
-# key -> the most it may be
+# key -> highest value
 MOST: dict[tuple[str, ...], float] = {
     ("devices", "count"): 12,
     ("devices", "density_per_km2"): 60.0,

@@ -73,7 +73,7 @@ def keys_in(data: Mapping[str, Any]) -> list[Key]:
 
 
 def at(data: Any, place: Place) -> Any:
-    """Return what stands at a place; None: nothing."""
+    """Return the value at a place, or None."""
     for part in place:
         data = data.get(part) if isinstance(data, dict) else None
     return data
@@ -138,7 +138,7 @@ def bounds(schema: Mapping[str, Any], strictly: bool = True) -> list[float]:
 
 
 def _written_out(schema: Any, definitions: Mapping[str, Any] | None = None) -> Any:
-    """Put definitions in the place of references to them."""
+    """Replace references by their definitions."""
     if isinstance(schema, list):
         return [_written_out(each, definitions) for each in schema]
     if not isinstance(schema, dict):

@@ -1,4 +1,4 @@
-"""Add to a scenario what changes when models are made and what travels: a server, codecs, a cloud over cells."""
+"""Add to a scenario a server, codecs or a cloud over cells, which change when models are made and what is sent."""
 
 from random import Random
 from typing import Any

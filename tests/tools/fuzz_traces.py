@@ -1,4 +1,4 @@
-"""Change something in trace files of every form: bytes, words, lines, packing."""
+"""Change trace files of every format: bytes, words, lines, compression."""
 
 import gzip
 from random import Random

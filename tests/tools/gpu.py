@@ -1,11 +1,10 @@
-"""Everything that wants a GPU, in one command: tests, speed, memory, whole runs twice over, a study that shares it.
+"""Everything that needs a GPU, in one command: tests, speed, memory, repeated whole runs, a study that shares it.
 
     make gpu
     python -m tests.tools.gpu --device cuda --out runs/gpu
     python -m tests.tools.gpu --device cpu     every step but the device, in small: a rehearsal
 
-Nothing is downloaded. What was measured stands in OUT/gpu.md. The exit code is 1 if a step has failed; the others
-are made all the same.
+Nothing is downloaded. The results are in OUT/gpu.md. If a step fails, the others still run; the exit code is 1.
 """
 
 import argparse
@@ -79,7 +78,7 @@ OPERATION_S = (
 
 @dataclass(frozen=True)
 class Asked:
-    """What the steps are asked for."""
+    """Options of the steps."""
 
     device: str
     out: Path
@@ -90,7 +89,7 @@ class Asked:
 
 
 def machine(asked: Asked) -> str:
-    """Say what it is made on."""
+    """Describe the machine and versions."""
     import torch
 
     facts = [f"Python {platform.python_version()}", f"PyTorch {torch.__version__}", platform.processor()]
@@ -111,7 +110,7 @@ def tests(asked: Asked) -> str:
 
 
 def training(asked: Asked) -> str:
-    """Measure rounds of training beside the same loop on the same device."""
+    """Measure training rounds against the same loop on the same device."""
     figures = bench("training", asked, "--repeats", "1" if asked.rehearsal else "5", short=asked.rehearsal)
     lines = ["| task | | rounds/s | over the loop | of the peak |", "|---|---|---:|---:|---:|"]
     for task in figures["tasks"]:
@@ -133,7 +132,7 @@ def memory(asked: Asked) -> str:
 
 
 def runs_twice(asked: Asked) -> str:
-    """Run small scenarios twice: every table has the same bytes, and learning comes to something."""
+    """Run small scenarios twice: every table has the same bytes, and the model learns."""
     lines = ["| run | s | the same bytes | accuracy |", "|---|---:|---|---:|"]
     scenario = write(asked.out / "gpu.yaml", SCENARIO)
     different = []
@@ -269,7 +268,7 @@ def write(path: Path, content: dict[str, Any]) -> Path:
 
 
 def command(asked: Asked, *arguments: str, program: Sequence[str] = EDGEFL) -> str:
-    """Run edgefl, or another program, on the device; returns what it prints."""
+    """Run edgefl, or another program, on the device; return its output."""
     words = [*program, *arguments, "--device", asked.device]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -298,7 +297,7 @@ def accuracy_of(folder: Path) -> float:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Make all steps; returns the exit code."""
+    """Run all steps; return the exit code."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -319,7 +318,7 @@ def main(arguments: list[str] | None = None) -> int:
         began = time.perf_counter()
         try:
             text = STEPS[title](asked)
-        except Exception:  # the others are made all the same: whoever has a GPU has it for half an hour
+        except Exception:  # the other steps still run: GPU time is scarce
             failed.append(title)
             text = f"**Failed.**\n\n```\n{traceback.format_exc()[-6000:].strip()}\n```"
         section = f"\n## {title}\n\n{text}\n\n({time.perf_counter() - began:.0f} s)\n"

@@ -1,7 +1,6 @@
-"""Check the tables of any run: books that agree, and events in an order that can be.
+"""Check the tables of any run: consistent books, and events in a possible order.
 
-`check_run(directory)` reads a run directory's tables and returns what is wrong with them, a line each. It needs
-nothing of the program that wrote them; tests and fuzzers call it after any run.
+`check_run(directory)` checks a run directory's tables and returns one line per fault. It imports nothing of edgefl.
 
     python -m tests.tools.invariants runs/quickstart-seed100
 """
@@ -34,7 +33,7 @@ TOLD = 5
 
 
 def check_run(directory: str | Path) -> list[str]:
-    """Check a run directory; return what is wrong, nothing if all holds.
+    """Check a run directory; return what is wrong, or an empty list.
 
     A run that has not ended is checked as far as it went: its ledger is not written yet.
     """
@@ -61,7 +60,7 @@ def _last_end_s(part: Row) -> float:
 
 
 def _taken(part: Row) -> bool:
-    """Return whether an update that arrived was aggregated; where rounds overlap, its staleness says so."""
+    """Return whether an arrived update was aggregated; if rounds overlap, it was if it has a staleness."""
     arrived: bool = part["outcome"] == "completed"
     return arrived and (part.get("dispatch") is None or part["staleness"] is not None)
 
@@ -198,7 +197,7 @@ def _ledger_sums_the_devices(tables: Tables) -> Iterator[str]:
 
 
 def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
-    """A cell's rounds follow one another, and no device is in two rounds at once."""
+    """A cell's rounds do not overlap, and no device is in two rounds at once."""
     for (cell, _), rows in by(tables.rounds, server_of).items():
         for before, row in pairwise(rows):
             if row["start_s"] < before["end_s"] - TIME_DIGIT_S:
@@ -216,7 +215,7 @@ def _one_round_at_a_time(tables: Tables) -> Iterator[str]:
 
 
 def _events_alternate(tables: Tables) -> Iterator[str]:
-    """Arrivals and departures, on and off, empty and back, starts and ends take turns; cells follow."""
+    """Arrivals and departures, on and off, empty and back, starts and ends alternate; cells are consistent."""
     for before, event in pairwise(tables.events):
         if event["time_s"] < before["time_s"] - TIME_DIGIT_S:
             yield f"events.csv: {event['event']} at {event['time_s']} s stands behind {before['time_s']} s"
@@ -255,7 +254,7 @@ class _States:
         self.charged: bool | None = None
 
     def take(self, event: Row) -> str:
-        """Follow an event; return what does not fit, or nothing."""
+        """Process an event; return its contradictions, if any."""
         name, cell, was = event["event"], event["cell"], self
         if name == "arrival":
             before, self.inside, self.cell = was.inside, True, cell
@@ -296,7 +295,7 @@ def _parts_take_place(tables: Tables) -> Iterator[str]:
             while passed < len(events) and events[passed]["time_s"] < start_s - TIME_DIGIT_S:
                 state.take(events[passed])
                 passed += 1
-            # what happens in the very moment in which the round begins may come before or after
+            # an event at the exact time at which the round begins may come before or after
             if passed < len(events) and events[passed]["time_s"] <= start_s + TIME_DIGIT_S:
                 continue
             if state.cell not in (None, part["cell"]) or False in (state.inside, state.on, state.charged):

@@ -1,4 +1,4 @@
-"""Give scenarios of tests the journal's radio, whose times a test can work out by hand."""
+"""Give test scenarios the journal's radio, whose times can be derived by hand."""
 
 from typing import Any
 

@@ -57,7 +57,7 @@ def instants(duration_s: float, kills: int, seed: int) -> list[float]:
 
 
 def contents(run: Path) -> dict[str, Any]:
-    """Return what a run directory says, file by file, without the wall clock.
+    """Return the contents of a run directory, file by file, without wall-clock times.
 
     Snapshots go when a run is complete; they may stay if it is killed just then.
     """
@@ -113,7 +113,7 @@ def killed_after(process: Command, seconds: float) -> bool:
 
 
 def check(scenario: Path, kills: int, *, seed: int, snapshot_rounds: int, again: float) -> KilledRuns:
-    """Kill runs of a scenario at instants that lie evenly in it, resume them, and compare the tables.
+    """Kill runs of a scenario at evenly spread instants, resume them, and compare the tables.
 
     Args:
         again: probability that a run that goes on is killed too.
@@ -164,7 +164,7 @@ def is_complete(run: Path) -> bool:
 
 
 def resumable(run: Path) -> bool:
-    """Return whether a run can go on: it has come to its scenario's copy."""
+    """Return whether a run can be resumed: it has written its copy of the scenario."""
     return (run / "scenario.yaml").exists() and (run / "scenario.yaml").stat().st_size > 0
 
 

@@ -1,4 +1,4 @@
-"""Kill a study at random instants, go on with it, and compare every run with an undisturbed study, byte for byte.
+"""Kill a study at random instants, continue it, and compare every run with an undisturbed study, byte for byte.
 
 python -m tests.tools.kill_study STUDY.yaml --kills 20
 """
@@ -36,7 +36,7 @@ class KilledStudies:
 def check(
     study: Path, kills: int, *, seed: int, jobs: int = 2, alone: bool = True, group: bool = False
 ) -> KilledStudies:
-    """Kill a study again and again, then let it end; begin anew when it has ended before.
+    """Kill a study repeatedly, then let it end; start over if it ended before.
 
     Args:
         alone: whether the undisturbed study shares no training.
@@ -98,7 +98,7 @@ def main(
     jobs: Annotated[int, typer.Option(min=1)] = 2,
     group: Annotated[bool, typer.Option("--group", help="Kill the workers too, at the same moment.")] = False,
 ) -> None:
-    """Kill a study at random instants, go on with it, and compare with an undisturbed one."""
+    """Kill a study at random instants, continue it, and compare it with an undisturbed one."""
     tally = check(study, kills, seed=seed, jobs=jobs, group=group)
     print(f"{tally.kills} kills, {tally.starts + 1} starts, {tally.runs} runs compared")
     if tally.differences:

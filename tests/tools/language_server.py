@@ -51,20 +51,20 @@ class Server:
         self._send(method="initialized", params={})
 
     def complaints(self, file: Path, text: str) -> list[tuple[int, str]]:
-        """Return what it marks in a file that holds this text: line, from 1 on, and message."""
+        """Return the server's marks in a file with this text: line (from 1) and message."""
         with self._opened(file, text) as uri:
             found = self._until(lambda: self._found.get(uri))
         return [(each["range"]["start"]["line"] + 1, str(each["message"])) for each in found]
 
     def completions(self, file: Path, text: str) -> list[str]:
-        """Return what it offers where the text has its mark |."""
+        """Return the completions at the text's mark |."""
         before, _, after = text.partition("|")
         with self._opened(file, before + after) as uri:
             found = self._call("textDocument/completion", **_at(uri, before))
         return [each["label"] for each in (found["items"] if isinstance(found, dict) else found)]
 
     def hover(self, file: Path, text: str) -> str:
-        """Return what it says of the word where the text has its mark |."""
+        """Return the hover text of the word at the text's mark |."""
         before, _, after = text.partition("|")
         with self._opened(file, before + after) as uri:
             found = self._call("textDocument/hover", **_at(uri, before))
@@ -94,7 +94,7 @@ class Server:
         self._in.flush()
 
     def _until(self, found: Any) -> Any:
-        """Take messages until there is what is waited for."""
+        """Read messages until the expected one arrives."""
         end = time.monotonic() + WAIT_S
         while (value := found()) is None:
             self._take(end)

@@ -18,7 +18,7 @@ def leave(
     error: BaseException | None = None,
     threads: int | None = None,
 ) -> None:
-    """Leave a run behind a number of its rounds, by an error; it takes a snapshot every few rounds."""
+    """Interrupt a run after a number of rounds by an error; it takes a snapshot every few rounds."""
     error, rounds = error or RuntimeError("a fault"), 0
 
     def count(row: Round) -> None:
@@ -34,7 +34,7 @@ def leave(
 def goes_on(
     scenario: Scenario, folder: Path, after: int, every: int = 1, error: BaseException | None = None
 ) -> Results:
-    """Compare a run that was left and resumed, file by file, with one that was not; returns the latter."""
+    """Compare an interrupted and resumed run, file by file, with an uninterrupted one; return the latter."""
     whole, left = simulate(scenario, folder / "whole", device="cpu"), folder / "left"
     leave(scenario, left, after, every, error)
     resume(left)

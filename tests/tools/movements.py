@@ -49,7 +49,7 @@ AREAS: dict[str, dict[str, Any]] = {
 
 
 def write_trace(path: Path) -> None:
-    """Write a trace of devices that come late, go early, have gaps of 0.6 s, and drive out of every cell, fast."""
+    """Write a trace of fast devices that arrive late, leave early, have gaps of 0.6 s and leave every cell."""
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(("t", "id", "x", "y"))

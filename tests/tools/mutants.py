@@ -5,7 +5,7 @@ python -m tests.tools.mutants --each 10   fewer
 python -m tests.tools.mutants --write     keep the results in tests/faults/mutants.csv, for `make trust`
 python -m tests.tools.mutants --write --again    try those again that survived, after tests were written
 
-Survivors that change nothing that anyone could see stand in tests/faults/equivalent.csv, with the reason.
+Survivors without any visible effect are listed in tests/faults/equivalent.csv, with the reason.
 """
 
 import argparse
@@ -171,13 +171,13 @@ def _usual_s(group: tuple[str, ...]) -> float | None:
 
 
 def equivalents() -> dict[str, str]:
-    """Read the survivors that change nothing that anyone could see, and why."""
+    """Read the survivors without any visible effect, and the reasons."""
     with EQUIVALENT.open() as file:
         return {row["mutant"]: row["why"] for row in csv.DictReader(file)}
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Try the mutants; 0 in any case but where one could not be tried."""
+    """Try the mutants; return 0 unless one could not be tried."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--each", type=int, default=EACH)
     parser.add_argument("--seed", type=int, default=SEED)

@@ -77,7 +77,7 @@ class Mutant:
 
     @property
     def id(self) -> str:
-        """What it is called in lists: it stays while its function stays."""
+        """Its name in lists, which is stable while its function does not change."""
         return f"{self.path}:{self.function}: {self.what}"
 
     @property
@@ -92,7 +92,7 @@ class Mutant:
         return name if name.startswith("edgefl.") else f"edgefl.{name}"
 
     def inject(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Exchange the code of the function that it is in."""
+        """Replace the code of the function that contains it."""
         tree = ast.parse((ROOT / self.path).read_text())
         _, node = list(_places(tree))[self.number]
         _change(node)
@@ -148,7 +148,7 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
-    """List a module's functions and methods; what lies within one is its part."""
+    """List a module's functions and methods; a nested function belongs to the one around it."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef):
             if not any(
@@ -195,7 +195,7 @@ def _can_change(node: ast.expr) -> bool:
 
 
 def _change(node: ast.expr) -> None:
-    """Make a place another one."""
+    """Replace a place's code by its mutant."""
     match node:
         case ast.Constant(value=bool() as value):
             node.value = not value

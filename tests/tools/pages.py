@@ -1,6 +1,6 @@
 """Read the code blocks of Markdown pages, and follow a page from its first block to its last.
 
-What a block is, its fence says:
+A block's fence says how to treat it:
 
     ```sh                          commands, each run in the page's folder
     ```bash title="job.sh"         what cannot run here (it needs SLURM) or runs elsewhere: its syntax is checked
@@ -82,7 +82,7 @@ def commands(block: Block) -> list[str]:
 
 
 def checkout(folder: Path) -> Path:
-    """Copy what a newcomer has checked out."""
+    """Copy a checkout as a newcomer has it."""
     for name in ("scenarios", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("runs"))
     return folder
@@ -99,7 +99,7 @@ def shell(command: str, folder: Path) -> None:
 
 
 def follow(page: Path, folder: Path) -> None:
-    """Do what a page says, block by block, in a folder."""
+    """Run a page's blocks one after the other in a folder."""
     with there(folder):
         for block in blocks_of(page):
             try:
@@ -127,7 +127,7 @@ def _do(block: Block, folder: Path) -> None:
 
 
 def run(command: str, folder: Path) -> None:
-    """Run a command: edgefl's own in this process, for a new one needs seconds to load PyTorch."""
+    """Run a command; edgefl's run in this process, since a new one takes seconds to load PyTorch."""
     if command.startswith(SETUP):
         return
     if behind := re.fullmatch(r"cd (\w+) && (.*)", command):
@@ -171,7 +171,7 @@ def scenario_of(keys: dict[str, Any]) -> Scenario:
 
 @contextmanager
 def there(folder: Path) -> Iterator[None]:
-    """Be in a folder, and leave nothing of it behind in this process."""
+    """Change to a folder, and restore this process's state on exit."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.setenv("MPLBACKEND", "Agg")

@@ -1,4 +1,4 @@
-"""What stands in the way of a release: placeholders, versions and dates that disagree.
+"""List what blocks a release: placeholders, and versions or dates that disagree.
 
 `python -m tests.tools.release` prints them and fails if there are any; .github/ISSUE_TEMPLATE/release.md says what
 else a release needs.
@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[2]
-PLACEHOLDERS = {  # what stands in files until edgefl is public -> what belongs there
+PLACEHOLDERS = {  # placeholder used until edgefl is public -> what replaces it
     "edgefl.invalid": "the repository's address",
     "not on a package index yet": "how to install it from there",
 }

@@ -1,4 +1,4 @@
-"""Photograph what people see: terminal, notebook, report and site, on a desk and a phone, by day and by night.
+"""Take screenshots of terminal, notebook, report and site, on a desktop and a phone, in light and dark mode.
 
 `make shots` writes runs/shots/NAME-WIDTH-LOOK.png. A page that is wider than its screen is an error.
 """
@@ -80,7 +80,7 @@ def _answers(out: Path) -> tuple[edgefl.Results, edgefl.StudyResults]:
 
 
 def _terminal(out: Path, columns: int) -> str:
-    """Return what commands print on a terminal of this width."""
+    """Return the output of commands on a terminal of this width."""
     console = Console(record=True, width=columns, file=open(os.devnull, "w"), force_terminal=True)  # noqa: SIM115
     told = {**os.environ, "COLUMNS": str(columns), "FORCE_COLOR": "1"}
     for command in COMMANDS:

@@ -1,4 +1,4 @@
-"""Measure how long `compare` takes for a thousand runs of a study, drawn and printed; ten seconds were promised.
+"""Measure how long `compare` takes for a thousand runs of a study, figures included; the goal is ten seconds.
 
 python -m tests.tools.thousand_runs
 """

@@ -1,4 +1,4 @@
-"""What a report has packed, as its page reads it."""
+"""Unpack a report's data as its page does."""
 
 import base64
 import math

@@ -129,7 +129,7 @@ def test_help_waits_for_no_package_of_science() -> None:
 
 
 def test_components_are_described_without_pytorch() -> None:
-    """But for models, which are made of its layers."""
+    """Except models, which are made of PyTorch's layers."""
     assert loaded(TO_DESCRIBE, {"torch", "scipy", "pandas", "matplotlib", "sklearn"}) == set()
     assert loaded("import edgefl.learning.models.cnn2", {"torch"}) == {"torch"}
 

@@ -1,4 +1,4 @@
-"""Conformance: what holds for every registered component, so that a new file is tested by being there."""
+"""Conformance: properties of every registered component, so that a new file is tested automatically."""
 
 import dataclasses
 import sys
@@ -154,7 +154,7 @@ def test_outside_component_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A module of somebody else's, and a folder for scenarios."""
+    """An external module, and a folder for scenarios."""
     (tmp_path / "outside.py").write_text(OUTSIDE)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield tmp_path

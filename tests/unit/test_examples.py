@@ -1,4 +1,4 @@
-"""The examples of parts from outside: one of every kind, each does what it says, and one scenario runs them all."""
+"""The examples of external components: one of every kind, each tested, and one scenario that runs them all."""
 
 import runpy
 import shutil
@@ -61,7 +61,7 @@ def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parts(section: Section) -> Iterator[tuple[str, AnyComponent]]:
-    """Kind and component of everything that a scenario names."""
+    """Kind and name of every component in a scenario."""
     for key, field in type(section).model_fields.items():
         value = getattr(section, key)
         if isinstance(value, Section):
@@ -122,7 +122,7 @@ def test_the_scenario_of_all_examples_runs(tmp_path: Path) -> None:
     assert dict(parts(again)) == dict(parts(edgefl.load_scenario(OUTSIDE)))
 
 
-# ---- each does what it says
+# ---- behaviour of each example
 
 
 def test_trimmed_mean_ignores_the_extremes_of_each_coordinate() -> None:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.always  # the walls are never left to the night
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = {"edgefl": "edgefl", "edgefl.channel": "channel", "edgefl.analysis": "analysis"}  # name: folder
-# From the ground up; rooms of one line do not know one another.
+# From the ground up; rooms of one line do not import each other.
 FLOORS = [
     ["edgefl.errors", "edgefl.rng", "edgefl.version", "edgefl.contract", "edgefl.channel", "edgefl.analysis"],
     ["edgefl.config"],

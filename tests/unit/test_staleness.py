@@ -1,4 +1,4 @@
-"""What stale updates count: laws of staleness, and the conventions of the libraries that have a FedBuff."""
+"""Weights of stale updates: staleness laws, and the conventions of libraries with a FedBuff."""
 
 import math
 
@@ -50,7 +50,7 @@ def test_a_sum_is_the_buffer_times_the_mean() -> None:
     assert sum_.weights(STALE, EVEN) == mean.weights(STALE, EVEN)
 
 
-# Each by its own formula, written out; the parameters of `fedbuff` that are the same beside it
+# each library's formula, written out, and the equivalent parameters of `fedbuff`
 ROOTS = [1 / math.sqrt(1 + tau) for tau in STALE]
 CHANGES = [local - received for local, received in zip(LOCAL, RECEIVED, strict=True)]
 FROM_TODAY = [local - TODAY for local in LOCAL]

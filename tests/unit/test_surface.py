@@ -1,6 +1,6 @@
 """The program stays small enough for two people to own: lines, public names and the length of a file are counted.
 
-The marks are where it stands: who makes it smaller lowers them.
+The limits equal the current counts: a commit that lowers a count lowers its limit.
 """
 
 import ast
@@ -47,6 +47,6 @@ def test_few_names_are_public() -> None:
 
 
 def test_no_file_is_long() -> None:
-    """A longer one is usually two things."""
+    """A longer file usually does two things."""
     long = {str(file.relative_to(ROOT)): lines_of(file) for file in files(*PROGRAM, "docs", "examples")}
     assert {name: lines for name, lines in long.items() if lines > MOST_LINES_OF_A_FILE} == {}

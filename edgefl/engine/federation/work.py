@@ -38,7 +38,7 @@ class Dispatch:
 
     @cached_property
     def trained(self) -> LocalRound:
-        """The devices' work with its scalars, once the devices have trained."""
+        """The devices' work, including the learner's scalars; waits until training has finished."""
         return self.local.whole() if isinstance(self.local, LocalRoundUnderWay) else self.local
 
     @cached_property

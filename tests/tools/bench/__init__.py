@@ -9,7 +9,7 @@ from edgefl.learning.memory import peak_bytes
 
 
 def say(what: str) -> None:
-    """Tell on standard error what is being measured: some of it takes minutes."""
+    """Report progress on standard error: some measurements take minutes."""
     print(f"  {what}", file=sys.stderr, flush=True)
 
 

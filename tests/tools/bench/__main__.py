@@ -1,4 +1,4 @@
-"""Measure speed and memory on this machine, beside named rivals: `make bench BENCH="training --short"`.
+"""Measure speed and memory on this machine, against named rivals: `make bench BENCH="training --short"`.
 
 python -m tests.tools.bench whole | radio | network | deciders | training | memory | run SCENARIO
 """
@@ -73,7 +73,7 @@ def bench_deciders(
     taken: Annotated[int, typer.Option(min=1, help="Participants of a round.")] = 20,
     json: Json = False,
 ) -> None:
-    """Measure the CPU time in which each decider chooses a round's participants, and beside a general optimiser.
+    """Measure each decider's CPU time to choose a round's participants, against a general optimiser.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""Speed of deciders: what choosing a round's participants takes, and what its engine tells them first.
+"""Speed of deciders: the time to choose a round's participants, and to compute their inputs.
 
 The rival of the fewest joules is SciPy's general optimiser (SLSQP) on the same problem, begun at equal shares.
 """
@@ -63,7 +63,7 @@ def run(candidates: int = CANDIDATES, taken: int = TAKEN, repeats: int = REPEATS
 
 
 def _world(candidates: int, taken: int) -> tuple[Outlook, LargeScaleState, History]:
-    """Return what tells deciders, the links of a round, and what the server remembers of the devices."""
+    """Return the source of deciders' inputs, the links of a round, and the server's memory of the devices."""
     scenario = Scenario.model_validate(
         {
             "name": "bench",

@@ -1,4 +1,4 @@
-"""The least time that a round of training takes on this machine: what it has to compute, read and draw."""
+"""The lowest possible time of a training round on this machine, from what it has to compute, read and draw."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ REPEATS = 5
 
 @dataclass(frozen=True)
 class Work:
-    """What a round cannot do without.
+    """The work that a round cannot avoid.
 
     Attributes:
         flops: of the models' forward and backward passes, FLOPs.
@@ -29,7 +29,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Speeds:
-    """What this machine does at best.
+    """The highest speeds of this machine.
 
     Attributes:
         flops_per_s: of float32 products of large square matrices, or of convolutions, where these are faster: the

@@ -1,4 +1,4 @@
-"""The fastest that a few lines of JAX do: a jitted round of FedAvg over devices that hold as many samples each.
+"""The fastest that a few lines of JAX get: a jitted round of FedAvg over devices with equally many samples.
 
 JAX is no dependency of edgefl: benchmarks name these rivals where it can be imported (`pip install jax`).
 """

@@ -48,7 +48,7 @@ def network(figures: dict[str, Any]) -> Table:
 
 
 def deciders(figures: dict[str, Any]) -> Table:
-    """Show what a decision of each takes, beside what telling it takes and the rival."""
+    """Show the time of a decision of each, of computing its inputs, and of the rival."""
     rival = figures["rival"]
     table = _table(
         f"CPU time to choose {figures['taken']} of {figures['candidates']:,} devices", "ms for a decision"

@@ -1,4 +1,4 @@
-"""Where the wall time of a run goes, by room: engine, radio, drawing, training, evaluation, writing.
+"""Split the wall time of a run by room: engine, radio, drawing, training, evaluation, writing.
 
 A timer interrupts the main thread every two milliseconds and looks at its stack. The run is not slowed down as
 by a tracing profiler, which would charge many small calls for more than they cost; a thread that looks would

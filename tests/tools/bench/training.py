@@ -154,7 +154,7 @@ def possible(ways: Ways) -> Ways:
 
 
 def work_of(task: TrainingTask) -> Work:
-    """Count what a round of a task cannot do without."""
+    """Count the work that a round of a task cannot avoid."""
     samples = task.devices * task.steps * task.batch
     module = task.model.build(task.shape, CLASSES)
     parameters = sum(parameter.numel() for parameter in module.parameters())
@@ -243,7 +243,7 @@ def _measured(
     repeats: int,
     beside: Mapping[str, Callable[[], float]] | None = None,
 ) -> dict[str, Any]:
-    """Measure jobs beside the first one, which is the rival; what is done beside them has no rate."""
+    """Measure jobs against the first one, which is the rival; extra work has no rate."""
 
     def several(job: Callable[[], float]) -> float:
         return sum(job() for _ in range(task.rounds))
@@ -312,7 +312,7 @@ class Ours:
 class Loop:
     """The rival: one device after the other, in plain PyTorch, written with care.
 
-    Inputs are normalised and dealt out beforehand; module, optimizer and sums are reused.
+    Inputs are normalised and assigned beforehand; module, optimizer and sums are reused.
     """
 
     def __init__(self, task: TrainingTask, data: Split, torch_device: torch.device = CPU) -> None:

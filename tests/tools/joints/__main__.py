@@ -1,8 +1,8 @@
-"""Run random combinations of features, and small models beside edgefl: `make joints`, `python -m tests.tools.joints`.
+"""Run random combinations of features, and compare runs with small references: `make joints`.
 
-Scenarios of two to six features are drawn with a seed, run, and judged by rules that hold for every run: books that
-agree, no crash, errors with a place and a remedy, the same bytes again, and after a run that was left. A scenario
-that breaks a rule is kept, with as few features as still break it. Then runs with random numbers are compared with
+Scenarios of two to six features are drawn with a seed, run, and checked against rules that hold for every run:
+consistent books, no crash, errors with a place and a remedy, the same bytes if repeated or resumed. If a scenario
+breaks a rule, it is kept, with as few features as still break it. Then runs with random numbers are compared with
 references written from definitions: a band shared in TDD, handovers by A3, an asynchronous server, a cloud's clock.
 """
 
@@ -28,7 +28,7 @@ REFERENCES: dict[str, Callable[[Random, Path], Compared]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Draw, run, judge; print what became of how many."""
+    """Draw, run and check scenarios; print how many ended in which way."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace) -> Counter[str]:
-    """Run scenarios; return how many broke which rule."""
+    """Run scenarios; return the number of violations of each rule."""
     began, how, kinds, faults = time.monotonic(), Counter[str](), Counter[str](), Counter[str]()
     for number in _numbers(options, options.runs):
         draw = drawn(options.seed, number)
@@ -73,7 +73,7 @@ def _run(options: argparse.Namespace) -> Counter[str]:
 
 
 def _compare(options: argparse.Namespace) -> Counter[str]:
-    """Compare runs with each reference; return how many differ from which."""
+    """Compare runs with each reference; return the number of differing runs for each."""
     faults = Counter[str]()
     for name, compare in REFERENCES.items():
         cases, many = 0, 0

@@ -73,7 +73,7 @@ def _on_slots(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[s
 
 
 def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterator[str]:
-    """A cell moves no more bits than its band can at the highest rate, while somebody transfers in its direction."""
+    """A cell moves no more bits than its band can at the highest rate, while a device transfers in that direction."""
     radio = scenario.radio
     if radio.downlink == "broadcast" or (radio.link.rates == "shannon" and radio.link.max_efficiency is None):
         return
@@ -137,7 +137,7 @@ def _round(row: Row) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def watched_shares(broken: list[str]) -> Iterator[None]:
-    """Note shares of a cell's band that are together more than the band, while runs go on in this process."""
+    """Record shares of a cell's band that sum to more than 1, during runs in this process."""
     original: Callable[..., Any] = Radio.open_round
 
     def open_round(self: Radio, *arguments: Any, **choices: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Draw scenarios: a small one, and some features, each a function of seed, number and its own name."""
+"""Draw scenarios: a small base, and some features, each a function of seed, number and its own name."""
 
 from dataclasses import dataclass, replace
 from random import Random
@@ -28,7 +28,7 @@ class Draw:
 
     @property
     def data(self) -> Data:
-        """What the scenario's file holds."""
+        """The content of the scenario's file."""
         return made(self)
 
     @property

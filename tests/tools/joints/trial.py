@@ -1,4 +1,4 @@
-"""Run a drawn scenario, and tell how it ended and which rules it broke; shrink one that breaks a rule."""
+"""Run a drawn scenario, report how it ended and which rules it broke; shrink scenarios that break a rule."""
 
 import re
 import shutil
@@ -26,7 +26,7 @@ from tests.tools.movements import write_trace
 CPU_S = 40.0  # after which a run hangs
 AGAIN = 3  # one run of as many is repeated, another one is left and gone on with
 FILE = "scenario.yaml"
-# what a run that stops says to do
+# remedies in the messages of runs that stop
 REMEDY = re.compile(
     r"\b(set|give|take|raise|lower|allow|leave|make|choose|add|use|shorten|begin|start|needs?)\b"
 )
@@ -122,7 +122,7 @@ def _broken(outcome: CallResult) -> Iterator[tuple[str, str]]:
 
 
 def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
-    """A refusal, or a run that stops, says where it comes from and what to do."""
+    """An error message, also of a run that stops, names its place and a remedy."""
     said = _error_of(outcome)
     if outcome.crash:
         return
@@ -135,7 +135,7 @@ def _about_errors(outcome: CallResult) -> Iterator[tuple[str, str]]:
 
 
 def _error_of(outcome: CallResult) -> str:
-    """Return what is said, without notes before it."""
+    """Return the message without the notes before it."""
     lines = outcome.err.strip().splitlines()
     return "\n".join(line for line in lines if not line.startswith("note: "))
 
@@ -152,7 +152,7 @@ def _again(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _gone_on_with(folder: Path, rng: Random) -> Iterator[tuple[str, str]]:
-    """Yield which files differ when the run is left in some round, and gone on with."""
+    """Yield the files that differ if the run is interrupted in some round and resumed."""
     tables = (folder / "out").glob("**/rounds.csv")  # of each federation
     rounds = sum(len(table.read_text().splitlines()) - 1 for table in tables)
     left, seen = rng.randint(1, max(1, rounds)), 0

@@ -129,7 +129,7 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
 
 
 def test_a_session_is_whole_when_its_last_round_has_its_row(write_run: Write) -> None:
-    """Rows are written some seconds after their rounds, so the end of a session is told before its last rows."""
+    """Rows are written some seconds after their rounds, so the end of a session is reported before its last rows."""
     path = write_run("goes on", rounds(0.5), SESSIONS, status="running", simulated_s=None)
     events = pd.read_csv(path / "events.csv")
     whole = (path / "rounds.csv").read_text()

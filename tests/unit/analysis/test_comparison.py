@@ -1,4 +1,4 @@
-"""Means over seeds, the sessions compared, and what a reader is told."""
+"""Means over seeds, the compared sessions, and the notes for the reader."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where joules and seconds went, and the journal paper's cost analysis, by hand."""
+"""The split of joules and seconds, and the journal paper's cost analysis, by hand."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Studies in other people's tools: what is read back there is what the run directories say."""
+"""Studies exported to other tools: reading them back gives the values of the run directories."""
 
 import struct
 import sys

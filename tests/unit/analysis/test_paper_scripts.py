@@ -1,4 +1,4 @@
-"""What the scripts of papers add to edgefl does what the authors' files say."""
+"""Components in the scripts of papers agree with the authors' files."""
 
 from itertools import permutations
 

@@ -35,7 +35,7 @@ def test_every_table_and_figure_is_listed(name: str) -> None:
 
 @pytest.mark.parametrize(("one", "result"), RESULTS, ids=lambda each: each.name)
 def test_what_a_result_names_exists(one: known.Paper, result: known.Result) -> None:
-    """A result that is elsewhere is there; one that ran has numbers or a reason; one that is ready has a command."""
+    """A result listed elsewhere exists there; one that ran has numbers or a reason; a ready one has a command."""
     if result.state == "same":
         name, _, rest = result.elsewhere.partition(" ")
         assert paper(name).result(rest).state != "same"

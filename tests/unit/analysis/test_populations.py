@@ -1,4 +1,4 @@
-"""Populations that come back, and what a comparison makes of them."""
+"""Populations that come back, and how a comparison treats them."""
 
 from collections.abc import Callable
 from pathlib import Path

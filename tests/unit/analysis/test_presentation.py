@@ -210,7 +210,7 @@ def test_an_error_names_the_folder_of_its_runs_once() -> None:
 
 
 def test_names_are_no_html_in_markdown() -> None:
-    """Whoever shows a page that came with runs of others runs nothing of theirs."""
+    """Showing a page that came with someone else's runs executes none of their code."""
     evil = "<img src=x onerror=alert(1)> & | \n| x"
     table = pd.DataFrame({evil: [evil]}, index=[evil])
     text = markup.page(evil.partition("\n")[0], markup.section("a <b>", table, evil), markup.bullets(["<i>"]))

@@ -1,4 +1,4 @@
-"""The papers' tables beside ours, from run directories written by hand."""
+"""The papers' tables against ours, from run directories written by hand."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""A grid's table: whose mean leads in which setting and session."""
+"""A grid's table: which variant's mean leads in each setting and session."""
 
 import math
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_setting_whose_run_failed(write_run: Write) -> None:
-    """It leaves a gap, which is named; whoever leads there is not counted."""
+    """It leaves a gap, which is named; the leader there is not counted."""
     root = write_grid(
         write_run,
         {

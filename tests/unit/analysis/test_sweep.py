@@ -1,4 +1,4 @@
-"""A swept key: which it is, what a target costs at its values, and the figures of it."""
+"""A swept key: how it is found, the cost of a target at each value, and the figures."""
 
 import shutil
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The words of the tables: all known, none guessed from how it is spelt."""
+"""The vocabulary of the tables: every word is listed, none is derived from its spelling."""
 
 import re
 from collections.abc import Callable

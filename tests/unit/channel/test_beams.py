@@ -61,7 +61,7 @@ def test_the_mean_over_paths_is_that_of_rays_drawn_one_by_one(model: PathLoss, s
 
 
 def test_wider_spreads_take_the_gain_away() -> None:
-    """All 32 elements but for the codebook's 0.1 dB where all paths have one direction; the direct path keeps it."""
+    """The gain of all 32 elements, less the codebook's 0.1 dB, if all paths have one direction."""
     all_db = beam_gain_db(Spread(0.0, 0.0, 0.0))
     assert all_db == pytest.approx(10 * math.log10(32), abs=0.2)
     gains_db = [beam_gain_db(Spread(0.0, wide_deg, 1.0)) for wide_deg in (0.0, 5.0, 10.0, 20.0, 40.0)]

@@ -1,4 +1,4 @@
-"""Transfers whose SNR changes: worked out together, they are what each is alone."""
+"""Transfers with a changing SNR: computing them together gives the same results as one by one."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Fields in one table: each layer is what it is alone, and at its nodes what was written there."""
+"""Fields in one table: each layer equals the field on its own, and its nodes the stored values."""
 
 import tracemalloc
 
@@ -81,7 +81,7 @@ def test_places_that_were_asked_for_before_are_not_taken_for_others() -> None:
     for _ in range(2):
         found = stack.at(held)
         np.testing.assert_array_equal(found, of_here)
-        found += 1.0  # it is the caller's
+        found += 1.0  # the array belongs to the caller
     held[:] = there
     np.testing.assert_array_equal(stack.at(held), of_there)
     np.testing.assert_array_equal(stack.at(held[:4]), of_there[:, :4])
@@ -115,7 +115,7 @@ def test_values_are_made_again_only_for_other_layers(monkeypatch: pytest.MonkeyP
 
 
 def test_few_places_have_the_values_that_they_have_among_all() -> None:
-    """What stands still is read again and again: its nodes alone are held, until another place is read."""
+    """Only nodes of static positions are cached, until another position is read."""
     whole, few, positions_m = FieldStack(LAYERS), FieldStack(LAYERS, few=True), places(30)
     fields = np.arange(30) % 3
     for some in (slice(30), slice(7), slice(20, 25)):
@@ -151,7 +151,7 @@ def test_places_that_need_most_nodes_are_read_from_all_nodes() -> None:
 def test_the_memory_that_fields_take_is_known_beforehand(area_radius_m: float, few: bool) -> None:
     """Nine sites' shadowing, 50 m wide; the allocations are counted while the first places are read.
 
-    What is counted beforehand is there for certain: at most 3 % too much, and at least three quarters of it.
+    The estimate is a lower bound: at most 3 % too high, and at least three quarters of the real need.
     """
     _node_law.cache_clear()
     layer = GaussianFields(

@@ -1,4 +1,4 @@
-"""Gaussian fields: the exact law of what is built, its errors, and what tells two fields apart."""
+"""Gaussian fields: the exact law of the construction, its errors, and the independence of two fields."""
 
 import math
 from typing import get_args
@@ -83,7 +83,7 @@ def test_a_smooth_fields_correlation_falls_like_a_gaussian(lag: float) -> None:
     here = places(3000, 100.0)
     there = here + lag * 50.0 * directions(3000)
     assert np.abs(correlation_of(fields, here, there) - math.exp(-(lag**2))).max() < 0.003
-    if lag != 1.0:  # where the two laws meet
+    if lag != 1.0:  # the distance at which the two correlation laws meet
         assert np.abs(correlation_of(rough, here, there) - math.exp(-(lag**2))).max() > 0.01
 
 

@@ -1,4 +1,4 @@
-"""Large-scale gain: a function of the place, made of path loss, state and shadowing and nothing else."""
+"""Large-scale gain: a function of the position, the sum of path loss, state and shadowing only."""
 
 import math
 from typing import Any
@@ -56,7 +56,7 @@ def test_a_place_keeps_its_values_whatever_is_asked_with_it() -> None:
     positions = places(5000)
     whole = large_scale(**SPATIAL)
     gain_db, in_sight = whole.gain_db(positions), whole.line_of_sight(positions)
-    # another object, other order, other company, one by one
+    # another object, another order, with other positions, one by one
     again = large_scale(**SPATIAL)
     order = np.random.default_rng(SEED).permutation(5000)[:700]
     np.testing.assert_array_equal(again.gain_db(positions[order]), gain_db[order])
@@ -230,7 +230,7 @@ def test_soft_line_of_sight_mixes_both_gains_as_in_7_6_3_3(std_db: float | None)
     np.testing.assert_array_equal(soft.line_of_sight(positions)[certain], margin[certain] > 0)
     one = soft.links_to(positions, np.full(3000, 3))[0]
     np.testing.assert_allclose(one, found[:, 3], rtol=0, atol=0.01)
-    # where line of sight is certain, both are the same but for 1 - s^2 < 0.014
+    # where line of sight is certain, both agree up to 1 - s^2 < 0.014
     assert np.abs(found - gains_db[0])[margin > 3].max() < 0.1
 
 

@@ -1,4 +1,4 @@
-"""What channel refuses: each wrong value is named, whatever asks with it."""
+"""Errors of the channel package: each names the wrong value, in every function that receives it."""
 # ruff: noqa: F401 - the table calls what is imported
 
 from math import inf, nan

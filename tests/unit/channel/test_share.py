@@ -32,7 +32,7 @@ def test_ergodic_rate_golden_values() -> None:
 @pytest.mark.parametrize("snr", [0.01, 1 / 31, 1 / 30, 1 / 29, 0.3, 20.0])
 def test_ergodic_rate_is_the_mean_over_fading_on_both_sides_of_its_switch(snr: float) -> None:
     mean, _ = integrate.quad(lambda g: math.log2(1 + snr * g) * math.exp(-g), 0, 60, epsabs=0, epsrel=1e-12)
-    # beyond g = 60 lie e^-60 of the probability
+    # the probability beyond g = 60 is e^-60
     assert ergodic_rate(snr) == pytest.approx(mean, rel=1e-11)
 
 

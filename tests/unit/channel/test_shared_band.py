@@ -129,7 +129,7 @@ def test_power_over_a_share() -> None:
 
 @dataclass(frozen=True)
 class InEverySlot(Scheduler):
-    """Equal shares, decided anew in every slot."""
+    """Equal shares, decided again in every slot."""
 
     per_slot: ClassVar[bool] = True
 
@@ -276,7 +276,7 @@ def test_looking_changes_nothing(
 
 
 def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, power: Any) -> dict[int, tuple]:
-    """The same, the long way: one slot after the other, shares decided in each."""
+    """The same by brute force: one slot after the other, shares decided in each."""
     links = [LinkFading(i + KEY, join.rho) for i, join in enumerate(story)]
     moved: dict[int, float] = {}
     airtime: dict[int, float] = {}
@@ -345,7 +345,7 @@ def test_a_scheduler_may_split_every_slot(power: Any) -> None:
 
 @dataclass(frozen=True)
 class Watched(Scheduler):
-    """Notes whom another scheduler serves, and what it saw."""
+    """A scheduler that records another scheduler's choices and inputs."""
 
     scheduler: Scheduler
     log: dict

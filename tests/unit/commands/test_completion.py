@@ -1,4 +1,4 @@
-"""What a shell is told when one types `edgefl ...` and presses the tab key."""
+"""Shell completion of `edgefl ...` with the tab key."""
 
 import pytest
 import typer

@@ -1,4 +1,4 @@
-"""Settings can be looked up: sections, any dotted key, kinds, and parts from outside whatever they are like."""
+"""`edgefl describe` shows sections, dotted keys, kinds, and external components of any form."""
 
 import re
 import sys

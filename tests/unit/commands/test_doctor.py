@@ -1,4 +1,4 @@
-"""What `edgefl doctor` finds, and when it says that something hinders edgefl."""
+"""Findings of `edgefl doctor`, and its exit code."""
 
 from importlib import metadata
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Paths and names that are not quite right: a message names what is there, and nothing given is ignored."""
+"""Slightly wrong paths and names: the error lists existing ones, and no argument is ignored."""
 
 import subprocess
 import sys

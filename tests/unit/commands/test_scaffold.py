@@ -1,4 +1,4 @@
-"""`edgefl new` makes a folder that runs, with parts of one's own."""
+"""`edgefl new` makes a folder that runs, with custom components."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What commands print for programs: one document, or single lines, and nothing else on standard output."""
+"""Machine-readable output of commands: one document, or lines, and nothing else on standard output."""
 
 import json
 from pathlib import Path

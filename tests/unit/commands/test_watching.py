@@ -1,4 +1,4 @@
-"""A run under way as `edgefl watch` sees it: what is new is read, and what is half written waits."""
+"""`edgefl watch` on a run under way: it reads new rows, and leaves incomplete ones for later."""
 
 import json
 import math
@@ -261,7 +261,7 @@ def test_on_a_terminal_it_ends_with_the_run_or_is_left_clean(under_way: Making, 
         words = ["watch", str(path), "--every-s", "0.1"]
         os.execve(sys.executable, [sys.executable, "-c", code, *words], {**os.environ, "TERM": "xterm"})
     said = False
-    with suppress(OSError):  # so Linux says that nobody has it open any more
+    with suppress(OSError):  # so Linux reports that no process has it open any more
         while time.monotonic() - since_s < 60 and (some := os.read(terminal, 65536)):
             screen += some
             if b"1 running" in screen and not said:

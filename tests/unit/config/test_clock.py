@@ -81,7 +81,7 @@ def test_other_words_are_refused_with_a_remedy(written: Any, message: str) -> No
     for given, place in (({"hour": written}, ("hour",)), ({"hour": 1, "hours": (2, written)}, ("hours", 1))):
         with pytest.raises(ValidationError, match=re.escape(message)) as error:
             Settings.model_validate(given)
-        # a number that cannot be is said of the whole key where it is
+        # an impossible number is an error of the whole key
         assert error.value.errors()[0]["loc"][:1] == place[:1]
 
 

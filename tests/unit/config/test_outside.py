@@ -1,4 +1,4 @@
-"""A scenario from a stranger runs no code; one's own parts are found, and their faults are told in one line."""
+"""An untrusted scenario runs no code; a user's own parts are found, and their errors take one line."""
 
 import sys
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ here = 1
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder with parts of one's own, elsewhere than where one is; scenarios may not run code."""
+    """A folder with a user's own parts that is not the current one; scenarios may not run code."""
     (tmp_path / "somewhere").mkdir()
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -88,7 +88,7 @@ def test_a_strangers_scenario_runs_no_code(
 def test_with_leave_it_is_found_in_the_scenarios_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(outside.ALLOW, "0")  # a way to say no
+    monkeypatch.setenv(outside.ALLOW, "0")  # a value that turns permission off
     file = scenario(folder, "mine_only:Mine")
     with refused_at("devices.mobility", "--allow-code"):
         edgefl.load_scenario(file)

@@ -1,4 +1,4 @@
-"""Code of parts from outside has a hash: of its file and what that imports beside it, as it was when imported."""
+"""The hash of external code covers its file and that file's local imports, as they were when imported."""
 
 import importlib
 import sys
@@ -145,7 +145,7 @@ def test_a_notebooks_class_is_what_it_was_compiled_to(monkeypatch: pytest.Monkey
 
 
 class Learner:
-    """A learner with parts that are others'."""
+    """A learner with parts from other modules."""
 
     def __init__(self, *parts: object) -> None:
         self.own_parts = parts

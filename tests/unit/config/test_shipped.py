@@ -44,7 +44,7 @@ def test_the_paths_of_the_readme_work_from_anywhere(elsewhere: Path) -> None:
 
 
 def test_a_run_that_reads_a_shipped_trace_has_a_name_from_anywhere() -> None:
-    """What a run is, is said with the checksum of what it reads, wherever it is started."""
+    """A run's identity contains the checksums of its input files, independent of the current folder."""
     path = Path("scenarios/traces/band_load.csv")
     radio = {"sharing": "dynamic", "budget": {"power_over_share": "per_resource_block"}}
     scenario = Scenario.model_validate(

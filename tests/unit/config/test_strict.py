@@ -1,4 +1,4 @@
-"""All that a scenario can hold: no nan, no infinity, no true for 1, no text for a number. Messages stay short."""
+"""Every value of a scenario: no nan, no infinity, no true for 1, no text for a number. Messages stay short."""
 
 import itertools
 import math
@@ -137,7 +137,7 @@ def has_number(annotation: Any) -> bool:
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_number_has_a_least_and_a_greatest_value(name: str) -> None:
-    """Beyond them lie runs that never end, and allocations that end with a traceback."""
+    """Values beyond the bounds lead to endless runs, or allocations that end with a traceback."""
     fields = MODELS[name].model_fields
     numbers = [key for key, field in fields.items() if has_number(field.annotation)]
     assert {key: bounds(fields[key]) for key in numbers} == {key: {"below", "above"} for key in numbers}

@@ -1,4 +1,4 @@
-"""No text whatsoever gives another exception than an EdgeflError, and what is read survives being written."""
+"""No text raises any exception but EdgeflError, and parsed values survive a round trip."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ learning:
   model: logistic
   algorithm: {name: fedprox, mu: *lr}
 """
-# what YAML gives a meaning to, and some of what it forbids
+# characters with a meaning in YAML, and some forbidden ones
 PIECES = [
     "\n", "\n  ", "\n    ", "\t", "\r", " ", ": ", "- ", "? ", "# ", "---\n", "...\n", "%YAML 1.1\n", "{", "}", "[",
     "]", ",", "&fast ", "*fast", "&b ", "*b", "<<: ", "!", "!!int ", "!!str ", "!!map ", "!<x> ", "|\n", ">-\n", "'",
@@ -91,7 +91,7 @@ def test_the_unedited_scenario_is_read(tmp_path: Path) -> None:
 
 @contextmanager
 def refusals() -> Iterator[list[str]]:
-    """Hold the message of a refusal; it is never long."""
+    """Keep the message of an error, and check its length."""
     messages: list[str] = []
     try:
         yield messages

@@ -1,4 +1,4 @@
-"""docs/api.md names what is public: what the code declares in `__all__`, no more; examples use no other names."""
+"""docs/api.md lists exactly the names in `__all__`; examples use no other names."""
 
 import ast
 import importlib

@@ -1,4 +1,4 @@
-"""docs/trust.md says what the code gives: each figure again, and what the page concludes from them."""
+"""docs/trust.md agrees with the code: each figure is computed again, and the page's conclusions hold."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ def test_measurements(runs: object) -> None:
 
 @pytest.fixture
 def forgetting() -> Iterator[None]:
-    """What functions have kept without a fault is none of theirs with one, and the other way round."""
+    """Clear functions' caches before and after a fault is injected."""
     forget()
     yield
     forget()
@@ -106,7 +106,7 @@ def test_figures_are_as_near_to_what_was_measured_as_the_page_allows() -> None:
 
 
 def test_faults_and_mutants_are_those_of_the_last_runs() -> None:
-    """Made from what `make faults` and `make mutants` have kept: nothing is run again here."""
+    """The tables come from the results that `make faults` and `make mutants` stored; nothing is run again here."""
     assert PAGE.endswith(f"\n{trust_faults.text()}"), "run `python docs/trust.py faults`"
 
 

@@ -1,4 +1,4 @@
-"""Devices whose places are a function of the time that a test gives; their fading never changes."""
+"""Devices at positions that a test gives as a function of time; their fading never changes."""
 
 from collections.abc import Callable
 from typing import Any

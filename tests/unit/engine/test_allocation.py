@@ -151,7 +151,7 @@ def searched_j(of: Uploads, window_s: np.ndarray, near: Allocation) -> float:
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-14},
     )
-    assert best.status in (0, 8)  # 8: no way down is left in these digits
+    assert best.status in (0, 8)  # 8: line search failed, within rounding of the optimum
     assert all(np.all(limit(best.x) >= -1e-9) for limit in limits)
     return float(best.fun)
 
@@ -179,7 +179,7 @@ DRAWS = all_draws()
 @pytest.mark.parametrize("of_model", DRAWS)
 @pytest.mark.parametrize("computing", ["computing", "no capacitance", "no cycles"])
 def test_the_least_by_every_power_model(of_model: str, computing: str) -> None:
-    """Nothing is nan, nobody finds less, and without an amplifier's draw all send with the largest power.
+    """No result is nan, no optimiser finds less, and without an amplifier's draw all send at full power.
 
     Where nothing costs anything any allocation is the best: an optimiser has nothing to search there.
     """

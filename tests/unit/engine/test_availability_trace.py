@@ -51,10 +51,10 @@ def test_a_documented_client_and_its_period(tmp_path: Path) -> None:
         ([0], [10], {}, [0]),
         ([0, 4], [4, 10], {}, [0]),  # the whole period, in two
         ([], [], {}, []),
-        ([1, 5], [2, 7], {"begin": 6}, [0, 1, 5, 6, 9, 11]),  # begins amid a spell
+        ([1, 5], [2, 7], {"begin": 6}, [0, 1, 5, 6, 9, 11]),  # begins during a spell
         ([1, 5], [2, 7], {"begin": 7}, [4, 5, 8, 10, 14, 15]),
         ([1, 5], [2, 7], {"begin": 21.5}, [0, 0.5, 3.5, 5.5, 9.5, 10.5]),
-        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # amid one from the period before
+        ([0, 8], [2, 10], {"begin": 11}, [0, 1, 7, 11, 17, 21]),  # during a spell of the previous period
         ([1, 5], [2, 7], {"begin": 6, "time_scale": 60}, [0, 60, 300, 360, 540, 660]),
     ],
 )

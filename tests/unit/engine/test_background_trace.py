@@ -45,7 +45,7 @@ def table(tmp_path: Path) -> Path:
         (1, 19.9, 0.1, 20.0),
         (0, 20.0, 0.7, 30.0),
         (0, 35.0, 0.0, math.inf),
-        # a cell with rows of its own follows these alone
+        # a cell with rows of its own uses only these
         (2, 20.0, 0.5, 50.0),
         (2, 1e6, 1.0, math.inf),
     ],
@@ -73,7 +73,7 @@ def test_one_column_of_loads_is_enough_and_cells_need_none(tmp_path: Path) -> No
     assert trace.load("downlink", 4, 7.0) == (0.5, math.inf)
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
     assert trace.ends_s is None
-    # a direction without any load says so, or who waits for a file would look at one period after the other
+    # a direction without load says so; otherwise a search for the next file would loop over periods for ever
     path.write_text("time_s,downlink_load,uplink_load\n0,0.5,0\n9,0.6,0\n")
     assert trace.load("uplink", 4, 7.0) == (0.0, math.inf)
 
@@ -158,7 +158,7 @@ def test_a_cell_without_a_row_is_refused(tmp_path: Path) -> None:
 
 
 class Asked:
-    """A radio of which each file takes 2 s alone, and that notes when files come."""
+    """A radio on which each file takes 2 s alone; it records when files arrive."""
 
     slot_s = 1e-3
 

@@ -38,14 +38,14 @@ def test_always_on() -> None:
 # model, and the share of devices that are on, at any time
 SHARES: list[tuple[Churn, float]] = [
     (AlwaysOn(), 1.0),
-    (ClientPattern(sessions=[[0]]), 1.0),  # who may take part is another matter
+    (ClientPattern(sessions=[[0]]), 1.0),  # which devices may take part is tested elsewhere
     (DutyCycle(on_s=20.0, off_s=60.0), 20 / (20 + 60)),
     (Poisson(on_s=30, off_s=10), 30 / (30 + 10)),
 ]
 
 
 def test_every_model_has_its_share() -> None:
-    # what a file says has no share of its own: its times are those of test_availability_trace.py
+    # a file has no formula for its share; test_availability_trace.py tests its times
     recorded = AvailabilityTrace(path=Path("a.json"))
     missing = underived("churn", [recorded, *(churn for churn, _ in SHARES)])
     assert not missing, f"derive the share of devices that are on, in SHARES of {__file__}: {missing}"

@@ -1,4 +1,4 @@
-"""Device classes: who is of which, and that each device is as its class says."""
+"""Device classes: which device belongs to which class, and that each device has its class's settings."""
 
 import math
 from pathlib import Path
@@ -45,7 +45,7 @@ def sizes(count: int, **shares: Any) -> list[int]:
     return np.bincount(fleet(count, classes=classes).of, minlength=len(shares)).tolist()
 
 
-# -- who is of which class ----------------------------------------------------------------------------
+# -- which device is in which class --------------------------------------------------------------------
 
 
 def test_sizes() -> None:
@@ -70,7 +70,7 @@ def test_who_is_of_which_class_depends_on_the_seed_and_little_else() -> None:
     assert by_ids.of.tolist() == [0] * 60 + [1] * 40
 
 
-# -- what they are like -------------------------------------------------------------------------------
+# -- settings of classes ------------------------------------------------------------------------------
 
 SLOW = {
     "count": 1,
@@ -160,7 +160,7 @@ def test_measurements_of_several_cells_know_heights() -> None:
     assert np.array_equal(mixed, np.concatenate([high[:10], low[10:]]))
     one = classed.gains.power_db_of(positions_m[[3, 15]], np.array([3, 15]))
     assert np.array_equal(one, mixed[[3, 15]])
-    # what places keep is kept once
+    # both classes share one table of shadowing values
     first, second = classed.gains.large_scales
     assert first.fields._table is second.fields._table
 
@@ -204,7 +204,7 @@ WALK = {"name": "random_waypoint", "area_factor": 1.0}
 
 
 def test_devices_of_a_class_move_by_its_model() -> None:
-    """Each as it would if all moved like that: paths are functions of device and seed."""
+    """Each device moves as if all devices were in its class: paths are functions of device and seed."""
     classes = {"walker": {"share": 0.5, "mobility": WALK}, "rest": {}}
     mixed = world(devices={"count": 40, "classes": classes})
     walkers, still = world(devices={"count": 40, "mobility": WALK}), world(devices={"count": 40})

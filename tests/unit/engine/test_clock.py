@@ -1,4 +1,4 @@
-"""An error ends a run at once: nothing else of its moment happens, and it is told as it is."""
+"""An error ends a run at once: no later event of the same time happens, and the error is raised unchanged."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from edgefl.run_directory.interruption import Interrupted, interruptible
 
 @pytest.mark.parametrize("interrupted", [True, False])
 def test_nothing_goes_on_in_the_moment_of_an_error(interrupted: bool) -> None:
-    """Two cells act in one moment, and both wait for the same event: that of the second one never comes."""
+    """Two cells act at the same time and wait for the same event; the second cell's action never happens."""
     env, acted = Clock(), list[str]()
     moment = env.timeout(1.0)
 

@@ -148,7 +148,7 @@ def test_each_class_computes_at_its_own_pace_whenever_it_is_there(run: Path) -> 
 
 
 def test_idle_time_is_not_stepped_through(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Where nobody moves, an hour of idle time between two rounds is one event more."""
+    """If no device moves, an hour of idle time between two rounds takes one more event."""
     steps: list[float] = []
     step = simpy.Environment.step
 

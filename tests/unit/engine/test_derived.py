@@ -1,4 +1,4 @@
-"""A value with a stamp: the same object while what it follows from is the same, and computed again else."""
+"""A value with a stamp: the same object while its inputs are the same, computed again otherwise."""
 
 from typing import Any
 

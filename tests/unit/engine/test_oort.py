@@ -1,4 +1,4 @@
-"""Oort beside a second, independent reading of the authors' formulas, over 30 rounds."""
+"""Oort against a second, independent implementation of the authors' formulas, over 30 rounds."""
 
 import math
 from typing import Any, ClassVar
@@ -51,7 +51,7 @@ class Arms:
         self.explore = max(self.explore * self.oort.exploration_decay, self.least)
         known = sum(arm["count"] > 0 for arm in self.arms.values())
         many = min(int(NUMBER * (1.0 - self.explore)), known)
-        if known == len(self.arms):  # nobody is left to explore
+        if known == len(self.arms):  # no device is left to explore
             self.explore = self.least = 0.0
         return scores, many
 
@@ -69,7 +69,7 @@ class Told(np.random.Generator):
 
 
 class Hasty(Oort):
-    """Oort whose pacer may change after five rounds, so that it does in a short test."""
+    """Oort with a pacer that may change after five rounds, so that it changes in a short test."""
 
     pacer_step: ClassVar[int] = 5
 

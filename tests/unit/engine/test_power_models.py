@@ -1,4 +1,4 @@
-"""What radios draw, by hand: powers, bits, waiting slots and tails; and joules per bit beside measured ones."""
+"""Power of radios, derived by hand: powers, bits, waiting slots and tails; joules per bit against measurements."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ PHONE = Equipment(0.2, 1.0, 0.1, 0.0)
 def run(
     power: Any, bits: tuple[int, int] = (DOWN_BITS, UP_BITS), **sections: Any
 ) -> tuple[list[DeviceRound], LedgerRow, SmallWorld]:
-    """Two rounds of one device with a pause of 0.4 s after each; the rows, and its line of the ledger."""
+    """Run two rounds of one device with a pause of 0.4 s after each; return the rows and its line of the ledger."""
     battery_j, idle_power_w = sections.pop("battery_j", None), sections.pop("idle_power_w", 0.0)
     world = small_world(
         [50.0],
@@ -42,7 +42,7 @@ def run(
 def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
     """How long the radio was not in use after each transfer of a round: while computing, and until the next round.
 
-    Behind the last one nothing ends its tail.
+    Nothing ends the tail of the last transfer.
     """
     found = []
     for row, following in zip(rows, [*rows[1:], None], strict=True):
@@ -52,7 +52,7 @@ def gaps_s(rows: list[DeviceRound]) -> list[tuple[float, float]]:
 
 
 def check_books(rows: list[DeviceRound], ledger: LedgerRow, tails_j: list[float]) -> None:
-    """Each round has the tails of its own transfers, and ledger and battery have what the rounds have."""
+    """Each round includes the tails of its own transfers; ledger and battery agree with the rounds."""
     assert [row.energy_tail_j for row in rows] == pytest.approx(tails_j, rel=1e-12)
     for row in rows:
         parts_j = row.energy_rx_j + row.energy_tx_j + row.energy_compute_j + row.energy_tail_j
@@ -96,7 +96,7 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
             ("uplink", row.energy_tx_j, 700, 3 / 5),
         ):
             lasted_s = took_s(row, stage)
-            # whole periods but at the ends: up to two slots of a period more or less are its own
+            # whole periods except at both ends, where up to two slots of a period are missing or added
             wanted_w = 6e-3 * (units * share + 100 * (1 - share))
             assert joules == pytest.approx(wanted_w * lasted_s, abs=6e-3 * 600 * 2 * 0.5e-3)
             airtime_s = (joules - 0.6 * lasted_s) / (6e-3 * (units - 100))
@@ -115,16 +115,16 @@ def test_the_states_of_tr_38840(how: dict[str, Any]) -> None:
         6e-3 * circuits * on_s + 0.6 * (s - on_s) for on_s, (_, s) in zip(sent_s, took, strict=True)
     )
     assert world.simulation.ledger.circuits()["circuit_j"] == pytest.approx([circuit_j], rel=1e-9)
-    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # neither nothing nor all
+    assert 0.3 < circuit_j / ledger.transmit_j < 0.5  # more than nothing and less than everything
 
 
-# by plan, by processes, and by processes with a battery, that of a device which is idle beside
+# by plan, by processes, and by processes with a battery and a second device that is idle
 @pytest.mark.parametrize(
     "how", [{}, {"deadline_s": 1e6}, {"battery_j": CAPACITY_J}], ids=["plan", "process", "battery"]
 )
 @pytest.mark.parametrize("tail_s", [0.0, 0.02, 0.3, 5.0])
 def test_idle_follows_the_tail(tail_s: float, how: dict[str, Any]) -> None:
-    """Idle is what a device draws that neither works nor has a tail: of both never more than one is drawn."""
+    """A device draws idle power only while it neither works nor is in a tail: the two never add up."""
     idle_w = 0.7
     power = made(Phone5G, tail_s=tail_s, tail_w=2.0)
     rows, ledger, world = run(power, idle_power_w=idle_w, **how)
@@ -148,7 +148,7 @@ def test_a_tail_that_outlasts_a_battery_costs_what_was_in_it() -> None:
 
 
 def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
-    """Of two rounds with a pause of 0.4 s and tails of 10 s, the first is told of without its last tail's rest."""
+    """With a pause of 0.4 s and tails of 10 s, round 1 is announced without the remainder of its last tail."""
     told: list[Round] = []
     world = small_world(
         [50.0],
@@ -162,7 +162,7 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
     vars(simulation)["announce"] = lambda row: told.append((row, len(written)))
     world.run()
     first, second = written
-    assert [count for _, count in told] == [0, 1]  # written before: of the second round's, the first one's
+    assert [count for _, count in told] == [0, 1]  # the first row was written before its last tail ended
     assert [row.round for row, _ in told] == [1, 2]
     part, following = world.rows.of[DeviceRound]
     computing_s = part.uplink_start_s - part.downlink_end_s
@@ -177,7 +177,7 @@ def test_a_rounds_row_waits_for_its_tails_and_is_told_of_at_once() -> None:
 @pytest.mark.parametrize("down_bits", [0, DOWN_BITS])
 @pytest.mark.parametrize("up_bits", [0, UP_BITS])
 def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: dict[str, Any]) -> None:
-    """That of the other direction goes on behind it, but for the start of the next round, which ends all tails."""
+    """The other direction's tail continues after it, until the next round starts, which ends all tails."""
     tail_s, idle_w = 0.2, 0.7
     power = made(Phone5G, tail_s=tail_s, tail_w=2.0)
     rows, ledger, world = run(power, bits=(down_bits, up_bits), idle_power_w=idle_w, **how)
@@ -188,7 +188,7 @@ def test_a_transfer_of_nothing_has_no_tail(down_bits: int, up_bits: int, how: di
         down_s = min(tail_s, down_until_s - row.downlink_end_s) if down_bits else 0.0
         up_s = min(tail_s, next_s - row.uplink_end_s) if up_bits else 0.0
         wanted.append(2.0 * (down_s + up_s))
-        # nothing before the upload's slot, and behind it until the next round or the end
+        # no tail before the upload's slot; afterwards until the next round or the end
         rests_s = max(row.compute_end_s, row.downlink_end_s + down_s)
         idle_s += max(0.0, row.uplink_start_s - rests_s)
         rests_s = max(rests_s, row.uplink_end_s + up_s)
@@ -259,8 +259,8 @@ def test_figures_are_those_of_tr_38840() -> None:
 
 
 def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
-    """Beside micro sleep's 45 light sleep saves 25 a ms and costs 100: 4 ms, but takes 6. Deep sleep saves 19 more
-    and costs 350 more: 18.4 ms, but takes 20."""
+    """Light sleep saves 25 per ms of micro sleep's 45 and costs 100: it pays from 4 ms on, but takes 6. Deep sleep
+    saves 19 more per ms and costs 350 more: it pays from 18.4 ms on, but takes 20."""
     for rest_ms, unit_ms in ((5.9, 45 * 5.9), (6.0, 20 * 6 + 100), (19.9, 20 * 19.9 + 100), (20.0, 20 + 450)):
         on_ms = 4.1
         model = TR38840(on_duration_s=on_ms / 1e3, drx_cycle_s=(on_ms + rest_ms + 1e-9) / 1e3)
@@ -275,7 +275,7 @@ def test_deep_sleep_pays_from_20_ms_on_and_light_sleep_from_6() -> None:
         (100, 1, 147, 49),
         (80, 4, 300 * 0.85, 85),  # 0.4 + 0.6 x 60 / 80
         (40, 4, 300 * 0.55, 55),
-        (20, 4, 120, 50),  # listening would take 40, but nothing below 50 in a narrow band
+        (20, 4, 120, 50),  # listening would draw 40 units, but no state in a narrow band draws less than 50
         (20, 2, 84, 35),
         (10, 4, 300 * 0.325, 50),
     ],

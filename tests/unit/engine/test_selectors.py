@@ -1,4 +1,4 @@
-"""Selectors: who takes part, by hand or by law."""
+"""Selectors: which devices take part, derived by hand or from a probability law."""
 
 import math
 from typing import Any
@@ -38,17 +38,17 @@ JOULES = {
     "compute_j": np.array([1.0, 2.0, 1.5, 1.0, 1.0]),
     "charge_j": np.array([1.5, math.inf, math.inf, 10.0, 100.0]),
 }
-# selector, number asked for, and who takes part in turns 0, 1, 2
+# selector, requested number, and participants in turns 0, 1, 2
 CHOICES: list[tuple[Selector, int, list[list[int]]]] = [
     (All(), 5, [IDS] * 3),
-    (BestChannel(count=2), 2, [[3, 7]] * 3),  # of equals the first in order of id
+    (BestChannel(count=2), 2, [[3, 7]] * 3),  # ties go to the lowest id
     (BestChannel(count=2), 3, [[3, 7, 11]] * 3),  # over-selection asks for more
     (RoundRobinSelector(count=2), 2, [[2, 3], [5, 7], [2, 11]]),
     (
         RoundRobinSelector(count=2),
         3,
         [[2, 3, 5], [5, 7, 11], [2, 3, 11]],
-    ),  # a turn goes on by two all the same
+    ),  # the turn still advances by two
 ]
 # selector, number, and the probability of each device to take part
 LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] * 5)]
@@ -56,25 +56,25 @@ LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] *
 
 NAN = math.nan
 SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
-# decider, what it is told beside `candidates_of`, number asked for, who takes part
+# decider, its further inputs besides `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Ready after 0.1, 0.5, 0.2, 0.1,
     # 0.9 s: device 2 ends at 0.2, then 5, as 7 would, at 0.3, 7 at 0.4, 3 at 0.6, 11 at 1.0
     (FedCs(deadline_s=0.6), FEDCS, 5, [2, 3, 5, 7]),
     (FedCs(deadline_s=0.59), FEDCS, 5, [2, 5, 7]),
     (FedCs(deadline_s=0.59, count=2), FEDCS, 2, [2, 5]),
-    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # nobody is in time: the fastest
-    # all are drawn: the greatest losses; who has told none has an endless one
+    (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device is in time: the fastest one
+    # all devices are drawn, and those with the highest losses chosen; an unreported loss is infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
-    # of mains the least joules; then the least share of the charge; last who would fall below the reserve
+    # first mains, by joules; then the smallest share of the charge; last devices that would fall below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),
     (EnergyAware(count=3), JOULES, 3, [3, 5, 11]),
     # with its tail the last one needs 61 J of its 100, and 122 with the reserve
     (EnergyAware(count=3), {**JOULES, "tail_j": np.array([0.0, 0.0, 0.0, 0.0, 60.0])}, 3, [3, 5, 7]),
-    # 40 now is little for who had 160 before
+    # a rate of 40 now is low for a device that had 160 before
     (
         with_constants(ProportionalFair, past=0.5)(count=1),
         {"snr_up": SNR, "fading": np.array([1.0, 1.0, 1.1, 1.0, 1.0])},

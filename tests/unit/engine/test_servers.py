@@ -1,4 +1,4 @@
-"""Servers whose rounds overlap, worked out by hand: who begins when, from which model, and what is booked."""
+"""Servers with overlapping rounds, derived by hand: when each device begins, from which model, and its costs."""
 
 import itertools
 import math
@@ -57,7 +57,7 @@ def models(world: SmallWorld) -> list[tuple[float, int, list[tuple[int, Any, Any
 
 
 def test_fedasync_makes_a_model_of_each_update() -> None:
-    """Device 0 needs 1 s, device 1 2.6 s; each begins anew from the model that its update has just made."""
+    """Device 0 needs 1 s, device 1 2.6 s; each begins again from the model that its update has just made."""
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=8).run()
     assert models(world) == [
         (1.0, 1, [(0, 0, 0)]),
@@ -69,7 +69,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
         (5.2, 7, [(1, 3, 3)]),
         (6.0, 8, [(0, 6, 1)]),
     ]
-    # device 1 has worked for 0.8 s when the session ends; that is booked once, with the last model
+    # device 1 has worked for 0.8 s when the session ends; this is booked once, with the last model
     last = world.rows.of[Round][-1]
     cut = world.rows.of[DeviceRound][-1]
     assert (last.participants, last.completed) == (2, 1)
@@ -83,7 +83,7 @@ def test_fedasync_makes_a_model_of_each_update() -> None:
 
 
 def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
-    """Two of three work: 0 (1 s) and 1 (2.6 s), then 2 (1.7 s), as 0 waits in the buffer, and so on."""
+    """Two of three devices work: 0 (1 s) and 1 (2.6 s), then 2 (1.7 s), since 0 waits in the buffer, and so on."""
     server = {"name": "fedbuff", "buffer": 2}
     rules = {"selector": {"name": "round_robin", "count": 2}}
     world = computing(server, [1.0, 2.6, 1.7], rounds=2, rules=rules).run()
@@ -95,7 +95,7 @@ def test_fedbuff_waits_for_its_buffer_and_fills_places_at_once() -> None:
 
 
 def test_a_semi_synchronous_server_carries_late_updates_into_the_next_round() -> None:
-    """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then nobody works."""
+    """Of 1 s and 2.6 s, with a period of 2 s: the second arrives while the first works again; then both are idle."""
     world = computing({"name": "semi_synchronous", "every_s": 2.0}, [1.0, 2.6], rounds=4).run()
     assert models(world) == [
         (2.0, 1, [(0, 0, 0)]),
@@ -124,7 +124,7 @@ def test_tiers_are_waited_for_each_by_itself() -> None:
 
 def test_tiers_are_of_equal_size_by_speed() -> None:
     assert Tiers(count=2).tiers([1.0, 3.0, 2.0, 2.0]) == (0, 1, 0, 1)
-    # seven in three: the fastest three, then two and two
+    # seven devices in three tiers: the fastest three, then two and two
     assert Tiers(count=3).tiers([5.0, 4.0, 3.0, 2.0, 1.0, 0.0, 9.0]) == (2, 1, 1, 0, 0, 0, 2)
 
 
@@ -145,7 +145,7 @@ def test_updates_beyond_the_largest_staleness_are_dropped_and_their_energy_is_wa
         (3.0, 3, [(0, 2, 0), (1, 0, None)]),
     ]
     assert [call[1] for call in world.learner.calls if call[0] == "aggregate"] == [(0,), (0,), (0,)]
-    # and what it does from 2.6 s on is cut off
+    # and its work from 2.6 s on is cut off
     assert world.rows.of[Round][-1].energy_wasted_j == pytest.approx(3.0 * JOULES_PER_S)
     capped = computing({"name": "fedasync", "max_staleness": 1, "beyond": "cap"}, [1.0, 2.6], rounds=3).run()
     assert models(capped)[-1] == (2.6, 3, [(1, 0, 2)])
@@ -187,7 +187,7 @@ def test_too_few_updates_change_nothing() -> None:
 
 
 def test_from_the_end_of_a_session_on_nobody_begins_and_what_is_under_way_makes_its_last_model() -> None:
-    """A session of 3.5 s: at 4 s the buffer is full once more, or nobody works."""
+    """A session of 3.5 s: at 4 s the buffer is full again, or no device works."""
     policy = {"name": "interval", "count": 1, "length_s": 3.5}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=0, policy=policy).run()
     assert [time_s for time_s, _, _ in models(world)] == [1.0, 2.0, 2.6, 3.0, 4.0]
@@ -211,7 +211,7 @@ def test_devices_go_on_while_models_are_at_the_cloud() -> None:
     """
     cloud = {"every": 1, "backhaul_bps": 1e15, "backhaul_latency_s": 0.25}
     world = computing({"name": "fedasync"}, [1.0, 2.6], rounds=3, cloud=cloud).run()
-    # who begins within a slot of 0.5 ms waits for the next
+    # a transfer that begins within a slot of 0.5 ms waits for the next slot
     made = [(round(time_s, 2), *rest) for time_s, *rest in models(world)]
     assert made == [(1.5, 1, [(0, 0, 0)]), (3.0, 2, [(0, 1, 0)]), (3.5, 3, [(1, 0, 2)])]
     assert world.rows.further["cloud_version"] == [1, 2, 3]

@@ -32,7 +32,7 @@ ENDS = [None, "membership", "max_rounds"]
 # policy, states (rounds, members now, losses), and the answers by hand
 ANSWERS: list[tuple[SessionPolicy, list[SessionState], list[str | None]]] = [
     (Schedule(count=2, rounds=2), [at(1, ONE_GONE), at(2)], [None, "schedule"]),
-    (  # who leaves and who comes: two of ten, and three
+    (  # two of ten devices leave and three arrive
         Membership(count=2, changed_share=0.3, min_rounds=2, max_rounds=9),
         [at(2, TEN - {0} | {10}), at(2, TEN - {0} | {10, 11}), at(1, TEN - {0} | {10, 11}), at(9)],
         [None, "membership", None, "max_rounds"],
@@ -114,7 +114,7 @@ def test_a_round_on_the_grid_lies_in_the_session_that_begins_at_its_minute() -> 
 
 
 def test_progress_by_rounds_gives_the_learning_rates_of_the_rounds_number() -> None:
-    """lr (1 - (t - 1) / T)^p to the last bit, whoever divides."""
+    """lr (1 - (t - 1) / T)^p to the last bit, in every implementation."""
     policy = Schedule(count=1, rounds=7)
     assert (policy.longest, membership(9).longest) == (7, 9)
     told = [policy.progress(SessionState(t - 1, TEN, TEN)) for t in range(1, 8)]

@@ -9,5 +9,5 @@ import edgefl.run.simulation  # noqa: F401  # what runs load is there before the
 
 @pytest.fixture(autouse=True)
 def collected() -> None:
-    """Keep what is there before a test out of them: they took a third of the time of these tests."""
+    """Freeze existing objects before a test: collections took a third of the time of these tests."""
     gc.freeze()

@@ -1,4 +1,4 @@
-"""A Flower run that was left goes on to the same bytes; what cannot be kept is told before the run begins."""
+"""An interrupted Flower run resumes to the same bytes; state that cannot be saved is an error before the run."""
 
 import random
 import warnings
@@ -101,7 +101,7 @@ def test_it_goes_on_by_the_contract_of_learners() -> None:
 
 
 class Best(new.FedAvg):  # type: ignore[misc]
-    """A strategy with something that is no data."""
+    """A strategy with state that cannot be serialised."""
 
     def __init__(self, **how: Any) -> None:
         super().__init__(**how)
@@ -109,7 +109,7 @@ class Best(new.FedAvg):  # type: ignore[misc]
 
 
 class Saying(Best):
-    """One that says what it keeps."""
+    """A strategy that declares its state."""
 
     def state_dict(self) -> dict[str, Any]:
         return {"net": dict(self.net.state_dict())}

@@ -1,4 +1,4 @@
-"""ClientApps that fail or answer what is none: one error names the device, and nothing spreads without a word."""
+"""ClientApps that fail or return invalid replies: one error names the device, and no bad value spreads silently."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -98,7 +98,7 @@ def run(tmp_path: Path, answer: Answer, initial: Any = (GOOD,)) -> Any:
     ],
 )
 def test_an_answer_that_is_none_is_one_error(answer: Answer, why: str | None, tmp_path: Path) -> None:
-    """No shape that happens to broadcast, no number of samples that nobody can have, no traceback of Flower."""
+    """No shape that happens to broadcast, no impossible number of samples, no traceback of Flower."""
     if why is None:
         run(tmp_path, answer)
         return

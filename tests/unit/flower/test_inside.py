@@ -1,4 +1,4 @@
-"""Flower strategies and ClientApps inside a scenario: who takes part, and what arrives, comes from the network."""
+"""Flower strategies and ClientApps inside a scenario: the network determines participants and arrivals."""
 
 import math
 from pathlib import Path
@@ -107,7 +107,7 @@ def test_who_the_strategy_leaves_out_does_nothing(tmp_path: Path) -> None:
     assert (devices[idle].energy_j == 0).all()
     assert (devices[~idle].energy_j > 0).all()
     again = run(tmp_path, learner, "rounds.deadline_s=100", out="again")["devices"]
-    pd.testing.assert_frame_equal(devices, again)  # Flower's draws are of the seed
+    pd.testing.assert_frame_equal(devices, again)  # Flower's draws follow from the seed
 
 
 NEW = {

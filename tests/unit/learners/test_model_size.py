@@ -1,4 +1,4 @@
-"""A scenario is validated without PyTorch, and what is found is what a run finds."""
+"""A scenario is validated without PyTorch, with the same results as in a run."""
 
 import re
 import subprocess

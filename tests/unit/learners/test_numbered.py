@@ -1,4 +1,4 @@
-"""A learner behind numbers: asked by ids, told by numbers, and its answers name ids again."""
+"""A learner with renumbered devices: requests by ids reach it as numbers, and its answers name ids again."""
 
 from typing import Any
 

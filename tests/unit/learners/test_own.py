@@ -1,4 +1,4 @@
-"""A learner from outside trains in PyTorch's place: the example runs and goes on, and a bad one gets one message."""
+"""An external learner trains instead of PyTorch: the example runs and resumes, and a bad one gives one error."""
 
 import json
 import sys
@@ -243,7 +243,7 @@ def test_a_bad_learner_gets_one_message(learner: Any, message: str, tmp_path: Pa
 
 
 class Guessing(Ridge):
-    """Draws from nobody's stream."""
+    """A learner that draws without a named stream."""
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation:
         return Evaluation(None, float(np.random.default_rng().random()))
@@ -260,7 +260,7 @@ class Counted(Ridge):
 
 
 class Forgetful(Ridge):
-    """Its state leaves half of what it learned out."""
+    """A learner whose state lacks half of its model."""
 
     def restore(self, arrays: Any, facts: Any) -> None:
         super().restore({**arrays, "moment": np.zeros(8)}, facts)
@@ -274,14 +274,14 @@ class Wavering(Ridge):
 
 
 class Untold(Ridge):
-    """Facts that JSON turns into something else."""
+    """A learner with facts that change in JSON."""
 
     def state(self) -> Any:
         return super().state()[0], {"session": self.session_number, "seen": {1: 2}}
 
 
 class Lost(Ridge):
-    """Does not know in which stage it was."""
+    """A learner that forgets its stage."""
 
     def stages(self) -> Iterator[Any]:
         yield from ()

@@ -18,11 +18,11 @@ from edgefl.testing.cell import within
 DEVICES = 12
 EVERYONE = list(range(DEVICES))
 CPU = torch.device("cpu")
-DIGITS = Digits().load()  # of all learners: they write into no data set
+DIGITS = Digits().load()  # shared by all learners, which never write to a data set
 
 
 def settings_of(**learning: Any) -> LearningSettings:
-    """Return settings with what an algorithm cannot do without: a drift, or epochs to stop after one."""
+    """Return settings with what an algorithm requires: a drift, or several epochs for early stopping."""
     algorithm = learning.get("algorithm", "fedavg")
     if algorithm == "oracle":
         learning = {"drift": {"at": 2}, **learning}

@@ -1,4 +1,4 @@
-"""Six devices with small images, what trains them, and a model that has no gradients of its own."""
+"""Six devices with small images, their trainer, and a model without explicit gradients."""
 
 from typing import Any
 

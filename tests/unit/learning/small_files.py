@@ -1,4 +1,4 @@
-"""Data sets in small, written without the code under test: archives, IDX, .mat, LEAF's and CIFAR's, and the Hub."""
+"""Small data sets written without the code under test: archives, IDX, .mat, LEAF's and CIFAR's files, and the Hub."""
 
 import io
 import json
@@ -76,7 +76,7 @@ def leaf(users: dict[str, tuple[np.ndarray, np.ndarray]], scale: float = 255) ->
 
 
 class Hub(types.ModuleType):
-    """Enough of the package `datasets`: each split of the data set `pets` is columns by name."""
+    """A stand-in for the package `datasets`: each split of the data set `pets` is a mapping of columns."""
 
     DownloadConfig = dict
 

@@ -1,4 +1,4 @@
-"""Softmax regression of seven devices with few samples: as it is trained, and from the definitions in NumPy.
+"""Softmax regression of seven devices with few samples: trained by edgefl, and from the definitions in NumPy.
 
 Devices have 3 to 27 samples and train six epochs of batches of 8, with momentum, so 6 to 24 steps; all take part in
 the first round, three in the second and three in the third. What is derived is in float64.

@@ -1,4 +1,4 @@
-"""What servers do over long random sequences of updates, against their papers' lines in NumPy, in float64."""
+"""Adaptive servers over long random sequences of updates, against their papers' formulas in NumPy, in float64."""
 
 import math
 from collections.abc import Callable
@@ -203,7 +203,7 @@ def test_the_denominator_never_falls_below_tau(disparity: float) -> None:
 
 
 def test_flash_steps_further_than_adam_when_changes_grow() -> None:
-    """Its purpose: after changes of 0.05 for a while, of 0.3 at once."""
+    """The server's purpose: a jump to changes of 0.3 after a period of 0.05."""
     steps = []
     for disparity in (1.0, 0.0):
         algorithm = made(Flash, disparity=disparity, beta2=0.9, server_lr=0.05)

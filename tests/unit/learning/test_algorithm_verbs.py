@@ -1,4 +1,4 @@
-"""What an algorithm's verbs reach: two models, early stopping, what is counted, and what is not there."""
+"""Effects of an algorithm's methods: two models, early stopping, counted work, and absent devices."""
 
 import inspect
 import pickle
@@ -113,7 +113,7 @@ def _models(done: LocalResult) -> list[Tensor]:
     return [models.rows, *([] if models.personal is None else [models.personal])]
 
 
-# ---- what devices keep, and what the engine is told
+# ---- devices' state, and values returned to the engine
 
 
 @pytest.mark.parametrize("algorithm", [APFL, DITTO], ids=name_of)
@@ -206,7 +206,7 @@ class RemembersNothingNoted(FedAvg):
 
 
 def asking(base: type[Algorithm], verb: str, body: Callable[..., Any]) -> Algorithm:
-    """Make an algorithm whose verb does this with what it is given, and with what its base would return."""
+    """Make an algorithm with a method that calls this function on its arguments and its base's result."""
 
     def asks(self: Algorithm, *given: Any) -> Any:
         return body(lambda: getattr(base, verb)(self, *given), *given)

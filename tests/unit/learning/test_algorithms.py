@@ -1,6 +1,6 @@
 """Every algorithm against a derivation in NumPy and float64 (`softmax.py`), and its degenerate case.
 
-Below what the papers have in common stands each algorithm as its paper writes it. APFL and Ditto train a second
+The code common to all papers comes first, then each algorithm as its paper writes it. APFL and Ditto train a second
 model, early stopping ends each device's training by itself, HypCluster and FedDrift let each device choose what it
 starts from, `local_only` exchanges nothing, and a compressor, which is no component, counts its bits.
 """
@@ -328,7 +328,7 @@ def by_rule(name: str, of: str | None = None, **given: Any) -> tuple[Algorithm, 
     return named(name, **parameters, **weighting), partial(served, name=of or name, **given), ""
 
 
-# the derivation, and what else it has than the model: what the server or the devices keep under these names
+# the derivation, and the names of further state that the server or the devices keep
 DERIVED: list[tuple[Algorithm, Callable[..., Any], str]] = [
     (FedAvg(), fedavg, ""),
     (named("fedprox", mu=0.7), partial(fedprox, mu=0.7), ""),
@@ -374,7 +374,7 @@ def test_every_algorithm_has_a_derivation() -> None:
 def test_rounds_follow_the_derivation(
     algorithm: Algorithm, derivation: Callable[..., Any], holds: str
 ) -> None:
-    """The model after three rounds, and what the server and the devices keep of them."""
+    """The model after three rounds, and the state of server and devices."""
     one, states, _ = played(algorithm)
     found = derivation(start())
     model, *vectors = found if isinstance(found, tuple) else (found,)
@@ -431,7 +431,7 @@ def test_the_degenerate_case_is_another_algorithm(
     ids=name_of,
 )
 def test_with_equal_steps_one_device_or_everybody_it_is_fedavg(algorithm: Algorithm, ids: list[int]) -> None:
-    """FedNova with equal steps, SCAFFOLD and FEDL with one device, CA2FL with everybody in every round."""
+    """FedNova with equal steps, SCAFFOLD and FEDL with one device, CA2FL with all devices in every round."""
     ends, sizes = [], {k: HELD[k] for k in ids}
     for one in (track(algorithm)[0], track(FedAvg())[0]):
         one.open(one.model, sizes)

@@ -1,4 +1,4 @@
-"""What algorithms leave to chance: numbers by name, the same in any company, and after a resume."""
+"""Random numbers of algorithms: drawn by name, the same with any other devices, and after a resume."""
 
 from typing import ClassVar
 
@@ -76,7 +76,7 @@ def test_where_nothing_may_be_left_to_chance_it_is_refused() -> None:
 
 
 class Noisy(FedAvg):
-    """Noise wherever a verb may have some."""
+    """An algorithm that adds noise in every method that may draw numbers."""
 
     device_vectors: ClassVar = ("noise",)
 

@@ -1,4 +1,4 @@
-"""What codecs state of their errors: reached by the worst changes, damped where fed back, refused if unstated."""
+"""Codecs' error bounds: tight for the worst change, damped with error feedback, required for feedback."""
 
 import math
 from typing import Any
@@ -112,7 +112,7 @@ class Tripled(FeedbackCodec):
 
 
 def test_a_codec_that_states_an_omega_divides_by_one_plus_omega() -> None:
-    """Damped by 1/3 what is left has omega / (1 + omega) of the square: 2/3; undamped it would be 2."""
+    """Damped by 1/3 the residual has omega / (1 + omega) of the square: 2/3; undamped it would be 2."""
     change, codec = torch.ones(DRAWS, M), Tripled()
     coded = codec.encode(change, {"residual": torch.zeros(DRAWS, M)}, chance(DRAWS), SIZES)
     left = coded.memory["residual"].square().mean().item()
@@ -196,7 +196,7 @@ def test_a_codec_that_states_nothing_is_refused_when_its_scenario_is_read() -> N
 
 
 class Boundless(Qsgd):
-    """States what no damping factor can bound."""
+    """A codec with a distortion that no damping factor can bound."""
 
     def distortion(self, sizes: Sizes) -> Unbiased:
         return Unbiased(math.inf)

@@ -62,7 +62,7 @@ def streams(many: int, round_: int = 1) -> Chance:
         ("qsgd", {"levels": 1, "bucket": 10**9}, 7850 * 2 + 32),
         ("rand_k", {}, 25_120 + 64),  # a seed in place of places
         ("rand_k", {"share": 1}, 251_200),
-        ("fedpaq", {}, 7850 * 8 + 64),  # and two ends
+        ("fedpaq", {}, 7850 * 8 + 64),  # codes of 8 bits, and the lowest and highest number
         ("signsgd", {}, 7_882),  # a sign each and a mean
         ("ef21", {}, 35_325),  # as top-k
         ("powersgd", {"rank": 2}, 51_136),  # 10 x 784 by rank 2: 2 (10 + 784) numbers, and ten biases
@@ -164,7 +164,7 @@ def test_ef21_comes_to_a_change_that_stays_and_is_error_feedback_for_the_first_m
     assert torch.equal(coded.rows, v)
 
 
-# ---- what was sent and what is left add up
+# ---- sent part and residual add up
 
 
 @pytest.mark.parametrize("name", registry.names("codecs"))
@@ -228,7 +228,7 @@ def test_a_residual_changes_with_an_update_that_arrived_and_goes_where_its_devic
     assert cells[0].training_data.devices.states.has(HELD, range(DEVICES)).tolist() == [True] * 5 + [False]
 
 
-# of each round, in the one cell and the other in turn: who takes part, and whose update arrives
+# per round, alternating between the cells: participants, and devices whose update arrives
 MOVES = [
     ([0, 1, 2], [0, 1]),
     ([2, 3, 4], [3, 4]),
@@ -314,7 +314,7 @@ def test_a_second_vector_travels_whole_where_it_counts(tmp_path: Path) -> None:
         assert set(run.devices.uplink_bits) == {65 * 42 + whole * 650 * 32}
 
 
-# ---- what does not go together
+# ---- incompatible settings
 
 
 class CountsItself(FedAvg):
@@ -332,7 +332,7 @@ def test_an_algorithm_that_counts_its_own_bits_takes_no_codec() -> None:
 
 
 class Wrong(Qsgd):
-    """Forgets what it remembers."""
+    """A codec that loses its memory."""
 
     def encode(self, change: Tensor, memory: Any, rng: Chance, sizes: Sizes) -> Coded:
         return Coded(change, torch.ones(len(change), dtype=torch.int64), {})
@@ -345,11 +345,11 @@ def test_a_codec_that_breaks_its_word_is_an_error() -> None:
         stage.train([0, 1], 1)
 
 
-# ---- PowerSGD beside PyTorch's own
+# ---- PowerSGD against PyTorch's own
 
 
 class Given:
-    """Numbers that were drawn elsewhere."""
+    """A generator that returns given numbers."""
 
     def __init__(self, numbers: Tensor) -> None:
         self._numbers = numbers

@@ -23,12 +23,12 @@ def test_whole_models_learn(digits: Trial) -> None:
 
 @pytest.mark.parametrize(
     "case",
-    # what a codec does without feedback, which few ask for, is left to the night
+    # codecs without feedback, which are rare, are tested at night
     [pytest.param(case, marks=[pytest.mark.always] * (case.feedback is not False)) for case in cases()],
     ids=str,
 )
 def test_every_codec_learns_each_way_with_and_without_feedback(case: Case, digits: Trial) -> None:
-    """The loss falls; within three points of whole models end all but those that lose what they leave out."""
+    """The loss falls; codecs end within three points of whole models, except lossy ones without feedback."""
     assert digits.faults(case, digits.learned(**case.learning)) == []
 
 

@@ -113,7 +113,7 @@ def test_digits_are_the_last_297_of_1797_apart() -> None:
 
 
 def test_search_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: FileSet) -> None:
-    """From the last place to the first: each new one wins over those behind it."""
+    """From the last folder to the first: each new one takes precedence over the later ones."""
     put(tmp_path / "served")
     assert small.system is not None
     monkeypatch.setenv("EDGEFL_DATA", str(tmp_path / "data"))

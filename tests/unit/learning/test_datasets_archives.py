@@ -1,4 +1,4 @@
-"""Files of data sets inside archives and installed packages, and what a missing set says."""
+"""Files of data sets inside archives and installed packages, and the error for a missing set."""
 
 import gzip
 import hashlib
@@ -156,7 +156,7 @@ INSTALLS = {
 }
 
 
-OWN = {"npz", "csv", "image_folder", "huggingface"}  # of files of one's own: see test_datasets_own.py
+OWN = {"npz", "csv", "image_folder", "huggingface"}  # for a user's own files see test_datasets_own.py
 
 
 @pytest.mark.parametrize("name", sorted({*registry.names("datasets")} - OWN))

@@ -1,4 +1,4 @@
-"""Data sets of one's own: .npz, CSV, folders of images and the Hub; and models of other libraries."""
+"""A user's own data sets: .npz, CSV, folders of images and the Hub; and models of other libraries."""
 
 import sys
 from pathlib import Path

@@ -91,7 +91,7 @@ MIXED = [0, 1, 0, 1, 1, 0]
 
 
 def test_hypcluster_separates_two_opposite_populations() -> None:
-    """One model for all can serve half of them at best; two serve everybody."""
+    """One model for all can serve half of the devices at best; two serve all devices."""
     cell = Cell(with_constants(HypCluster, spread=0.5)(), MIXED)
     for _ in range(3):
         chosen = cell.clusters()
@@ -153,7 +153,7 @@ def test_devices_that_come_a_round_later_follow_within_the_window(window: int, b
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(ids=[0, 1, 2]) == [1] * 3
-    # one round has not made the new model good enough for them not to notice
+    # after one round the new model is not yet good enough to hide the drift from them
     models = cell.track.state["models"]
     cell.track.state = {**cell.track.state, "models": models.index_copy(0, torch.tensor([1]), models[:1])}
     assert cell.clusters(ids=[3, 4, 5]) == [begun - 1] * 3
@@ -173,12 +173,12 @@ def test_what_a_device_remembers_is_lost_with_its_update_and_goes_with_it() -> N
     kept = cell.states.rows(LOWEST_LOSS, ALL, torch.full((1,), torch.inf))[:, 0]
     assert torch.isfinite(kept).tolist() == [id_ in (2, 5) for id_ in ALL]
     assert kept[[2, 5]].tolist() == pytest.approx(first[[2, 5]].tolist())
-    # a drift that only lost updates told of has made no model
+    # a drift reported only by lost updates has created no model
     cell.play(8)
     cell.concepts = [1] * DEVICES
     assert cell.clusters(arrived=[]) == [1] * DEVICES
     assert int(cell.track.state["begun"]) == 1
-    # to another cell, whose model knows nothing yet, they bring the loss that they had
+    # to another cell, whose model is untrained, devices bring their previous loss
     for brought, chosen in ((cell.states, 1), (DeviceStates(DEVICES, CPU), 0)):
         other = Cell(FedDrift(delta=0.3), [0] * DEVICES)
         other.track.devices = brought
@@ -186,7 +186,7 @@ def test_what_a_device_remembers_is_lost_with_its_update_and_goes_with_it() -> N
 
 
 def test_local_models_never_mix() -> None:
-    """Each device ends where it ends if it is all alone; nothing is sent."""
+    """Each device's model is the one that it would get alone; nothing is sent."""
     cell = Cell(LocalOnly(), MIXED)
     start = cell.track.model.clone()
     cell.play(3)

@@ -1,4 +1,4 @@
-"""Concept drift: when, for whom and what, and what the learner makes of it."""
+"""Concept drift: when it happens, for which devices, how data change, and how the learner reacts."""
 
 from itertools import pairwise
 from typing import Any
@@ -118,7 +118,7 @@ def test_noisy_images_stay_images() -> None:
     x[0, 0, 0] = 0
     changed = made(Noise, std=3.0).change(Split(x, np.zeros(4, np.int64)), LABELS)
     assert changed.x.dtype == np.uint8
-    assert changed.x.max() == 255  # and none has wrapped around
+    assert changed.x.max() == 255  # and no pixel has wrapped around
     assert (changed.x > 128).mean() > 0.9
 
 

@@ -1,4 +1,4 @@
-"""A target at each position of a text: the loss by hand, all ways of training, and what goes with it."""
+"""A target at each position of a text: the loss by hand, all kernels, and compatible settings."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Learning rate schedules, by formula and beside PyTorch's own."""
+"""Learning rate schedules, against formulas and PyTorch's own."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Memory that a scenario needs for certain: estimated before it is built, refused where it is not there."""
+"""The least memory that a scenario needs: estimated before it is built; an error if the machine has less."""
 
 import math
 import platform
@@ -110,7 +110,7 @@ def test_a_round_that_does_not_fit_is_refused_before_it_is_built(
     monkeypatch.setattr(memory_needs, "available_bytes", lambda: 6e9)
     with refused_at("devices.count", "needs at least 6", "1,000,000 devices"):
         memory_needs.check(memory_needs.of_world(scenario))
-    # some of a million are no large round
+    # a few of a million devices are not a large round
     some = scenario.with_(rounds__selector={"name": "uniform", "count": 100})
     memory_needs.check(memory_needs.of_world(some))
 
@@ -176,7 +176,7 @@ def test_the_number_of_a_poisson_process_is_hardly_ever_below_the_estimate(
             ("rounds", "selector", "count"),
             7,
         ),
-        # in all of these a device may be away in the first round
+        # in each of these a device may be absent in the first round
         (("devices.mobility=random_waypoint",), (), 1),
         (("devices.churn=duty_cycle",), (), 1),
         (("devices.battery_j=5",), (), 1),
@@ -261,7 +261,7 @@ def test_the_size_of_a_model_is_known_without_making_it(name: str) -> None:
     shape, classes = model.typical_input, model.typical_classes
     state = torch.get_rng_state()
     size = cost.size(model, shape, classes)
-    assert torch.equal(torch.get_rng_state(), state)  # no stream is disturbed
+    assert torch.equal(torch.get_rng_state(), state)  # no random stream changes
     assert size == ModelLayout.of(build_module(model, shape, classes, Streams(0))).size
 
 

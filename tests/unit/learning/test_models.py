@@ -1,4 +1,4 @@
-"""Models: the papers' parameter counts, FLOPs from the layers' shapes, and what a module promises."""
+"""Models: the papers' parameter counts, FLOPs from the layers' shapes, and the contract of modules."""
 
 from math import prod
 
@@ -60,7 +60,7 @@ def test_trainable_parameters_are_those_of_the_papers(
 
 @pytest.mark.parametrize(("name", "count"), [("logistic", 7_850), ("cnn2", 1_206_590)])
 def test_describe_prints_the_count_of_the_papers(name: str, count: int) -> None:
-    """Of one that has a formula, and of one that is built."""
+    """The count of a model with a formula, and of one that has to be built."""
     assert f"parameters: {count:,}\n" in describe(f"models/{name}")
 
 
@@ -200,7 +200,7 @@ def test_the_text_bag_is_a_mean_without_padding() -> None:
 
 
 DEVICES, BATCH, CLASSES = 3, 4, 3
-SILENT = "features.1.bias"  # of a rectifier that lets nothing through
+SILENT = "features.1.bias"  # gradient of a rectifier with negative inputs
 
 
 def written_out(
@@ -247,7 +247,7 @@ def test_gradients_that_are_written_out_are_those_of_autograd(
 
 @pytest.mark.parametrize("names", ["moon", "continuous", "moon continuous"])
 def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str) -> None:
-    """Beside autograd in float64, whose own rounding does not count here."""
+    """Against autograd in float64, whose own rounding is negligible here."""
     inputs, hidden = (5, 2), 6
     model = Mlp2(hidden=hidden)
     module, layout, (rows, x, y, weight) = written_out(model, inputs, IMAGES.clone())
@@ -273,12 +273,12 @@ def test_the_two_layers_own_gradients_know_further_terms_of_the_loss(names: str)
     tolerance = rounded * torch.finfo(torch.float32).eps * float(expected.abs().max())
     assert float((own - expected).abs().max()) < tolerance
     assert not layout.views(own)["features.1.weight"][0, 0].any()
-    # the terms are no rounding, and padding has no part in them
+    # the terms exceed rounding, and padding does not contribute
     assert float((exact([]) - expected).abs().max()) > 1000 * tolerance
     x[1, 2] = 100.0
     again = model.gradients(module, layout, rows, x, y, weight, terms(torch.float32))
     torch.testing.assert_close(again, own, rtol=0, atol=tolerance)
-    # devices that go on without the last one get what they got beside it
+    # the remaining devices get the same results without the last one
     fewer = [term.part(slice(2)) for term in terms(torch.float32)]
     alone = model.gradients(module, layout, rows[:2], x[:2], y[:2], weight[:2], fewer)
     torch.testing.assert_close(alone, own[:2], rtol=0, atol=tolerance)

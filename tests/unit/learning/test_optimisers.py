@@ -1,4 +1,4 @@
-"""Local optimisers beside PyTorch's own, one device after the other."""
+"""Local optimisers against PyTorch's own, one device after the other."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def dealt() -> Batches:
 @pytest.mark.parametrize(("name", "decay", "clip"), CASES)
 @pytest.mark.parametrize("model", [Logistic(), Plain()], ids=lambda model: type(model).__name__)
 def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | None, model: Model) -> None:
-    """Written out, stacked and one by one; devices do different numbers of steps, so that some go on alone."""
+    """Written out, stacked and one by one; devices do different numbers of steps, so that some continue alone."""
     ways, batches = ("stacked",) if isinstance(model, Logistic) else ("stacked", "sequential"), dealt()
     found = []
     for way in ways:
@@ -123,7 +123,7 @@ def test_local_training_is_pytorchs_loop(name: str, decay: float, clip: float | 
 def test_a_state_that_is_kept_is_that_of_an_optimizer_that_goes_on(
     name: str, batching: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Three rounds; device 1 misses the second. Its optimizer then goes on where its last update had left it."""
+    """Three rounds; device 1 misses the second. Its optimizer then continues from its last update."""
     given = BESIDE[name][1]
     here = {"name": "sgd" if name == "nesterov" else name, "state": "kept"}
     for key, value in given.items():  # constants of its class

@@ -1,4 +1,4 @@
-"""Stragglers that do fewer epochs: how many, which ones, how much; all else stays as it was."""
+"""Stragglers that do fewer epochs: how many, which ones, how much; nothing else changes."""
 
 from typing import Any
 

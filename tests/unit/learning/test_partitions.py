@@ -1,4 +1,4 @@
-"""Partitions: who holds what, how labels recur, and the statistics of the shares."""
+"""Partitions: which device holds which samples, how labels recur, and the statistics of the shares."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ def balanced(classes: int, per_class: int) -> np.ndarray:
 
 
 def expect_exact_cover(assigned: Sequence[np.ndarray], samples: np.ndarray) -> None:
-    """Every sample exactly once, and nothing else."""
+    """Check that every sample occurs exactly once, and nothing else."""
     np.testing.assert_array_equal(np.sort(np.concatenate(assigned)), samples)
 
 

@@ -69,7 +69,7 @@ def test_concentration_of_a_mix(alpha: float, counts: list[int]) -> None:
 
 
 def test_who_draws_last_is_chance() -> None:
-    """Whoever draws last takes what is left, of few labels: not those of the highest ids, draw by draw."""
+    """The device that draws last gets the few remaining labels; it is not always the one with the highest id."""
     labels, runs, last = np.repeat(np.arange(10), 500), 10, 5
     distinct = []
     for seed in range(runs):

@@ -51,7 +51,7 @@ def dealt(
 
 
 def expect_even(held: np.ndarray) -> None:
-    """Column by column, those who have anything have the same up to one."""
+    """In each column, all non-zero numbers are equal up to one."""
     for column in held.T:
         having = column[column > 0]
         assert not len(having) or having.max() - having.min() <= 1

@@ -107,7 +107,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )
 
 
-# what makes uploads vain, and what becomes of some of them
+# settings that waste uploads, and the outcomes of some of them
 SENT_IN_VAIN = [
     (
         [
@@ -127,7 +127,7 @@ SENT_IN_VAIN = [
 def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     keys: list[str], vain: set[str], ran: Run
 ) -> None:
-    """Epsilon of each device is that of its uploads, counted in devices.csv, whatever became of them."""
+    """Each device's epsilon counts all its uploads in devices.csv, including those never aggregated."""
     path = ran(BY_DEVICES, "radio.bandwidth_hz=2.0e+5", *keys)
     devices, rounds = pd.read_csv(path / "devices.csv"), pd.read_csv(path / "rounds.csv")
     sent = devices[devices.uplink_start_s.notna()]
@@ -135,7 +135,7 @@ def test_each_upload_that_begins_is_charged_where_devices_add_the_noise(
     counts = sent.groupby("device").cumcount() + 1
     expected = {n: composed(NOISE, n, DELTA) for n in set(counts)}
     assert sent.epsilon.tolist() == pytest.approx([expected[n] for n in counts], rel=1e-7)
-    # what these runs are about has happened: uploads that no model is made of are among them
+    # the runs contain the intended case: uploads that no model uses
     happened = set(sent.outcome)
     stale = "staleness" in sent and sent[sent.outcome == "completed"].staleness.isna().any()
     if stale or ((rounds.completed < 3).any() and "rounds.min_updates=3" in keys):
@@ -194,8 +194,8 @@ def test_the_account_follows_its_device_through_cells_sessions_and_a_resume(
     assert told.epsilon.tolist() == pytest.approx([epsilon_of(NOISE, n, DELTA) for n in counts])
     assert devices.epsilon.notna().equals(devices.uplink_start_s.notna())
     both = told.groupby("device")[["cell", "session"]].nunique()
-    if not keys:  # overlapping rounds follow at once, and nobody comes far in a second
-        assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # somebody was in two cells and sessions
+    if not keys:  # overlapping rounds follow at once, and devices barely move in a second
+        assert ((both["cell"] == 2) & (both["session"] == 2)).any()  # a device was in two cells and sessions
 
 
 def test_selection_by_loss_is_noted(tmp_path) -> None:  # type: ignore[no-untyped-def]

@@ -1,4 +1,4 @@
-"""The same file, seed and machine give the same bytes: threads, load and free memory reach no arithmetic."""
+"""The same file, seed and machine give the same bytes: threads, load and free memory do not affect results."""
 
 import subprocess
 import sys
@@ -46,7 +46,7 @@ def load() -> Iterator[None]:
 def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
     model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Written out, stacked, one by one; the second run has three threads, busy neighbours and little memory."""
+    """Explicit, stacked, one by one; the second run has three threads, other busy threads and little memory."""
     (tmp_path / "small.yaml").write_text(SCENARIO % model)
     scenario = edgefl.load_scenario(tmp_path / "small.yaml")
     edgefl.simulate(scenario, tmp_path / "alone", device="cpu", threads=1)
@@ -62,8 +62,8 @@ def test_neither_threads_nor_load_nor_free_memory_reach_a_table(
         )
 
 
-# Questions about this machine, and the files that may ask: to refuse what does not fit, to count threads, or to say
-# where rows lie. Sizes that arithmetic goes by are constants, `batching.CHUNK_BYTES` first.
+# Functions that inspect this machine; files may call them to refuse what does not fit, count threads or place rows.
+# Sizes that affect arithmetic are constants, `batching.CHUNK_BYTES` first.
 QUESTIONS = (
     "available_bytes",
     "available_cores",

@@ -1,4 +1,4 @@
-"""What is learned: classes, numbers, several labels, the next token; and the words for what does not fit."""
+"""Tasks: classes, numbers, several labels, the next token; and errors for data that do not fit."""
 
 from dataclasses import replace
 from typing import Any

@@ -44,7 +44,7 @@ def sessions(kept: list[Saved]) -> list[int]:
 
 @pytest.mark.parametrize("warm_start", [*ALL, Similarity(scale=0.0), Similarity(distance="cosine")])
 def test_two_sessions_as_previous(warm_start: WarmStart) -> None:
-    """Those that say so open with the last model, to the last bit, and add no term to the loss; others do."""
+    """Warm starts that declare it open with the last model, to the last bit, and add no loss term; others do not."""
     last = Saved(2, torch.tensor([-0.0, 0.1]), torch.tensor([1e-30, 4e30]))
     openings = [
         warm_start.opening(last.model, kept, gradient).model
@@ -169,7 +169,7 @@ def test_history_keeps_the_newest() -> None:
 
 
 def test_diverse_keeps_what_lies_apart() -> None:
-    """Of the two most alike, 0.0 and 0.1, the older goes."""
+    """Of the two most similar, 0.0 and 0.1, the older is removed."""
     diverse = Similarity(history=3, retention="diverse")
     assert sessions(diverse.retain(saved([0.0], [5.0], [0.1], [9.0]))) == [3, 4, 5]
     assert sessions(diverse.retain(saved([0.0], [5.0], [9.0], [5.2]))) == [2, 4, 5]
@@ -182,7 +182,7 @@ def test_a_session_without_a_gradient_is_the_first_to_go() -> None:
         assert sessions(Similarity(history=2, retention=retention).retain(kept)) == [2, 4]
 
 
-# ---- all of them
+# ---- all warm starts
 
 
 def by_softmax(scale: float) -> tuple[WarmStart, list[float], dict[int, float]]:

@@ -85,7 +85,7 @@ def test_attraction_goes_to_areas_by_the_hour_and_the_day() -> None:
         ],
     )
     movement = start(model)
-    # three hours after a change all but exp(-18) = 1.5e-8 have decided anew
+    # three hours after a change all but exp(-18) = 1.5e-8 have decided again
     day_s = 86_400.0
     night, noon, saturday, sunday = (
         movement.positions_m(3600.0 * (hour - 6)) for hour in (6, 12, 24 + 20, 48 + 12)

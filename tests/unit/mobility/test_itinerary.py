@@ -1,4 +1,4 @@
-"""People who commute: when they leave, by which way, who goes on which days, and what recurs."""
+"""Commuters: when they leave, which route they take, who goes on which days, and what recurs."""
 
 import math
 from typing import Any
@@ -219,7 +219,7 @@ def test_people_and_cars_take_the_streets_that_are_open_to_them() -> None:
         assert movement.positions_m(at(1, 8) + after_s)[0] == pytest.approx(there_m)
 
 
-# ---- plans that are hardly as intended
+# ---- plans that are probably a mistake
 
 
 def notes_of(people: int = PEOPLE, streets: list[Any] | None = None, **parameters: Any) -> list[str]:

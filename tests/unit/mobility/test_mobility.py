@@ -1,4 +1,4 @@
-"""What holds for every mobility model: a path is a function of time, device and seed."""
+"""Properties of every mobility model: a path is a function of time, device and seed."""
 
 import math
 from dataclasses import replace

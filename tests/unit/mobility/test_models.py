@@ -1,4 +1,4 @@
-"""What is particular to one mobility model: where its devices are, and how they turn."""
+"""Properties of single mobility models: where devices are, and how they turn."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ from tests.refusals import refused_at
 from tests.tools.constants import made
 
 RADIUS_M = 200.0
-SHORT_S = 1e-4  # short enough that nearly nobody turns within it
+SHORT_S = 1e-4  # so short that almost no device turns within it
 
 
 def start(model: Mobility, devices: int = 20, seed: int = 1) -> Movement:
@@ -146,7 +146,7 @@ def test_manhattan_devices_are_always_on_a_street_of_the_area() -> None:
 
 
 def test_manhattan_devices_turn_round_where_a_street_ends() -> None:
-    # nobody turns at junctions: each device goes up and down its street of 400 m
+    # no device turns at junctions: each goes up and down its street of 400 m
     model = Straight(speed_min_m_s=10, speed_max_m_s=10)
     movement = start(model, 100)
     first = movement.positions_m(0.0)

@@ -1,4 +1,4 @@
-"""Recorded paths: what is read is what is walked, and every fault has its place and remedy."""
+"""Recorded paths: devices follow them exactly, and every error has a place and a remedy."""
 
 import gzip
 import re
@@ -69,7 +69,7 @@ def test_straight_lines_between_samples_and_absence_around_them(write: Write) ->
 def test_simulation_begins_at_the_first_sample_or_when_told(write: Write) -> None:
     path = write("id,y,x,t,speed\nlate,0,8,105,\nearly,1,2,100,x\nearly,1,4,102,\n")
     assert walk(path, 2, [0, 1, 5]) == [[NOWHERE, [2, 1]], [NOWHERE, [3, 1]], [[8, 0], NOWHERE]]
-    # begun amid a segment
+    # begun in the middle of a segment
     assert walk(path, 2, [0, 4], begin_s=101) == [[NOWHERE, [3, 1]], [[8, 0], NOWHERE]]
     with refused_at("devices.mobility.begin_s", "106 s"):
         walk(path, 2, [0], begin_s=106)

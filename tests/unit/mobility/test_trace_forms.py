@@ -510,7 +510,7 @@ def test_classes_and_types_must_fit(write: Write, tmp_path: Path, classes: str, 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_can_be_read(write: Write, form: str) -> None:
-    """The forms that the next test changes are what it believes them to be."""
+    """The files that the next test changes have the expected formats."""
     moved, _ = started(write(FORMS[form]), (11.57, 48.13))
     assert len(moved.recorded) == (2 if form in ("fcd", "metres", "bonnmotion", "one") else 1)
 

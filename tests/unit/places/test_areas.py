@@ -1,4 +1,4 @@
-"""Areas of a scenario: shapes, files, and who names them."""
+"""Areas of a scenario: shapes, files, and the components that name them."""
 
 import gzip
 import json
@@ -106,7 +106,7 @@ def test_polygons_of_a_map_in_degrees(tmp_path: Path, feature: str) -> None:
     assert north_east == pytest.approx([372.1, 444.9], rel=1e-3)
     assert np.all((at > -0.01) & (at < north_east + 0.1))
     assert np.all(np.ptp(at, axis=0) > 0.95 * north_east)
-    # nobody lives in the pond: a triangle whose long side rises from west to east
+    # no device starts in the pond: a triangle whose long side rises from west to east
     west_m, south_m = plane.to_m([[11.572, 48.131]])[0]
     east_m, north_m = plane.to_m([[11.573, 48.133]])[0]
     x, y = (at[:, 0] - west_m) / (east_m - west_m), (at[:, 1] - south_m) / (north_m - south_m)

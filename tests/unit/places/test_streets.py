@@ -1,4 +1,4 @@
-"""Streets: shortest ways against all ways there are, where places meet them, and their sources."""
+"""Streets: shortest paths against an exhaustive search, where places join the streets, and sources of streets."""
 
 import itertools
 import json
@@ -51,7 +51,7 @@ def foot(place: np.ndarray, piece: tuple[int, int]) -> tuple[float, float]:
 
 
 def all_walks(begin: int, end: int, met: tuple[int, ...] = ()) -> Iterator[float]:
-    """The lengths of all ways without a corner twice."""
+    """The lengths of all paths that visit no corner twice."""
     if begin == end:
         yield 0.0
         return

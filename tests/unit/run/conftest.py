@@ -1,4 +1,4 @@
-"""What the tests of a run before it begins share: a small scenario."""
+"""A small scenario for tests of what happens before a run."""
 
 from pathlib import Path
 

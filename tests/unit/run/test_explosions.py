@@ -1,4 +1,4 @@
-"""Notes on what explodes: rounds of absurd length, huge losses, scores that are not numbers."""
+"""Notes on exploding values: rounds of absurd length, huge losses, scores of NaN."""
 
 import json
 import math
@@ -79,7 +79,7 @@ def told(extremes: Extremes) -> list[str]:
         (HOPELESS_S - 1, HOPELESS_S - 1, False),  # large models
         (LONG_S + 1, LONG_S / TIMES_THE_MEDIAN, True),
         (LONG_S + 1, 1.0, False),
-        (LONG_S - 1, 0.01, False),  # far beyond the usual, and nobody waits long
+        (LONG_S - 1, 0.01, False),  # far beyond the usual, but waits are short
     ],
 )
 def test_a_transfer_beyond_measure_is_told_with_its_device(

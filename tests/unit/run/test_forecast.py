@@ -1,4 +1,4 @@
-"""What a run will take: by hand from a probe's figures, and a probe of a run without training."""
+"""The forecast of a run: by hand from a probe's figures, and a probe of a run without training."""
 
 import itertools
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Python's collector of garbage is asked less often inside, and as before behind, whatever happened."""
+"""Python's garbage collector runs less often inside the context, and as before after it, also after errors."""
 
 import gc
 import subprocess

@@ -1,4 +1,4 @@
-"""A run as a Gymnasium environment: by its checker, and beside the same run without it."""
+"""A run as a Gymnasium environment: Gymnasium's checker, and a comparison with the same run without it."""
 
 import runpy
 from typing import Any
@@ -90,7 +90,7 @@ def test_an_action_is_carried_out() -> None:
 
 
 def test_the_examples_policies_go_through_a_run() -> None:
-    """Training runs in the environment's thread; whoever takes the fast half is done sooner."""
+    """Training runs in the environment's thread; an agent that selects the fast half is done sooner."""
     found = runpy.run_path(str(ROOT / "examples" / "controller.py"))
     slow, fast = (found["episode"](found[name]) for name in ("at_random", "greedy"))
     assert min(slow[0], fast[0]) > 0.3

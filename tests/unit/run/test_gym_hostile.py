@@ -58,7 +58,7 @@ def env() -> Any:
     ],
 )
 def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str) -> None:
-    """And the round still waits for a right one."""
+    """Afterwards the round still waits for a valid action."""
     with pytest.raises(EdgeflError, match=f"the action (is|has) .*{why}.*: pass"):
         env.step(action)
     assert env._run is not None

@@ -1,4 +1,4 @@
-"""A run says what it was asked for and never did."""
+"""A run's notes name features that were set but never used."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import json
@@ -101,7 +101,7 @@ def plan(days: str, hour: str) -> dict[str, Any]:
 
 
 WALK = {"name": "random_waypoint", "area_factor": 1.5}
-# two classes with plans of their own, which differ by the day of the week, are told of once
+# two classes with plans of their own, which differ by the day of the week, are noted once
 WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility": plan("weekend", "9:00")}}
 
 
@@ -117,7 +117,7 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
         ({"mobility": WALK}, "mobility random_waypoint", "use static"),
-        ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # within its cell, nobody can leave it
+        ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # within its cell, no device can leave it
     ],
 )
 def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: str, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_handovers_are_told_from_three_a_border_on(handovers: int, crossed: int,
     assert [bool(found), *(says in note for note in found if says)] == ([True, True] if says else [False])
 
 
-# keys | what is advised
+# keys | advice
 REMEDIES = """
 layout={rings: 1, isd_m: 400} | radio.path_loss: uma (umi is for sites 200 m apart), layout.sectors: 3, handover.l3_filter_k: 8 or OFFSET 3
 SECTORS; SPREAD={line_of_sight: probabilistic} | radio.propagation.line_of_sight: soft, handover.l3_filter_k: 8 or OFFSET 3
@@ -319,7 +319,7 @@ NR_LINK: dict[str, Any] = {
 
 
 def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Path) -> None:
-    """Devices far beyond a cell of weak power: with coverage nobody waits for them, without everybody does."""
+    """Devices far beyond a cell of weak power: with coverage no round waits for them, without it all rounds do."""
     weak = {**NR_LINK, "budget": {"server_power_dbm": 20.0, "power_over_share": "per_resource_block"}}
     cell = {"radius_m": 400.0}
     (note,) = notes_of(

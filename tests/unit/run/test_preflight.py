@@ -1,4 +1,4 @@
-"""What can be known before a run is said by validate, run and study alike, and nothing is written then."""
+"""Errors known before a run: validate, run and study all report them, and write nothing."""
 
 import re
 from pathlib import Path

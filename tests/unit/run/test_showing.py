@@ -1,4 +1,4 @@
-"""What Python shows of runs: progress in a terminal or a notebook, descriptions of results, nothing in a log."""
+"""Display of runs in Python: progress in a terminal or a notebook, descriptions of results, none in a log."""
 
 import io
 import sys

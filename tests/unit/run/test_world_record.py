@@ -59,7 +59,7 @@ def scenario(tmp_path: Path, devices: str) -> edgefl.Scenario:
 
 
 def members(run: Path) -> pd.DataFrame:
-    """Who took part in which round of which cell."""
+    """Return the participants of each cell's rounds."""
     devices = pd.read_csv(run / "devices.csv")
     return devices[["session", "round", "phase", "cell", "device"]].sort_values(
         ["session", "round", "cell", "device"], ignore_index=True
@@ -105,7 +105,7 @@ def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> Non
 
 
 def test_costs_are_those_of_a_round(tmp_path: Path) -> None:
-    """Nobody moves and shadowing is of the place: a run's first round takes what the table says."""
+    """No device moves and shadowing is spatial: a run's first round takes the time in the table."""
     text = "devices: {count: 8}\nradio: {preset: journal, propagation: {shadowing: spatial}, bandwidth_hz: 1.0e+6}"
     still = scenario(tmp_path, text)
     how = Recording(links_s=ROUND_S, payload_bits=(20_000, 40_000))
@@ -135,7 +135,7 @@ def test_a_link_that_carries_nothing_has_empty_cells(sharing: str, tmp_path: Pat
     )
     links = pd.read_csv(edgefl.record(scenario(tmp_path, text), tmp_path / "world") / "links.csv")
     first = links[links.time_s == 0]
-    assert len(first) == 20  # who carries nothing is in the cell, too
+    assert len(first) == 20  # a device that moves no bits is in the cell, too
     for direction in ("downlink", "uplink"):
         seconds, joules = first[f"{direction}_s"], first[f"{direction}_j"]
         assert 0 < seconds.isna().sum() < 20
@@ -164,7 +164,7 @@ def test_the_command_and_what_it_refuses(tmp_path: Path, capsys: pytest.CaptureF
     assert "train on it: edgefl run" in capsys.readouterr().out
     about = json.loads((out / "record.json").read_text())
     assert (about["duration_s"], about["payload_bits"]) == (4.0, [1000])
-    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # after it nobody would be there
+    assert edgefl.load_scenario(out / "scenario.yaml").duration_s == 4.0  # later no device is present
     with refused_at("", out):
         edgefl.record(original, out)
     endless = original.model_copy(update={"duration_s": None})

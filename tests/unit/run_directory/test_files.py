@@ -1,4 +1,4 @@
-"""Files that are whole or not there, whoever else writes them."""
+"""Files are complete or absent, even if other processes write them too."""
 
 from pathlib import Path
 

@@ -42,7 +42,7 @@ def test_a_signal_waits_and_a_second_one_does_not(times: int, done: list[str]) -
         twice(times, found)
     assert found == done
     with interruptible(), held():
-        pass  # nothing is left over
+        pass  # no file is left over
 
 
 def test_pickle_can_rebuild_it() -> None:

@@ -1,4 +1,4 @@
-"""A run that was left goes on as if it had not been, wherever its journal ends."""
+"""An interrupted run resumes as if it had not been interrupted, wherever its journal ends."""
 
 import heapq
 import json
@@ -352,7 +352,7 @@ def test_other_circumstances_are_refused(copy: Path, name: str, value: str, told
 
 @pytest.mark.parametrize("calls", [1, 2, 7, 8, 15, 16, 20, 31])
 def test_an_interrupted_run_loses_nothing(left: tuple[Path, list[Any]], tmp_path: Path, calls: int) -> None:
-    """Ctrl-C while the engine works: the snapshot taken then is where training goes on."""
+    """Ctrl-C while the engine works: training continues from the snapshot taken then."""
 
     def interrupt(id_: int, round_: int) -> bool:
         nonlocal calls

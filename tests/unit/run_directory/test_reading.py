@@ -1,4 +1,4 @@
-"""What a run has left behind is read with the types that a run writes, or refused with file, place and remedy."""
+"""A run's files are read with the types that a run writes, or give an error with file, place and remedy."""
 
 import json
 import os

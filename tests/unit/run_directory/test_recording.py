@@ -156,7 +156,7 @@ def test_the_sinr_by_hand(tmp_path: Path) -> None:
     run = simulate(
         scenario(
             layout={"sites": [[0, 0], [300, 0]]},
-            rounds={"max_wait_s": 5},  # of the other cell, which nobody enters
+            rounds={"max_wait_s": 5},  # of the other cell, which no device enters
             devices={"count": 1, "mobility": {"name": "trace", "path": str(trace)}},
             radio={
                 "propagation": {"shadowing": "spatial", "shadowing_std_db": 0},
@@ -233,7 +233,7 @@ def test_both_forms_hold_the_same(tmp_path: Path) -> None:
 def test_a_table_of_several_files_and_one_that_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files are whole: what is read amid a run is all rows but the last ones. A run that goes on writes all anew."""
+    """Files end with a complete row, and lack only the latest rows. A resumed run rewrites them."""
     pytest.importorskip("pyarrow")
     from edgefl.engine.records import DeviceRound
     from edgefl.run_directory import parquet

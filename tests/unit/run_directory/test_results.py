@@ -1,4 +1,4 @@
-"""The run directory: its rows, its status, and who may write it."""
+"""The run directory: its rows, its status, and which process may write it."""
 
 import json
 import os

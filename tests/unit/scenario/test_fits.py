@@ -1,4 +1,4 @@
-"""Each row of what does not go together refuses in its place, and what it says to do passes."""
+"""Each row of the table of incompatible settings gives an error at its place, and its remedy is valid."""
 # ruff: noqa: E501 - a row is a line
 
 from collections.abc import Iterator
@@ -151,7 +151,7 @@ class Momentum(FedAvgM):
 
 
 class Logged(FedAvg):
-    """Looks at what it aggregates."""
+    """An algorithm that inspects the updates that it aggregates."""
 
     def aggregate(self, model: Any, updates: Updates, state: ServerState) -> tuple[Any, ServerState]:
         print(len(updates.rows))

@@ -1,4 +1,4 @@
-"""Presets over all sections: what is paid, what null is, what is told of defaults."""
+"""Presets over all sections: modelled costs, what null is, descriptions of defaults."""
 
 import re
 from collections.abc import Iterator
@@ -155,7 +155,7 @@ def test_a_federation_has_none_of_what_its_rounds_have_null(made: Any, tmp_path:
         assert [each.of_federation(name).rounds.every_s for name in "ab"] == [None, 5.0]
 
 
-# ---- what is sent is what is paid
+# ---- everything that is sent costs time and energy
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_sections_as_objects_are_filled_like_mappings() -> None:
     assert scenario(radio=indoors, cell={"radius_m": 100.0}).devices.indoor_share == 0.0
 
 
-# ---- defaults are told as they are
+# ---- descriptions of defaults are correct
 
 
 def told(text: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A learning rate of 0 before the run's end: refused where it is certain, noted where it comes to that."""
+"""A learning rate of 0 before the run's end: an error if it is certain, a note if it happens during the run."""
 
 import json
 from pathlib import Path
@@ -71,7 +71,7 @@ def notes_about_rates(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", "feddc"])
 def test_rounds_without_a_rate_change_nothing_and_are_noted(algorithm: str, tmp_path: Path) -> None:
-    """The model stays to the last bit, c_k too, so that a session with a rate goes on from where they were."""
+    """The model stays to the last bit, c_k too, so that a session with a rate continues from there."""
     keys = [
         f"learning.algorithm={algorithm}",
         "learning.local.lr_schedule={name: polynomial, rounds: 3}",

@@ -1,4 +1,4 @@
-"""What a scenario cannot say: each is refused at its key, before anything is written."""
+"""Invalid scenarios: each is an error at its key, before any file is written."""
 # ruff: noqa: E501 - a row is a line
 
 from pathlib import Path

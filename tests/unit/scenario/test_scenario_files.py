@@ -1,4 +1,4 @@
-"""Files that a scenario names lie beside it, or in the current folder; what a run has written loads from anywhere."""
+"""Files named by a scenario lie beside it or in the current folder; a run's scenario.yaml loads from anywhere."""
 
 import shutil
 from pathlib import Path

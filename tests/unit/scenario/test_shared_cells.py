@@ -1,4 +1,4 @@
-"""Several federations in one scenario: what each is, what is refused with place and remedy, and what a run writes."""
+"""Several federations in one scenario: their settings, errors with place and remedy, and a run's files."""
 # ruff: noqa: E501 - a row of a table is a line
 
 import csv
@@ -223,7 +223,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
 
 
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
-    """By `nr`, one with rounds that overlap: the books of all four servers hold, and nobody changes federation."""
+    """By `nr`, one with rounds that overlap: the books of all servers agree, and no device changes federation."""
     run = simulate(
         sections("""
             name=cells; duration_s=4; layout={sites: [[0, 0], [150, 0]], federations: all}; cell={radius_m: 100}

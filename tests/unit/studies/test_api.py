@@ -1,4 +1,4 @@
-"""The Python interface: dicts and files alike, variations, results with tables, and all of it to be seen."""
+"""The Python interface: dicts and files, variations, results with tables, and their display."""
 
 import copy
 import inspect

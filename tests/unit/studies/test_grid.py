@@ -1,4 +1,4 @@
-"""Grids, zipped lists, labels; a study in which nothing is proposed."""
+"""Grids, zipped lists, labels; a study without a proposed variant."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What studies need of Ray that needs no cluster; tests/end_to_end/test_ray.py has one."""
+"""The parts of studies on Ray that need no cluster; tests/end_to_end/test_ray.py uses one."""
 
 import json
 import platform

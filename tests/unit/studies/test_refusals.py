@@ -1,4 +1,4 @@
-"""What a study file cannot say: each is refused at its key, before a run begins."""
+"""Invalid study files: each is an error at its key, before a run begins."""
 
 from pathlib import Path
 

@@ -36,7 +36,7 @@ def test_what_only_takes_waits_for_the_next_familys_training(tmp_path: Path) -> 
 
 
 def test_a_run_begins_when_its_lender_has_left_enough(tmp_path: Path) -> None:
-    """The lender leaves a snapshot after the pilot session, and one after the two behind it."""
+    """The lender writes a snapshot after the pilot session, and one after the next two sessions."""
     lender, one, two = (Path(name) for name in ("lender", "one", "two"))
     family = [lender, two, one]
     reuse = {

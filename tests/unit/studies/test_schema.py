@@ -1,4 +1,4 @@
-"""The JSON Schemas: complete, shipped up to date, true to the shipped files, and no friend of wrong ones."""
+"""The JSON Schemas: complete, up to date, valid for the shipped files, and strict about wrong ones."""
 
 import json
 from functools import cache

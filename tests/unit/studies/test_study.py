@@ -1,4 +1,4 @@
-"""What a study file may say."""
+"""The contents of a study file."""
 
 from pathlib import Path
 

@@ -19,7 +19,7 @@ learning: {dataset: digits, partition: iid, model: logistic, pilot_sessions: 2}
 
 
 class Otherwise(Average):
-    """Opens otherwise, and says nothing of it."""
+    """A warm start with another opening model, which it does not declare."""
 
     def opening(self, current: Any, saved: Any, gradient: Any) -> Any:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What `edgefl validate` says of a run: bits each way, and memory."""
+"""Output of `edgefl validate` about a run: bits in each direction, and memory."""
 
 import os
 import re
@@ -72,7 +72,7 @@ def test_what_devices_receive_as_a_session_begins_is_in_the_note_of_costs(
 
 
 def printed(folder: Path, *words: str) -> str:
-    """Return what a command prints, and behind it how much it holds at most, in a process of its own."""
+    """Run a command in its own process; return its output and peak memory."""
     environment = {**os.environ, "PYTHONPATH": str(Path(edgefl.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", COMMAND, *words]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The contract of codecs catches what states too little of its errors, or nothing."""
+"""The contract of codecs catches codecs that understate their errors, or state none."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The testing room notices what it should, and says what to change."""
+"""The testing room detects faulty components, and names the remedy."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -67,14 +67,14 @@ class Backwards(Churn):
 
 
 class Nobody(SwitchedAt):
-    """A session of no device."""
+    """A session without devices."""
 
     def members(self, session: int) -> list[int]:
         return []
 
 
 class Remembering(Static):
-    """Walks on whenever it is asked."""
+    """A movement that advances at each call."""
 
     def start(self, positions_m: np.ndarray, **how: Any) -> Movement:
         return Walking(positions_m)
@@ -109,21 +109,21 @@ class Backwarded(Previous):
 
 
 class InPlace(FedAvg):
-    """Adds to the model that it was lent."""
+    """An algorithm that modifies the model that it receives."""
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         return model.add_(updates.mean_change()), state
 
 
 class Drifting(FedAvg):
-    """Moves the model although nobody has moved."""
+    """An algorithm that moves the model although no device has moved."""
 
     def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
         return updates.mean() + 1.0, state
 
 
 class Undescribed(FedAvg):
-    """A number that nobody knows."""
+    """A column with an unknown number."""
 
     mystery: float = 1.0
 
@@ -153,7 +153,7 @@ class Undocumented(FedAvg):
 
 @dataclass(frozen=True)
 class Generous(EqualShare):
-    """Gives the band away twice."""
+    """A scheduler that allocates the band twice."""
 
     def shares(self, flows: Flows) -> np.ndarray:
         return 2 * super().shares(flows)
@@ -161,7 +161,7 @@ class Generous(EqualShare):
 
 @dataclass(frozen=True)
 class Levelling(EqualShare):
-    """Changes what it was lent."""
+    """A scheduler that modifies its arguments."""
 
     def shares(self, flows: Flows) -> np.ndarray:
         flows.snr[:] = 1.0
@@ -191,7 +191,7 @@ class NoKind(Component):
 
 def local() -> type[Component]:
     class Local(FedAvg):
-        """Nobody finds it again."""
+        """A component that cannot be imported again."""
 
     return Local
 

@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say, on small jobs: they must not rot between two looks at them."""
+"""The benchmarks measure what they claim, on small jobs, so that they do not break unnoticed."""
 
 import dataclasses
 import math
@@ -39,7 +39,7 @@ def test_rates_are_medians_of_interleaved_repeats() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_rivals_and_ours_do_the_same_job(threads: int) -> None:
-    """Labels that a linear model tells from the first pixel: after as many rounds all know them as well.
+    """A linear model can predict the labels from the first pixel; after equally many rounds all score the same.
 
     Also JAX, where it is installed.
     """

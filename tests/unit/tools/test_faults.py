@@ -1,4 +1,4 @@
-"""Faults can be injected, are told apart, and some of them, drawn with a seed, are caught."""
+"""Faults can be injected and distinguished, and checks catch some of them, drawn with a seed."""
 
 import csv
 import subprocess

@@ -1,4 +1,4 @@
-"""The command for whoever has a GPU: a step that fails stops no other, and what was measured stays."""
+"""The command that runs everything on a GPU: a failed step stops no other, and results are kept."""
 
 from pathlib import Path
 

@@ -71,7 +71,7 @@ def test_no_page_installs_what_is_not_published() -> None:
 
 
 def checkout(folder: Path, **changes: str) -> Path:
-    """A checkout that may be released, but for the changed files."""
+    """A checkout that may be released, except for the changed files."""
     files = {
         "edgefl/version.py": '__version__ = "1.2.0"\n',
         "CITATION.cff": "version: 1.2.0\ndate-released: 2026-11-30\nrepository-code: https://code.example/edgefl\n",

@@ -1,4 +1,4 @@
-"""A feature stays in its rooms: few other files know it."""
+"""A feature stays in its rooms: few other files name it."""
 
 from pathlib import Path
 

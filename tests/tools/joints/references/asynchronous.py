@@ -1,6 +1,6 @@
 """A server that does not wait: arrivals in order, versions, staleness, weights, and the values of each model.
 
-All devices are at work, but those whose update waits. A transfer takes the slot that begins next, whoever shares it.
+All devices work, except those with a waiting update. A transfer takes the next slot, however many share it.
 """
 
 from collections.abc import Mapping

@@ -28,7 +28,7 @@ STRONG = {  # 100 dB and more over the noise: no fade in a hundred million slots
 
 
 class Tie(Exception):
-    """A last bit that arrives with the very end of a slot: rounding decides, and the case says nothing."""
+    """A last bit arrives exactly at the end of a slot: rounding decides, so the case proves nothing."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Team:
 
 
 def timetable(case: Mapping[str, Any], teams: Sequence[Team]) -> None:
-    """Let the teams of a cell work until each has had its rounds."""
+    """Run the teams of a cell until each has finished its rounds."""
     for team in teams:
         _open(case, team)
     slot, flows = 0, {way: list[Flow]() for way in ("D", "U")}
@@ -174,7 +174,7 @@ def _compare_parts(
 
 
 def drawn(rng: Random) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Draw a case, and the scenario that it is."""
+    """Draw a case and its scenario."""
     count, several = rng.randint(1, 5), rng.random() < 0.4
     weights = {"a": rng.randint(1, 3), "b": rng.randint(1, 3)} if count > 1 and rng.random() < 0.3 else {}
     down = rng.randint(1, 12)

@@ -1,4 +1,4 @@
-"""Event A3 on a straight walk among three sectors, or three sites: when a device changes to which cell.
+"""Event A3 on a straight walk among three sectors or sites: the times and cells of handovers.
 
 Free space, and 38.901's panels without tilt: what a cell is better by follows from distances and angles alone.
 """
@@ -25,7 +25,7 @@ FLOAT32_DB = (
 
 
 class Close(Exception):
-    """A measurement so near to a threshold that the last digits decide."""
+    """A measurement so close to a threshold that rounding decides."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Walk:
     duration_ms: int
 
     def at(self, time_ms: int) -> Point:
-        """Return where it is."""
+        """Return its position."""
         part = time_ms / self.duration_ms
         (x0, y0), (x1, y1) = self.begin, self.end
         return x0 + part * (x1 - x0), y0 + part * (y1 - y0)

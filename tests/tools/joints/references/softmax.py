@@ -1,4 +1,4 @@
-"""Softmax regression by full gradient steps, in double precision: what a device makes of a model, and a loss."""
+"""Softmax regression by full gradient steps, in double precision: a device's training, and the loss."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -59,7 +59,7 @@ class Learning:
         return [len(one.y) for one in self.devices]
 
     def trained(self, device: int, model: np.ndarray) -> np.ndarray:
-        """Return what a device makes of a model."""
+        """Return the model after a device's training."""
         return self.devices[device].trained(model, self.steps, self.lr)
 
     def compute_s(self, device: int, clock_hz: int) -> float:

@@ -1,4 +1,4 @@
-"""Packed columns are what they were, to half a unit."""
+"""Packed columns unpack to the original values, within half a unit."""
 
 import json
 

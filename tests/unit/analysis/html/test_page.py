@@ -1,4 +1,4 @@
-"""The page says of which run its scenario and its provenance are, where it has several."""
+"""With several runs, the page says which run its scenario and provenance belong to."""
 
 from pathlib import Path
 from typing import Any

@@ -83,7 +83,7 @@ def test_umi_loses_about_as_much_as_free_space_at_least(distance: float, carrier
 
 
 def test_umi_is_pl1_up_to_the_breakpoint_and_pl2_beyond() -> None:
-    # the table's own cases, which the greatest of its lines must reproduce
+    # the table's case distinction, which the maximum of its lines must reproduce
     distance = np.linspace(10, 5000, 4991)
     log_3d = np.log10(np.hypot(distance, 8.5))
     near = 32.4 + 21 * log_3d + 20 * LOG_GHZ

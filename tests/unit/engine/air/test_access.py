@@ -1,4 +1,4 @@
-"""What passes before a transfer, by hand: states of the connection, slow start, joules, and what cuts it off."""
+"""Access before a transfer, derived by hand: connection states, slow start, joules, and interruptions."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Background traffic by hand: who gets which slot, what priority makes of it, and what is refused."""
+"""Background traffic, derived by hand: which transfer gets which slot, with and without priority; refusals."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Gains read anew: who is read when, and with whom."""
+"""Updated gains: which links are measured when, and which ones together."""
 
 from collections.abc import Collection
 from contextlib import AbstractContextManager
@@ -21,7 +21,7 @@ SLOT_S, INTERVAL_S = 0.5e-3, 0.2
 
 
 class Books:
-    """A reader whose surveys are written down, and whose SNR is 100 times the cell, the device, and the time."""
+    """A reader that records its surveys; its SNR is made of 100 times the cell, the device, and the time."""
 
     def __init__(self, shared: bool = False) -> None:
         self.env = simpy.Environment()
@@ -144,7 +144,7 @@ def test_where_all_cells_are_surveyed_a_transfer_that_begins_beside_the_grid_has
     assert other.snr(2, "uplink") == 0.2 * 0.5
     books.at(0.4)
     assert other.snr(4, "downlink") == one.snr(1, "downlink") == 0.4
-    # what the tick says of all links of a round is worked out when the first begins beside the grid
+    # the tick's values of all links are computed when the first transfer begins off the grid
     assert books.surveys == [(0.2, [1], [1]), (0.2, [2, 4], [2, 2]), (0.4, [2, 4, 1], [2, 2, 1])]
 
 

@@ -1,4 +1,4 @@
-"""Coverage: a device without a link is not present, nobody waits for it, and it comes back with its link."""
+"""Coverage: a device without a link is not present, no round waits for it, and it returns with its link."""
 
 import math
 from typing import Any
@@ -128,7 +128,7 @@ def test_who_has_no_link_takes_no_part_and_no_round_waits_for_it() -> None:
     assert [row.latency_s for row in covered.rows.of[Round]] == [
         row.latency_s for row in alone.rows.of[Round]
     ]
-    # without coverage it is selected, and a round lasts until its timer has run out
+    # without coverage it is selected, and a round lasts until its timer expires
     waited = at([30.0, far_m], policy=policy, radio={"monitoring": {"coverage_margin_db": None}}).run()
     assert max(row.latency_s for row in waited.rows.of[Round]) >= 1.0
 
@@ -152,7 +152,7 @@ def test_a_device_that_drives_out_and_back_is_there_whenever_it_has_a_link() -> 
 
 
 def test_a_cell_that_waits_goes_on_when_the_first_link_returns() -> None:
-    """Both drive; the first round that finds nobody begins at the look after the way back crosses the edge."""
+    """Both drive; the first round that finds no device begins at the check after the way back crosses the edge."""
     learner = Scripted(work=(1, 0, 20_000, 20_000))
     small = at(
         [30.0],

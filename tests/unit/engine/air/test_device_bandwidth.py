@@ -38,7 +38,7 @@ def opened(count: int, narrow: int, radio: dict[str, Any] | None = None) -> dict
     ("count", "narrow", "expected"),
     [
         (3, 1, [0.2, 0.4, 0.4]),  # a third is too much for one, and goes to the others
-        (3, 3, [0.2, 0.2, 0.2]),  # two fifths are nobody's
+        (3, 3, [0.2, 0.2, 0.2]),  # two fifths stay unused
         (2, 1, [0.2, 0.8]),
         (10, 4, [0.1] * 10),  # no limit binds
     ],

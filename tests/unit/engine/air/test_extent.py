@@ -76,7 +76,7 @@ def test_given_heights_and_distances_are_kept() -> None:
 
 
 def test_the_world_of_several_cells_reaches_as_far_as_devices_do() -> None:
-    """A square's corner, a road's end, a disc: whoever is beyond is absent, and fields are drawn up to there."""
+    """A square's corner, a road's end, a disc: devices beyond are absent, and fields extend up to there."""
     cells = {
         "layout": {"rings": 1, "isd_m": 100},
         "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},

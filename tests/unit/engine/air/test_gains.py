@@ -1,4 +1,4 @@
-"""One border rule: whoever asks for the gain of a link beyond the world's border has the border's."""
+"""One border rule: every gain of a link beyond the world's border equals that at the border."""
 
 from typing import Any
 

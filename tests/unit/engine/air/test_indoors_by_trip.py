@@ -1,4 +1,4 @@
-"""Who is in a building and who in a car: by trips, in the shares and losses of 38.901."""
+"""Which devices are in a building or a car, by their trips, with the shares and losses of 38.901."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Uploads that are lost on the air, and a decider who counts on those that arrive."""
+"""Uploads lost on the air, and a decider that takes the probability of arrival into account."""
 
 from itertools import permutations
 from typing import Any
@@ -30,7 +30,7 @@ def world(waterfall_db: float | None, **options: Any) -> SmallWorld:
 
 
 class Told(CountedDecider):
-    """Let all take part, and keep what it was told."""
+    """Let all devices take part, and record the inputs."""
 
     _told: list[Candidates] = PrivateAttr(default_factory=list)
 

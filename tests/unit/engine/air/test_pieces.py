@@ -1,4 +1,4 @@
-"""Pieces of transfers that go on together: who is worked out when."""
+"""Pieces of transfers that continue together: which transfers are computed when."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""The radio's presets: what they fill, what wins, and that a written scenario gives the same one again."""
+"""The radio's presets: which keys they fill, which values take precedence, and the round trip through YAML."""
 
 from operator import attrgetter
 from pathlib import Path

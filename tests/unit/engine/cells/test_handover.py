@@ -244,7 +244,7 @@ def test_a_quick_return_is_a_ping_pong(back_s: float, ping_pong: bool) -> None:
 
 @pytest.mark.parametrize("since_s", [0.0, 0.41, 0.4 + TRIGGER_S + 0.02, 0.4 + TRIGGER_S + 0.049])
 def test_who_waits_for_a_device_is_woken_when_the_interruption_is_over(since_s: float) -> None:
-    """Also who begins to wait only while the interruption lasts."""
+    """The same holds for a device that begins to wait during the interruption."""
     env, one, _ = network([0.4], HandoverSettings(handover_latency_s=0.05))
     woken_s = []
 
@@ -325,7 +325,7 @@ def test_who_finishes_its_part_while_absent_is_not_handed_over() -> None:
 
 
 def test_an_absence_that_nobody_saw_wakes_who_waits() -> None:
-    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: who waits from 0.3 s on is told at 0.4 s."""
+    """Away from 0.25 s to 0.35 s, looked at every 0.2 s: a process that waits from 0.3 s on is notified at 0.4 s."""
     env, one, log = away(0.25, 0.35)
     one.power._on[0] = False  # the other one is off
     woken_s = []

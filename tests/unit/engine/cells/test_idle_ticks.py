@@ -1,4 +1,4 @@
-"""Ticks at which nobody has moved are passed over, and nothing of a run's tables tells."""
+"""Ticks at which no device has moved are skipped, and the run's tables do not change."""
 
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def test_a_run_is_the_same_when_every_tick_is_looked_at(
 
 
 def test_legs_tell_until_when_everybody_stays() -> None:
-    """At home until the first leaves; on the way nobody is still; at work until the first goes home."""
+    """No device moves at home until the first leaves, nor at work until the first goes home; all move on the way."""
     from tests.unit.mobility.test_itinerary import TO_WORK, at, start
 
     movement = start(people=50, plan=[TO_WORK, {"leave": "17:30", "to": "home"}])

@@ -59,7 +59,7 @@ def test_switching_off_stops_the_time_to_trigger(trigger_s: float, off_s: float,
     [(2.02, 2.04, 2.06), (0.3, 2.04, 2.06)],  # between two measurements; for many
 )
 def test_switching_off_ends_the_memory_of_the_filter(off_s: float, turn_s: float, on_s: float) -> None:
-    """k = 19 remembers for seconds; who comes on in cell 1 must not go back to what cell 0 was like."""
+    """k = 19 remembers for seconds; a device switched on in cell 1 must not use old measurements of cell 0."""
     settings = HandoverSettings(l3_filter_k=19)
     rows = Cells(by_turns(turn_s), settings, switches_s=[0.0, off_s, on_s]).rows(until_s=6.0)
     assert rows == approx(("switched_off", off_s, 0), ("switched_on", on_s, 1))

@@ -1,4 +1,4 @@
-"""When a run looks where its devices are, if nobody says how often."""
+"""When a run samples its devices' positions, if the scenario does not say how often."""
 
 import math
 from itertools import pairwise, takewhile

@@ -1,4 +1,4 @@
-"""Networks whose processes run, with a table of what happens in them."""
+"""Networks with running processes, and a table of their events."""
 
 from collections.abc import Callable, Generator, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""A run's devices are made when they are asked for: most of a million never take part."""
+"""A run's devices are created on first use: most of a million never take part."""
 
 import tracemalloc
 

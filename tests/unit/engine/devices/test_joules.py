@@ -1,4 +1,4 @@
-"""Every joule once: what a battery gave is what the ledger says, whatever cuts a device off."""
+"""Every joule is counted once: battery and ledger agree, however a device's part ends."""
 
 from typing import Any
 
@@ -104,7 +104,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
     ids=["journal", "phone_5g", "tr38840"],
 )
 @given(seed=st.integers(0, 2**32 - 1))
-# nothing is received, and rounds follow at once: each begins within the tail of the one before
+# no bits are received, and each round begins within the tail of the previous one
 @example(seed=2574)
 @settings(max_examples=40, deadline=None)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:

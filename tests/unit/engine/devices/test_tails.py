@@ -1,4 +1,4 @@
-"""Tails of many devices together are those of each."""
+"""Tails of many devices, computed together, equal those computed one by one."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Who is connecting when a round is to begin is waited for: for what is left of an interruption, and no longer."""
+"""A round waits for devices that are connecting, for the rest of their interruption and no longer."""
 
 from itertools import pairwise
 from typing import Any
@@ -68,7 +68,7 @@ def test_a_run_that_ends_meanwhile_ends_on_time() -> None:
 
 
 def test_where_rounds_overlap_it_begins_later_and_nobody_waits() -> None:
-    """Device 0 begins anew as soon as its update is in a model, device 1 LATENCY_S after each failure."""
+    """Device 0 begins again as soon as its update is in a model, device 1 LATENCY_S after each failure."""
     small = weak(
         radio={"sharing": "dynamic"},
         learner=Scripted(work=(1, 0, 400_000, 400_000)),

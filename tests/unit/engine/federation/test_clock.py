@@ -156,8 +156,8 @@ def test_whichever_ends_first(latency_s: float) -> None:
 
 
 def test_a_run_may_end_while_a_cell_is_empty() -> None:
-    """The device leaves amid round 2 and never comes back: the session ends with the run, without a fault."""
-    for max_wait_s in (100.0, 1.0):  # however long a run without a duration would wait
+    """The device leaves during round 2 and never comes back: the session ends with the run, without an error."""
+    for max_wait_s in (100.0, 1.0):  # regardless of how long a run without a duration would wait
         rules = {"every_s": 0.5, "max_wait_s": max_wait_s}
         world = ran(rules=rules, crossings_s={0: [0.52]}, policy=Schedule(rounds=9), duration_s=2.0)
         assert starts_s(world.rows) == [0.0, 0.5]
@@ -252,7 +252,7 @@ def test_a_policy_knows_the_populations_of_earlier_sessions() -> None:
     asked = []
 
     class Asking(Schedule):
-        """Notes what it is told."""
+        """A policy that records its calls."""
 
         def reason_to_end(self, state: Any) -> str | None:
             asked.append((state.time_s, state.start_s, state.seen))
@@ -273,7 +273,7 @@ def test_a_policy_knows_the_populations_of_earlier_sessions() -> None:
 
 def test_a_policy_that_never_names_its_reason_is_told() -> None:
     class Mute(FixedInterval):
-        """Ends without a reason."""
+        """A policy that ends a session without a reason."""
 
         def reason_to_end(self, state: Any) -> str | None:
             return None

@@ -1,4 +1,4 @@
-"""A cloud over cells: when its models are made, who is in them, and what the backhaul takes."""
+"""A cloud over cells: when its models are made, which cells are in them, and the backhaul's time and energy."""
 
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ BOTH_WAYS = {"took_s": 2 * ONE_WAY_S, "bits": 2 * BITS, "energy_j": 2 * BITS * 0
 
 @dataclass
 class Sends:
-    """A stage whose model has these samples behind it, and that notes what it adopts."""
+    """A stage with a model trained on these samples; it records the models that it adopts."""
 
     samples: int = 1
     adopted: list[tuple[tuple[int, ...], bool]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""What a decider is told, and what the engine makes of its answer."""
+"""What a decider receives, and how the engine carries out its answer."""
 
 from dataclasses import replace
 from typing import Any, ClassVar, cast
@@ -28,7 +28,7 @@ CIRCUITS = {"uplink_circuit_power_w": 0.1, "capacitance": 1e-27}
 
 
 class Asked(Decider):
-    """Let all take part as `fixed` says, and keep what it was told."""
+    """Let all devices take part as `fixed` does, and record the inputs."""
 
     sets: ClassVar[frozenset[str]] = frozenset({"shares", "power", "clock"})
     fixed: dict[str, list[float]] = Field(default_factory=dict)
@@ -158,7 +158,7 @@ def test_a_decision_is_carried_out() -> None:
 
 
 def test_a_round_of_the_fewest_joules() -> None:
-    """The engine spends what the optimum says, and ends when it was to: a link that does not fade is Shannon's."""
+    """The engine's energy and end times are the optimum's: without fading a link has Shannon's rate."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     decider = Asked()
     world(decider, devices=CIRCUITS, learner=learner).run()
@@ -265,7 +265,7 @@ def test_losses_are_reported_and_paid_for() -> None:
 
 
 def test_joules_above_the_least() -> None:
-    """Of links that do not fade: none by the optimum but for slots; else what the optimum spares in the same time."""
+    """Excess without fading: the optimum has only that of slots; others, what the optimum saves in the same time."""
     learner = Scripted(work=(5, 64_000, 3_000_000, 3_000_000))
     record = {"record": {"energy_excess": True}}
     decider = Asked()
@@ -305,7 +305,7 @@ FREE = {
 def test_deciders_with_every_power_model_and_with_what_costs_nothing(
     selector: str, devices: str, access: dict[str, float] | None
 ) -> None:
-    """Their answers are decisions, and nobody is below the least: links do not fade, and slots only cost more.
+    """Their answers are valid decisions, and none costs less than the minimum: links do not fade, slots add cost.
 
     In FDD by Shannon's rates; the optimum is found within OPTIMUM of its joules.
     """

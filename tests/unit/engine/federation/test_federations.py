@@ -1,4 +1,4 @@
-"""An empty cell stops only itself: who waits for a device, until when, and what becomes of the run."""
+"""An empty cell stops only itself: which cells wait for a device, until when, and how the run ends."""
 
 import json
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ from tests.refusals import refused_at
 ISD_M = 100.0
 PATIENCE_S = 50.0
 EXACT = 1e-9
-EMPTY = 6  # the cell in which nobody is placed, west of the others' places
+EMPTY = 6  # the cell in which no device is placed, west of the others' positions
 
 
-# -- the clock of the waiting -------------------------------------------------------------------------
+# -- how long cells wait ------------------------------------------------------------------------------
 
 
 def given_up_s(env: simpy.Environment, given_up: simpy.Event) -> list[float]:
@@ -140,7 +140,7 @@ def test_a_device_that_comes_in_time_sets_the_empty_cell_to_work() -> None:
 
 
 def test_a_session_under_way_ends_where_nobody_comes_back() -> None:
-    """Its only device is there from 1 s on and is switched off amid its first round."""
+    """Its only device is there from 1 s on and is switched off during its first round."""
     leaves_s = 1.01
     cells = Cells(visits_s=[[1.0, leaves_s]]).run()
     assert cells.events(EMPTY) == [
@@ -166,7 +166,7 @@ def test_a_run_without_any_result_fails() -> None:
 
 
 def night(**sections: Any) -> SmallWorld:
-    """One device, on for 100 s from 0 and from 300 s on; in between nobody is there, for four times the patience."""
+    """One device, on for 100 s from 0 and from 300 s on; in between the cells are empty, four times the patience."""
     return small_world(
         [50.0],
         switches_s=[[0.0, 100.0, 300.0, 400.0]],

@@ -1,4 +1,4 @@
-"""A round that is planned at once is the round that its processes would have run, to the last bit."""
+"""A planned round equals the round that its processes would have run, to the last bit."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -109,7 +109,7 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=1557595,
     devices={},
 )
-@example(  # device 1 waits in round 1 for nobody
+@example(  # device 1 waits for no other device in round 1
     distances_m=[10.0, 238.0, 10.0, 10.0, 10.0],
     works=[(0, 0, 0, 0), (0, 137, 0, 2946847), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 0, 1)],
     radio={

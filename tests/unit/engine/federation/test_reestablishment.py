@@ -322,7 +322,7 @@ def test_the_preset_looks_for_a_cell_and_the_journals_links_never_fail() -> None
 
 
 def test_who_looks_for_a_cell_has_no_tail() -> None:
-    """The base of 3.52 W is drawn without a break; a tail begins only behind the transfer, and lasts its 10 s."""
+    """The base of 3.52 W is drawn without a break; a tail begins only after the transfer, and lasts its 10 s."""
     small = world((0.3, NEAR_1), devices={"power": TAIL}).run()
     assert row(small).energy_rx_j == pytest.approx(3.52 * row_end_s(small))
     assert row(small).energy_tail_j == pytest.approx(10.0)
@@ -332,7 +332,7 @@ def test_who_looks_for_a_cell_has_no_tail() -> None:
     "rules", [{"monitoring": {"t311_s": 0.0}}, {"monitoring": {"t311_s": 0.5}}], ids=["at once", "after T311"]
 )
 def test_what_ends_without_a_connection_has_no_tail(rules: dict[str, Any]) -> None:
-    """One rule, whether a device looks for another cell after a failure or gives its part up."""
+    """The same rule applies whether a device looks for another cell after a failure or gives up its part."""
     small = world((0.3, NOWHERE), devices={"power": TAIL}, radio=rules).run()
     assert row(small).outcome == "failed_downlink"
     assert row(small).energy_tail_j == 0.0

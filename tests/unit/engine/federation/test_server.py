@@ -58,7 +58,7 @@ class World:
 
 
 def spy(**options: Any) -> Scripted:
-    """A learner that only notes what it is asked."""
+    """A learner that only records its calls."""
     opening = Opening("similarity", {2: 0.25, 3: 0.75}, [0, 1], 0.5, 1.5)
     work = (STEPS, STEPS * BATCH, PAYLOAD_BITS, PAYLOAD_BITS)
     return Scripted(
@@ -190,7 +190,7 @@ def test_nobody_ever_comes_back() -> None:
 
 
 def test_a_round_without_updates_does_not_count_towards_the_shortest_session() -> None:
-    """Device 0 leaves amid round 1 and is back later: by then nobody is gone, and the session has its length."""
+    """Device 0 leaves during round 1 and returns: then no device is missing, and the session has its full length."""
     policy = Membership(count=1, changed_share=0.5, min_rounds=1, max_rounds=3)
     world = World([50.0], crossings_s={0: [0.02, 0.5]}, policy=policy).run()
     assert [row.completed for row in world.rows.of[Round]] == [0, 1, 1]
@@ -295,7 +295,7 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
 
 @pytest.mark.parametrize("slots_on", [0.5, 4.25])
 def test_a_battery_that_runs_empty_amid_a_tdd_frame_does_so_at_the_exact_time(slots_on: float) -> None:
-    """UDDU: of four slots the first and the last send. Computing ends amid a slot, and its rest costs nothing."""
+    """UDDU: of four slots the first and the last send. Computing ends during a slot, whose rest is free."""
     radio = {"tdd": {"pattern": "UDDU"}, "bandwidth_hz": 2e6}
     learner = {"work": (1, 803, 1, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], radio=radio, learner=Scripted(**learner)).run().rows.of[DeviceRound]
@@ -341,7 +341,7 @@ def test_a_deadline_at_the_end_of_a_stage_of_no_length() -> None:
 
 
 def test_who_is_cut_off_before_its_first_slot_was_no_longer_there_than_its_round() -> None:
-    """Computing ends amid a slot; the deadline comes before the slot does."""
+    """Computing ends during a slot; the deadline comes before the next slot."""
     learner = {"work": (1, 803, PAYLOAD_BITS, PAYLOAD_BITS), "flops_per_sample": FLOPS}
     (planned,) = World([50.0], learner=Scripted(**learner)).run().rows.of[DeviceRound]
     deadline_s = (planned.compute_end_s + planned.uplink_start_s) / 2
@@ -390,7 +390,7 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
-    """`full`: two downlinks, two times the power while both last. In a dynamic band the other goes on alone."""
+    """`full`: two downlinks, two times the power while both last. In a dynamic band the other continues alone."""
     world = World([50.0, 240.0], radio={"sharing": sharing}).run()
     (round_,), rows = world.rows.of[Round], world.rows.of[DeviceRound]
     expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both begin at 0
@@ -443,7 +443,7 @@ def test_an_adaptive_session_ends_on_evidence_and_its_reports_cost_bits() -> Non
 
 
 class Listening(Schedule):
-    """A session of a few rounds whose policy asks for reports and notes what it hears."""
+    """A session of a few rounds with a policy that asks for reports and records them."""
 
     heard: list[tuple[float, ...]] = []  # noqa: RUF012  # the list is the test's
 
@@ -516,7 +516,7 @@ def test_a_probe_samples_its_share_of_the_devices_and_at_least_one(share: float,
 
 
 def test_scalars_follow_their_devices_through_selection_and_probes() -> None:
-    """A value per row of devices.csv, in the rows' order, whoever takes part."""
+    """One value per row of devices.csv, in the rows' order, for any set of participants."""
     scalars = {"rank": (10.0, 11.0, 12.0, 13.0)}
     learner = spy(scalars=scalars, probes=2, share=0.5)
     world = World([50.0, 60.0, 70.0, 80.0], learner=learner, policy=Schedule(count=1, rounds=3))
@@ -548,7 +548,7 @@ def test_a_dynamic_band_goes_to_who_is_left() -> None:
 
 
 def test_a_dynamic_band_is_left_by_who_is_cut_off() -> None:
-    """Device 1 leaves amid its downlink: device 0 has the whole band from then on."""
+    """Device 1 leaves during its downlink: device 0 has the whole band from then on."""
     leaves_s = 0.02
     world = World([50.0, 60.0], crossings_s={1: [leaves_s]}, radio={"sharing": "dynamic"}).run()
     slots = round(leaves_s / SLOT_S)
@@ -605,7 +605,7 @@ def test_a_cap_and_a_noise_figure_slow_transfers_down() -> None:
     assert row.uplink_end_s - row.uplink_start_s == pytest.approx(slots * SLOT_S, abs=EXACT)
 
 
-# ---- who takes part in probe rounds
+# ---- participants of probe rounds
 
 
 def probed(world: World) -> list[tuple[int, ...]]:
@@ -613,7 +613,7 @@ def probed(world: World) -> list[tuple[int, ...]]:
 
 
 def test_a_probes_devices_are_sampled_once_per_session() -> None:
-    """Algorithm 1, line 16: from all that are there, not from whom the selector would choose, for all V rounds."""
+    """Algorithm 1, line 16: probe all present devices, not only the selected ones, in all V rounds."""
     seen = set()
     for seed in range(4):
         world = World(

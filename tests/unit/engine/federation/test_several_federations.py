@@ -101,7 +101,7 @@ def test_a_weight_does_not_count_where_the_other_sends_nothing(weights: tuple[fl
     ("rule", "a_s", "b_s"),
     [
         ("full", 0.4, 0.6),  # each share has full power, while it lasts
-        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # one power, divided as the band is
+        ("per_resource_block", 0.75 * 0.4, 0.25 * 0.4 + 0.2),  # one power, divided in proportion to the band
     ],
 )
 def test_each_server_is_billed_for_its_part_of_the_power(rule: str, a_s: float, b_s: float) -> None:

@@ -13,7 +13,7 @@ def draw(samples: np.ndarray, steps: int, batch: int, **options: int) -> Batches
 
 
 def taken(plan: Batches, device: int = 0) -> list[np.ndarray]:
-    """The samples of each step, and that padding comes behind them with weight 0."""
+    """Return the samples of each step; check that padding follows them with weight 0."""
     found = []
     for step in range(plan.steps[device]):
         size = plan.sizes[device, step]

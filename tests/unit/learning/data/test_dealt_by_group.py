@@ -1,4 +1,4 @@
-"""Samples that are made when a device takes part are those that are made all at once, device by device."""
+"""Samples loaded when a device takes part equal those loaded all at once, device by device."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""Validation samples: whose they are, and that nobody trains or is tested on them."""
+"""Validation samples: which devices hold them, and that no training or test uses them."""
 
 import numpy as np
 

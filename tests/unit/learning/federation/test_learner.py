@@ -32,7 +32,7 @@ pilot = opened  # the only stage of session 1
 
 @dataclass(frozen=True)
 class Played:
-    """A session from which every update arrived."""
+    """Play a session in which every update arrives."""
 
     stages: list[StageFacts]
     final: Tensor
@@ -80,7 +80,7 @@ def test_algorithm_1_session_by_session() -> None:
         finals[number], starts[number] = played.final, played.opening
         assert played.spells == ([("pilot", None)] if number == 1 else [("probe", 2), ("train", None)])
         assert [facts.opening is not None for facts in played.stages[:-1]] == [False] * (number > 1)
-        if number == 2:  # no saved model yet: it goes on from the existing one
+        if number == 2:  # no saved model yet: it continues from the existing one
             assert starts[2].weights == {}
             assert starts[2].accuracy == _accuracy(played.trainer, before, starts[2].labels)
     assert starts[3].weights == {2: 1.0}, "the only saved model"
@@ -343,7 +343,7 @@ def test_a_devices_vectors_follow_it_into_another_cell() -> None:
     torch.testing.assert_close(stage.federation.model.state["control"], expected)
 
 
-# ---- what the engine is told
+# ---- values returned to the engine
 
 
 def test_iterations_of_local_epochs_depend_on_the_data() -> None:
@@ -460,7 +460,7 @@ def test_the_payload_counts_all_that_is_exchanged_or_one_model() -> None:
 
 
 class Uneven(Staying):
-    """Device 4 has no data; from session 2 on nobody has."""
+    """Device 4 has no data; from session 2 on no device has any."""
 
     def key(self, session: int) -> int:
         return min(session, 2)

@@ -1,4 +1,4 @@
-"""A learner that was stopped and restored in a fresh one goes on as if nothing had happened, bit for bit."""
+"""A learner's state restored in a fresh learner continues bit for bit as without the interruption."""
 
 import json
 from collections import Counter
@@ -146,7 +146,7 @@ def goes_on_after_any_round(how: LearningSettings, sessions: int, stages: set[in
         stop, snapshot = following, expected
         reached.add((following.session, following.stage))
     assert {stage for session, stage in reached if session == sessions} == stages, "all were reached"
-    # whoever writes a state may do so later: local training and aggregation make new tensors
+    # a state may be written later: local training and aggregation create new tensors
     assert all(as_bytes(*states) == written for *states, written in taken)
 
 
@@ -209,7 +209,7 @@ def test_cells_that_share_what_devices_keep_go_on_together() -> None:
 
 
 def test_a_round_that_theory_measures_is_tested_from_a_snapshot_too() -> None:
-    """A snapshot that lies between an aggregation and its test has what the test says of the round before."""
+    """A snapshot between an aggregation and its test has the previous round's test result."""
     how = settings("fedavg", "previous", theory=1)
     cell, fresh = Cell(how), Cell(how)
     stage = next(cell.one.session(SessionStart(1, tuple(range(DEVICES)), longest=ROUNDS)))

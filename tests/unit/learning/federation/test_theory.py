@@ -1,4 +1,4 @@
-"""What `learning.theory` measures, on a run that is small, and what it must not change."""
+"""What `learning.theory` measures on a small run, and that it does not change the run."""
 
 from pathlib import Path
 

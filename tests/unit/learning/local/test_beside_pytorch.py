@@ -1,4 +1,4 @@
-"""Devices together, one by one, and PyTorch's own loop come to the same models, whatever is learned."""
+"""Training devices together, one by one, and in PyTorch's own loop gives the same models for every task."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

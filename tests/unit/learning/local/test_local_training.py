@@ -1,4 +1,4 @@
-"""Local training: the ways to it agree, and what must not matter does not matter."""
+"""Local training: all kernels agree, and results do not depend on batching, order or other devices."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -112,11 +112,11 @@ def distillation(train: LocalTraining) -> OutputTerm:
     return term
 
 
-# ---- the ways agree
+# ---- kernels agree
 
 
 def kernels(model: Model, kind: type, **options: Any) -> LocalTraining:
-    """Training by this kernel, whatever would be chosen."""
+    """Train with this kernel instead of the one that would be chosen."""
     train = training(model, **options)
     train._kind = lambda task: kind  # type: ignore[method-assign]
     return train
@@ -167,7 +167,7 @@ def test_logistic_regression_folds_the_scaling_of_inputs(mean: float, std: float
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5 * float(expected.abs().max()))
 
 
-# ---- what does not matter
+# ---- independence of batching, order and other devices
 
 
 @pytest.mark.parametrize("batching", ["stacked", "sequential"])
@@ -248,7 +248,7 @@ def test_statistics_are_averaged_like_parameters() -> None:
 
 
 def test_dropout_masks_are_the_devices_own() -> None:
-    """Another seed gives another end; the same seed the same, whoever trains beside it."""
+    """Another seed gives another model; the same seed gives the same model, with any other devices."""
     train = training(Convolutions(), batching="stacked")
     plan = batches(train)
     first = ends(train, LocalTask(start_of(train), plan, LR, FedAvg()))
@@ -385,7 +385,7 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
 
 
 def rounding_of_a_sum(count: int) -> float:
-    """The error of a float32 sum of so many products, relative to the sum of their sizes, but for rare cases."""
+    """The error of a float32 sum of so many products, relative to the sum of their sizes, except in rare cases."""
     return 6 * count**0.5 * 2.0**-24
 
 
@@ -447,7 +447,7 @@ def test_bf16_is_float32_but_for_rounding(
     """Updates agree to some roundings of their inputs; parameters themselves stay in float32."""
     updates = []
     for one, bf16 in ((model, False), (read_as, True)):
-        # exact one by one where there is batch norm, whichever way is rounded
+        # with batch norm, exact updates are computed one by one, rounded ones either way
         train = training(one, batching=batching if bf16 or roundings < 8 else "sequential", bf16=bf16)
         start = start_of(train)
         updates.append((ends(train) - start).clone())

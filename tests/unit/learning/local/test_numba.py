@@ -107,7 +107,7 @@ def test_a_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_laps_of_a_drift_read_the_same_inputs(tmp_path: Path) -> None:
-    """Labels of the second concept stand behind those of the first, and inputs are stored once."""
+    """Labels of the second concept follow those of the first, and inputs are stored once."""
     pytest.importorskip("numba")
     drift = ["learning.drift={name: label_swap, at: 3}"]
     losses = []
@@ -126,7 +126,7 @@ def test_without_numba_a_run_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 class Tanh(Mlp2):
-    """An own model that only looks like a shipped one."""
+    """A user's model that only looks like a shipped one."""
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> torch.nn.Module:
         module = super().build(input_shape, classes)

@@ -1,4 +1,4 @@
-"""Padding that all devices of a chunk have in a step is neither gathered nor multiplied."""
+"""Padding common to all devices of a chunk in a step is neither gathered nor multiplied."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def test_small_products_keep_their_width(
 def test_blocks_do_not_matter(
     algorithm: Algorithm, asked: list[tuple[int, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Devices are read two at a time, each pair as wide as its fuller one; who holds 90 is done after two steps."""
+    """Devices are read in pairs, as wide as the larger one; a device with 90 samples is done after two steps."""
     held = [150, 173, 90, 130]
     together = trained(algorithm, held)
     asked.clear()

@@ -1,4 +1,4 @@
-"""Whether a CPU has instructions for bfloat16, and what a run says where it has none."""
+"""Whether a CPU has instructions for bfloat16, and a run's note if it has none."""
 
 import json
 from pathlib import Path
@@ -65,7 +65,7 @@ def test_a_run_says_that_bf16_is_slow_here(
 
 
 def test_float32_is_float32_on_a_gpu_and_its_bits_repeat(tmp_path: Path) -> None:
-    """Whatever a notebook has set before: PyTorch's own default is TF32 in convolutions."""
+    """Regardless of a notebook's earlier settings; PyTorch's default is TF32 in convolutions."""
     of_cudnn = torch.backends.cudnn
     torch.backends.cuda.matmul.allow_tf32 = of_cudnn.allow_tf32 = of_cudnn.benchmark = True
     of_cudnn.deterministic = False

@@ -1,4 +1,4 @@
-"""Convolutions read images in either order and find the same; the order is chosen in one place."""
+"""Convolutions give the same results in either memory order; the order is chosen in one place."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ def test_the_order_is_by_model_and_processor(
     "model", [SvhnCnn(), SvhnCnn(variant="early"), Lenet(), Cnn2(), Resnet18()], ids=repr
 )
 def test_outputs_are_the_same_to_rounding(model: Any, shape: tuple[int, ...]) -> None:
-    """And all convolutions hand on channels-last images, those of grey ones too."""
+    """All convolutions also return channels-last images, including those of grey inputs."""
     torch.manual_seed(0)
     module = model.build(shape, 10).eval()
     x = torch.randn(4, *shape)

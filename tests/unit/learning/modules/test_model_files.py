@@ -1,4 +1,4 @@
-"""A model's file is its module's whole state, and nothing else fits."""
+"""A model's file is its module's whole state; any other content is an error."""
 
 import json
 import os
@@ -154,7 +154,7 @@ def test_a_header_that_is_no_object_is_refused(text: str, tmp_path: Path) -> Non
     ids=lambda wrong: str(wrong)[:60],
 )
 def test_what_a_strangers_header_says_is_checked(wrong: dict[str, Any], tmp_path: Path) -> None:
-    """A size of it makes a model: what the file cannot hold is refused before memory is asked for."""
+    """A size in the file sets the model's size: too large a model is an error before memory is allocated."""
     path = tmp_path / "x.safetensors"
     inputs = {"shape": [4], "mean": 0.5, "std": 2.0, "labels": ["a", "b"]}
     save_file({"weight": torch.zeros(2, 4)}, path, metadata={"edgefl": json.dumps({"inputs": inputs})})

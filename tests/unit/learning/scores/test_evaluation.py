@@ -1,4 +1,4 @@
-"""Tests of models: scores and losses by their definitions, whoever computes which block."""
+"""Tests of models: scores and losses by their definitions, for any split into blocks and threads."""
 
 import threading
 

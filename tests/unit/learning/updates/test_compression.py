@@ -1,4 +1,4 @@
-"""Codecs of both ways: what an algorithm's server and devices know of each other stays the same at both ends."""
+"""Codecs in both directions: server and devices keep consistent state."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ ALL = tuple(range(DEVICES))
 
 
 def played(algorithm: str, rounds: int = ROUNDS, **how: str) -> Any:
-    """Return the stage of a training that several tests look at, and none takes further."""
+    """Return the stage of a training that several tests inspect without continuing it."""
     key = (algorithm, rounds, *sorted(how.items()))
     if key not in PLAYED:
         PLAYED[key] = play(algorithm, rounds, **how)
@@ -109,7 +109,7 @@ def test_what_is_fedavg_without_a_codec_is_fedavg_with_one_on_the_way_down(
 
 
 def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another_model() -> None:
-    """After a round, w+ = w + mean of what each has gone from its own start; nobody's start is w."""
+    """After a round, w+ = w + mean of each device's change from its own start, which is never w."""
     stage = play("fedavg", 2, downlink_codec={"name": "top_k", "share": 0.05})
     ids = [id_ for id_ in ALL if stage.federation.model.devices.has(HELD, [id_])[0]]
     before = model_of(stage)
@@ -124,7 +124,7 @@ def test_the_server_takes_the_change_alone_of_what_a_device_trained_from_another
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_differences_are_their_codecs_memory(codec: str) -> None:
-    """CA2FL's devices remember h_k, and no residual beside it."""
+    """CA2FL's devices remember h_k, and no residual in addition."""
     stage = play("ca2fl", 3, uplink_codec=codec)
     names = ("residual", "estimate", "factor")
     assert not any(stage.federation.model.devices.has(f"uplink codec: {name}", ALL).any() for name in names)

@@ -1,4 +1,4 @@
-"""Who counts in a session: devices that join it, that leave it, and what they remember of which data."""
+"""Members of a session: devices that join or leave it, and which state they keep for which data."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -62,7 +62,7 @@ def off(stage: TrainStage, name: str) -> float:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, name: str, seed: int) -> None:
-    """Whoever comes and goes, takes part or not, and whichever uploads are lost; with and without a past."""
+    """For any arrivals, departures, participants and lost uploads; with and without earlier sessions."""
     rng = np.random.default_rng(seed)
     one = learner(algorithm)
     session(one, 1, [0, 1, 2, 3, 8])
@@ -88,7 +88,7 @@ def test_the_servers_vector_stays_the_mean_of_its_members(algorithm: Algorithm, 
 def test_who_was_there_before_does_not_join(
     algorithm: Algorithm, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody joins a session whose devices leave, come back, or are not selected."""
+    """No device joins a session by leaving and returning, or by not being selected."""
 
     def nobody(*args: Any) -> Any:
         raise AssertionError
@@ -103,7 +103,7 @@ def test_who_was_there_before_does_not_join(
 
 @pytest.mark.parametrize(("algorithm", "name"), CORRECTING)
 def test_to_join_twice_is_to_join_once(algorithm: Algorithm, name: str) -> None:
-    """As a run does that is interrupted in between."""
+    """Save and restore the state, as an interrupted run does."""
     one = learner(algorithm)
     session(one, 1, [7, 8, 9])
     stage = opened(one, 2, [0, 1, 2])

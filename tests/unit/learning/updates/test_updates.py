@@ -1,4 +1,4 @@
-"""Updates of several rounds on their way at once: each waits as it was trained, and is rebased where it is stale."""
+"""Updates of several rounds in flight: each is stored as trained, and rebased if it is stale."""
 
 import numpy as np
 import pytest
@@ -189,7 +189,7 @@ def test_each_device_keeps_what_its_own_learning_rate_says() -> None:
 
 
 def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
-    """Samples that are not numbers make no update: one device's, or all three's."""
+    """Samples with NaN give no update: for one device, or all three."""
     for lost in ([2], FIRST):
         x = X.astype(np.float32)
         x[np.concatenate([OWN[id_] for id_ in lost])] = np.nan
@@ -205,7 +205,7 @@ def test_who_is_dropped_holds_the_model_that_it_began_with() -> None:
 @pytest.mark.parametrize("algorithm", [FedAvg(), Apfl(alpha=0.3)])
 @pytest.mark.parametrize("times", [1, 2])
 def test_updates_on_their_way_come_back_from_tensors(algorithm: Algorithm, times: int) -> None:
-    """But for those of the latest round, if they can be trained again from today's model.
+    """Except those of the latest round, if they can be trained again from the current model.
 
     Another cell's snapshot may come before they are: the others are in the next tensors, too.
     """
