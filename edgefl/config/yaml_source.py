@@ -88,7 +88,7 @@ class Source:
             line, node = node.lines[part], node.children[part]
         below = [origin for key, origin in self._overrides.items() if place and key[: len(place)] == place]
         changed = f" (with {', '.join(below)})" if below else ""
-        return f"{self.path}:{line}{changed}" if self._node.line else f"{self.path}:{changed}"
+        return f"{self.path}:{line if self._node.line else ''}{changed}"
 
     def error(self, place: Place, message: str) -> EdgeflError:
         """Return an error about a key of this document, with the place where the key was set."""
