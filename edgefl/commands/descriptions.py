@@ -94,9 +94,9 @@ def _text(what: str, file: Path | None) -> str:
         return "\n\n".join(_text(full, file) for full in _full_names(what))
     place, _, name = what.rpartition(".")
     kind = next((kind for kind, at in _places() if at == place), None)
-    return (
-        _key(what, file) if kind is None else _key(place, file) if name == "name" else _parameter(kind, what)
-    )
+    if kind is not None and name != "name":
+        return _parameter(kind, what)
+    return _key(what if kind is None else place, file)
 
 
 def _full_names(bare: str) -> list[str]:
@@ -162,9 +162,9 @@ def _parameter(kind: str, dotted: str) -> str:
     """Describe a key of components of a kind; those in which it means the same are described together."""
     same: dict[str, list[str]] = {}
     for name in registry.names(kind):
-        field = parameters_of(registry.get(kind, name)).model_fields.get(dotted.rpartition(".")[2])
-        if field is not None:
-            same.setdefault("\n".join(_one(field, dotted)).rstrip(), []).append(f"{kind}/{name}")
+        with suppress(EdgeflError):  # a broken installed package must not hide the others
+            if field := parameters_of(registry.get(kind, name)).model_fields.get(dotted.rpartition(".")[2]):
+                same.setdefault("\n".join(_one(field, dotted)).rstrip(), []).append(f"{kind}/{name}")
     if not same:
         raise EdgeflError(f"'{dotted}': no component of {kind} has this key; see edgefl describe {kind}/NAME")
     return "\n\n".join([dotted, *(f"Of {', '.join(names)}: {text}" for text, names in same.items())])

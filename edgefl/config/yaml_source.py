@@ -87,7 +87,7 @@ class Source:
                 break
             line, node = node.lines[part], node.children[part]
         below = [origin for key, origin in self._overrides.items() if place and key[: len(place)] == place]
-        place_in_file = f"{self.path}:{line}" if self._node.line else f"{self.path}:"
+        place_in_file = f"{self.path}:{line if self._node.line else ''}"
         # an override is the likelier cause, so it comes first
         return f"{' '.join(below)} (on {place_in_file})" if below else place_in_file
 

@@ -137,6 +137,7 @@ def test_every_shipped_scenario_is_valid(edgefl: Edgefl) -> None:
         ),
         (["study", "small.yaml", "--seed", "-1"], "--seed -1 seeds.0: must be >= 0"),
         (["describe", "something"], "write KIND/NAME"),
+        (["describe", "watch"], "see edgefl watch --help"),
         (["describe", "algorithms/fedavgg"], "did you mean 'fedavg'"),
         (["list", "algorithm"], "did you mean 'algorithms'"),
         (["run"], "Missing argument"),

@@ -1,4 +1,4 @@
-"""Commuters: when they leave, which route they take, who goes on which days, and what recurs."""
+"""Commuters: departure times, routes, the days of each trip, and what repeats from day to day."""
 
 import math
 from typing import Any

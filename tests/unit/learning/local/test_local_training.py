@@ -385,7 +385,7 @@ def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
 
 
 def rounding_of_a_sum(count: int) -> float:
-    """The error of a float32 sum of so many products, relative to the sum of their sizes, except in rare cases."""
+    """Bound the relative rounding error of a float32 sum of this many products, with high probability."""
     return 6 * count**0.5 * 2.0**-24
 
 
