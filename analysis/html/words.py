@@ -1,6 +1,7 @@
 """The report in words: sentences about the runs, and the report's tables."""
 
 import html
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -26,10 +27,13 @@ from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split_outcome
 
-EPSILON = "epsilon"  # column of devices.csv, in runs with learning.privacy
 NO_BREAK = "\u00a0"  # blank between a number and its unit
-STALENESS = "staleness_mean"  # only asynchronous servers fill this column
 MOST_SESSIONS = 200  # number of rows in the table of sessions
+# Columns that only some runs fill: table, column, how its rows are summarised, sentence.
+FURTHER = (
+    ("rounds", "staleness_mean", "mean", "Devices' updates were on average {} models old (staleness)."),
+    ("devices", "epsilon", "max", "The largest privacy loss epsilon of a device in a recorded round is {}."),
+)
 
 
 def summary(runs: Runs) -> list[str]:
@@ -104,22 +108,22 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "round, median": time_text(training["latency_s"].median()),
                 "energy of devices": energy_text(rounds["energy_j"].sum()),
                 "wasted": _percent(_share(rounds, "energy_wasted_j")),
-                "staleness, mean": _mean(rounds, STALENESS),
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
                 "best accuracy": _percent(known["accuracy"].max()),
-                f"{EPSILON}, largest": _epsilon(of_run(runs.devices, run)) or NOTHING,
+                **{heading: text for heading, text, _ in _further(runs, run)},
             }
         )
-    table = pd.DataFrame(rows)
-    optional = {f"{EPSILON}, largest", "staleness, mean"}
-    return table.loc[:, [name not in optional or table[name].ne(NOTHING).any() for name in table.columns]]
+    return pd.DataFrame(rows).fillna(NOTHING)
 
 
-def _epsilon(devices: pd.DataFrame) -> str:
-    """Write the largest privacy loss of a device in the recorded rows; '' without noise."""
-    spent = devices[EPSILON].max() if EPSILON in devices else float("nan")
-    return "" if pd.isna(spent) else f"{spent:.3g}"
+def _further(runs: Runs, run: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield heading, number and sentence of each further column that a run fills."""
+    for name, column, how, sentence in FURTHER:
+        table = of_run(getattr(runs, name), run)
+        if column in table and table[column].notna().any():
+            number = amount(getattr(table[column], how)())
+            yield f"{column.replace('_mean', '')}, {how}", number, sentence.format(number)
 
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
@@ -271,25 +275,12 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
         sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
-    if spent := _epsilon(devices):
-        rows = "" if run.devices_recorded == "all" else " in the recorded rounds"
-        sentences.append(f"The largest privacy loss {EPSILON} of a device{rows} is {spent}.")
-    sentences += _staleness(rounds)
+    sentences += [sentence for _, _, sentence in _further(runs, run)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())
         sentences.append(f"{len(handovers):,} handovers, {back} of them a quick return to the previous cell.")
     return sentences
-
-
-def _staleness(rounds: pd.DataFrame) -> list[str]:
-    """Describe the age of the updates that an asynchronous server took; no sentence for other servers."""
-    if STALENESS not in rounds or not rounds[STALENESS].notna().any():
-        return []
-    return [
-        f"The updates in a model were {rounds[STALENESS].mean():.2g} models old on average over the models, and at "
-        f"most {rounds['staleness_max'].max():.0f} (staleness: models made since the device started)."
-    ]
 
 
 def _named(part: Any) -> str:
@@ -299,11 +290,6 @@ def _named(part: Any) -> str:
 def _share(rounds: pd.DataFrame, column: str) -> float:
     joules = rounds["energy_j"].sum()
     return float(rounds[column].sum() / joules) if column in rounds and joules else float("nan")
-
-
-def _mean(rounds: pd.DataFrame, column: str) -> str:
-    mean = rounds[column].mean() if column in rounds else float("nan")
-    return NOTHING if pd.isna(mean) else amount(mean)
 
 
 def _percent(share: float) -> str:

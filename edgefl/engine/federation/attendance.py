@@ -109,8 +109,8 @@ class Attendance:
                 raise EdgeflError(
                     f"cell {self.label} has had no device{linked} for {env.now - began_s:g} s, since "
                     f"simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or "
-                    "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s; of several"
-                    " cells, list only those that devices visit in layout.federations",
+                    "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s, or give"
+                    " servers only to cells that devices visit (the key federations of layout)",
                     ("rounds", "max_wait_s"),
                 )
         if self.present():

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.words import _staleness, comparison, outcome_table, session_table
+from edgefl.analysis.html.words import _further, comparison, outcome_table, session_table
 
 
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:
@@ -46,10 +46,11 @@ def test_the_age_of_updates_is_reported_for_asynchronous_servers_only(write_run:
     path = overlapping(write_run)
     runs = load_runs(path)
     assert comparison(runs)["staleness, mean"].tolist() == ["1.50"]
-    told = " ".join(_staleness(runs.rounds))
-    assert "were 1.5 models old on average over the models, and at most 4" in told
+    run = next(runs.info.itertuples())
+    told = [sentence for _, _, sentence in _further(runs, run)]
+    assert told == ["Devices' updates were on average 1.50 models old (staleness)."]
     rounds = pd.read_csv(path / "rounds.csv").drop(columns=["staleness_mean", "staleness_max"])
     rounds.to_csv(path / "rounds.csv", index=False)
     runs = load_runs(path)
     assert "staleness, mean" not in comparison(runs)
-    assert "models old" not in " ".join(_staleness(runs.rounds))
+    assert not list(_further(runs, run))

@@ -280,7 +280,7 @@ def test_a_check_is_one_more_probe_round_of_one_iteration() -> None:
             facts, before = stage.facts, one.model.clone()
             stages.append((facts.phase, facts.rounds))
             rounds += facts.phase == "probe"
-            local = stage.train(EVERYONE, rounds)
+            local = stage.train(EVERYONE, rounds or 1)
             assert set(local.iterations) == {1 if (facts.phase, rounds) == ("probe", 2) else 5}
             stage.aggregate(EVERYONE)
             assert torch.equal(one.model, before) == (not facts.evaluates)
