@@ -51,7 +51,7 @@ def _values(
 class _FieldPlaces(NamedTuple):
     """The four nodes around each of n places, in each layer.
 
-    Nodes are lower left, lower right, upper left, upper right: [4, layers, n] rows of the table, and weights.
+    nodes: [4, layers, n] rows of the table: lower left, lower right, upper left, upper right. weights: likewise.
     """
 
     nodes: npt.NDArray[np.intp]

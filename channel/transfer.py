@@ -114,7 +114,7 @@ class Flow:
         for slots, totals in self._running_totals(max_slots):
             if totals[-1] >= need:
                 return slots + int(np.searchsorted(totals, need)) + 1
-        raise ValueError(endless(f"its {max_slots} slots carried too little", max_slots))
+        raise ValueError(endless("they did not carry the payload", max_slots))
 
     def bits(self, slots: int, payload_bits: float) -> float:
         """Return the bits that a transfer cut off after `slots` slots has moved, at most the payload.

@@ -216,10 +216,10 @@ def _efficiency(row: Any, section: Any) -> Any:
         f"preset nr, {DEVICES:,} devices among 19 UMa sites of three sectors 200 m apart with 41 dBm, all sending;"
         f" 80 % on floors 1 to 8, a fifth of the houses coated, 20 % in cars; {USERS} users share a cell equally",
         [
-            row("mean of a cell, one user at a time", ALONE[0], mean, unit, EFFICIENCY),
-            row("5 % of the users, one at a time", ALONE[1], edge, unit),
-            row("mean of a cell, several at once", SEVERAL[0], mean, unit),
-            row("5 % of the users, several at once", SEVERAL[1], edge, unit),
+            row("cell average, one user at a time", ALONE[0], mean, unit, EFFICIENCY),
+            row("5th-percentile user, one at a time", ALONE[1], edge, unit),
+            row("cell average, several users at once", SEVERAL[0], mean, unit),
+            row("5th-percentile user, several at once", SEVERAL[1], edge, unit),
         ],
         EFFICIENCY_WHY,
     )

@@ -1,4 +1,4 @@
-"""Measure where joules went, by class of device and by use, and the battery charge that they take."""
+"""Divide energy by class of device and by use, and convert it to battery charge."""
 
 import math
 from collections.abc import Sequence

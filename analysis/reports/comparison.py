@@ -303,7 +303,7 @@ def report(comparison: Comparison) -> Report:
 
 
 def figures(comparison: Comparison) -> dict[str, Figure]:
-    """Draw adaptation (or only costs), curves and, with several variants, time against energy."""
+    """Draw adaptation and curves (untrained: costs) and, with several variants, time against energy."""
     if comparison.trained:
         services = services_of(comparison.runs)
         drawn = {

@@ -40,7 +40,7 @@ def size(model: Any) -> list[str]:
             "Size: `edgefl validate` counts it; it is shown here if the class has typical_input and typical_classes."
         ]
     if any(field.is_required() for field in parameters_of(model).model_fields.values()):
-        return ["Size: depends on its parameters; `edgefl validate` counts it."]
+        return ["Size: depends on the model's keys; `edgefl validate` shows it."]
     sizes = f"{'x'.join(map(str, shape))} inputs and {classes} classes"
     try:
         module = build_module(model(), shape, classes, Streams(0))

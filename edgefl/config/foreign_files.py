@@ -149,7 +149,7 @@ class ForeignParquet:
         self._failure = ArrowException
         with self._reading():
             schema = parquet.read_schema(path)
-            # words stay encoded: a million rows may share one long word
+            # text columns stay dictionary-encoded: a million rows may share one long text
             words = [
                 each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)
             ]

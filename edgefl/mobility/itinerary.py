@@ -25,8 +25,8 @@ from edgefl.rng import Streams
 FASTEST: dict[Mode, float] = {"foot": 3.0, "bicycle": 8.0}
 HOME = "home"
 PER_DAY: dict[str, tuple[Day, ...]] = {"daily": DAYS, "weekdays": DAYS[:5], "weekend": DAYS[5:]}
-# Offsets of a person's random numbers. Habits: one for each entry of the plan, and from this offset, by the name of
-# the place, four for the person's spot there and one for whether the person ever goes there
+# Offsets in a person's streams of random numbers. Habits: one number for each entry of the plan. From this offset,
+# each place has five, found by its name: four for the person's spot there, one for whether the person ever goes there
 _SPOTS = 2**40
 # Days: a sequence for each entry of the plan, with one number a day from this offset
 _DAYS, _TODAY = 2**32, 2**16

@@ -58,8 +58,8 @@ def points_in(regions: Sequence[_Region], which: np.ndarray, uniform: np.ndarray
 class Places:
     """The map of a scenario's world.
 
-    areas: areas by name. plane: local plane around the place on Earth of [0, 0], or None without such a place.
-    streets: all streets, or None. notes: what readers of files leave out or repair, for the run to show.
+    areas: areas by name. plane: tangent plane at the geographic location of the origin [0, 0], or None if that
+    location is unknown. streets: all streets, or None. notes: what was left out or repaired when files were read.
     """
 
     areas: Mapping[str, _Region] = field(default_factory=dict)

@@ -24,7 +24,7 @@ MOST_KINDS = 5  # of closed streets in a note
 
 
 class _Street(NamedTuple):
-    """A street: its corners [points, 2] in m, its kind in the map's words, and the modes that may use it."""
+    """A street: its corners [points, 2] in m, its kind as tagged in the map, and the modes that may use it."""
 
     line_m: np.ndarray
     kind: str = ""

@@ -171,8 +171,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         if not np.isfinite(given).all():
             device, column = np.argwhere(~np.isfinite(given))[0]
             raise EdgeflError(
-                f"the action has {given[device, column]} as {self._controls[column]} of device {device}: pass finite"
-                " numbers, 0 to 1"
+                f"the action sets {self._controls[column]} of device {device} to {given[device, column]}: pass finite"
+                " numbers from 0 to 1"
             )
         return given.astype(float)
 

@@ -144,6 +144,6 @@ def _check_aims(study: Study, scenario: Scenario) -> None:
     for key in ("question", "choose"):
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(
-                f"several federations share the cells, but {key} is about a single federation's rounds: leave out"
-                f" {key}, or federations"
+                f"several federations share the cells, but {key} applies to a single federation:"
+                f" remove {key}, or layout.federations"
             )

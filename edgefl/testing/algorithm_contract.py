@@ -68,7 +68,7 @@ def algorithms(algorithm: Algorithm) -> None:
     )
     must(
         received.vectors is None or (received.vectors.shape == (many,) and int(received.vectors.min()) >= 0),
-        "receive() must count vectors as integers, one per device, [K], or leave them None",
+        "receive() must set vectors to integers, one per device, [K], or to None",
     )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     at_start = {RECEIVED_GRADIENT: torch.randn(many, PARAMETERS)} if algorithm.whole_gradients else {}

@@ -40,7 +40,7 @@ def codecs(codec: Codec) -> None:
     coded = _encode(codec, nothing, _zeros(names, len(DEVICES)), DEVICES, 0)
     must(
         bool(torch.isfinite(coded.rows).all()) and float(coded.rows.abs().max()) == 0,
-        "encode() turns a change of 0 into something else",
+        "encode() must return zeros for a change of zero",
     )
     if isinstance(codec, FeedbackCodec) and codec.error_feedback:
         sent = torch.stack([one.rows for one in together]).sum(0)

@@ -89,7 +89,7 @@ def lr_schedules(schedule: LrSchedule) -> None:
 
 def warm_starts(start: WarmStart) -> None:
     """Check that a warm start's weights sum to 1 or are empty, and that all sessions it drops are saved ones."""
-    must(start.probes >= 0, f"probes is {start.probes}: it must be a number of rounds")
+    must(start.probes >= 0, f"probes is {start.probes}: it must be 0 or more rounds")
     must(
         0 < start.probe_participants <= 1,
         f"probe_participants is {start.probe_participants}: it must be in (0, 1]",

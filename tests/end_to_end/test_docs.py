@@ -30,7 +30,7 @@ def nav(entries: list) -> list[str]:
 @pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks_of(page)], ids=lambda page: page.stem)
 def test_page(page: Path, tmp_path: Path) -> None:
-    """In an empty folder: what comes with edgefl is found, or brought out by a command of the page."""
+    """Run a page's commands in an empty folder, with no files but edgefl's own and those that the page makes."""
     if "flwr" in page.read_text():
         pytest.importorskip("flwr", reason="needs pip install 'edgefl-cosim[flower]'")
     follow(page, tmp_path)

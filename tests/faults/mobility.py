@@ -188,7 +188,7 @@ FAULTS = (
     ),
     Fault(
         "mobility.habit",
-        "a person's habit weighs as much as the day",
+        "a person's habit has the same weight as the day's chance",
         "spread by habit and day",
         f"{UNIT}test_itinerary.py::test_habits_are_the_persons_own",
         "4 standard errors of the correlation",

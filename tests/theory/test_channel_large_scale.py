@@ -1,4 +1,4 @@
-"""Shadowing and line of sight in space against their laws. A correct program fails one seed in 1,000 or less.
+"""Shadowing and line of sight in space against their laws. A correct program fails for at most one seed in 1,000.
 
 Fields of different keys are independent, so that one place over many keys is a sample of its law.
 """

@@ -87,7 +87,7 @@ def leg_density(length: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("time_s", [0.0, 90.0])
 def test_legs_under_way_in_steady_state(time_s: float) -> None:
-    """A leg of length L is seen with a density in proportion to L and has a uniform part of L left: the next
+    """Long legs are met in proportion to their length L, and what remains of them is uniform on [0, L]: the next
     waypoint is farther than d with probability E max(L - d, 0) / E L."""
     speed = 10.0
     movement = start(RandomWaypoint(area_factor=1.0, speed_min_m_s=speed, speed_max_m_s=speed))

@@ -173,8 +173,8 @@ LONGEST_WALK_S = 260.0 / 60.0
 def bound_for(hour: float) -> np.ndarray:
     """Probabilities of the places in the periodic law: the last decision was an exponential time ago.
 
-    integral of p(hour - s) exp(-s / stay) / stay ds: over the spells of one day back, and all days before
-    repeat them with the weight exp(-day / stay), a geometric series.
+    They are the integral over s > 0 of p(hour - s) exp(-s / stay) / stay. As p repeats every
+    day, one day is integrated; each earlier day adds the same again times exp(-day / stay), a geometric series.
     """
     stay = STAY_S / DAY_S * HOURS
     steps = 24_000

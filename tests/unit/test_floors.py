@@ -27,7 +27,7 @@ FLOORS = [
     ["edgefl"],  # the face: __init__.py
     ["edgefl.testing"],
 ]
-# Rooms within the two largest, likewise; the few flat files there are values that all of theirs know.
+# The same order within the two largest packages; single modules there hold definitions that all subpackages share.
 LEARNING = [
     ["tensors"],
     ["user_cache", "augmentation", "chance", "finite", "memory", "partial_work", "thread_pool"],
@@ -92,7 +92,7 @@ def imports(text: str) -> list[tuple[int, str]]:
 
 
 def room_of(module: str) -> str | None:
-    """Return the room of a module; None: it is not ours."""
+    """Return the room (package) that a module belongs to, or None if it is not part of edgefl."""
     parts = module.split(".")
     return next((name for n in (2, 1) if (name := ".".join(parts[:n])) in FLOOR), None)
 

@@ -47,7 +47,7 @@ class Coats:
 
 
 class Indoors:
-    """Walls between devices and sites.
+    """Penetration loss of the walls between devices and sites.
 
     A device stays indoors or outdoors while it is in one square of the plane, as wide as a building is deep, and
     finds the same state when it comes back; devices in the same square are independent. The loss is the same towards
@@ -187,7 +187,7 @@ class Obstacles(Protocol):
 
 
 class BehindWalls(LargeScaleGains):
-    """Gains minus the loss of obstacles; the wrapped gains count `clamped` and `beyond`."""
+    """Gains minus the loss of obstacles; the gains it wraps keep the counters `clamped` and `beyond`."""
 
     def __init__(self, gains: LargeScaleGains, indoors: Obstacles) -> None:
         self._gains = gains

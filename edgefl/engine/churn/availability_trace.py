@@ -79,7 +79,7 @@ class AvailabilityTrace(Churn):
         gt=0,
         le=1e12,
         description="period, in the file's unit, after which a list or a table repeats: 86400 for a day; "
-        "null: no repetition. FedScale's format has its own period",
+        "null: no repetition. Files in FedScale's format state their own period",
     )
     reuse: bool = Field(
         False,

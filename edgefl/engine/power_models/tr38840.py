@@ -12,8 +12,8 @@ from edgefl.engine.power_models import CIRCUITS, Connection, Draws, Equipment, P
 RECEIVE = 300.0  # PDCCH and PDSCH
 LISTEN = 100.0  # PDCCH only
 SEND_0_DBM, SEND_23_DBM = 250.0, 700.0
-# Table 21, for reception: share of the power in a band of X MHz, 0.4 + 0.6 (X - 20) / 80, but at least this power;
-# with half of the antennas, 0.7 times this power
+# Table 21, for reception: in a band of X MHz the power is multiplied by 0.4 + 0.6 (X - 20) / 80, but is at least
+# `NARROWEST`; with half of the antennas it is multiplied by `HALF_THE_ANTENNAS`
 NARROWEST = 50.0
 HALF_THE_ANTENNAS = 0.7
 

@@ -227,7 +227,7 @@ def _present(files: FileSet, folder: Path) -> dict[str, Path]:
         return present
     for name in files.md5:
         for path in (folder / name, folder / f"{name}.gz"):
-            # os.path instead of Path: a folder without access counts as empty, and the search continues
+            # os.path instead of Path: a folder that cannot be read counts as empty, and the search continues
             if os.path.isfile(path) or ("*" in name and any(folder.glob(name))):
                 present.setdefault(name, path)
     if files.archive and len(present) < len(files.md5) and os.access(folder, os.R_OK):

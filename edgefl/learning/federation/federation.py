@@ -115,7 +115,7 @@ class Federation:
     now: Progress = field(default_factory=Progress)
 
     def state(self) -> TensorState:
-        """Return the whole state, tensors by name and facts, without updates that a resumed run trains again."""
+        """Return the whole state, except for updates that a resumed run trains again."""
         tensors: dict[str, Tensor] = {
             "previous": self.previous,
             **_under("model", self.model.tensors()),

@@ -20,8 +20,8 @@ class Adam(Optimiser):
 
     vectors: ClassVar = 2
 
-    beta2: ClassVar[float] = 0.999  # share of the mean of squares that a step keeps; Kingma and Ba
-    epsilon: ClassVar[float] = 1e-8  # added to the root, so that the divisor is never zero; Kingma and Ba
+    beta2: ClassVar[float] = 0.999  # decay rate of the second moment; Kingma and Ba's default
+    epsilon: ClassVar[float] = 1e-8  # keeps the divisor above zero; Kingma and Ba's default
 
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         self._decay(local, grads, step)

@@ -154,7 +154,7 @@ def possible(ways: Ways) -> Ways:
 
 
 def work_of(task: TrainingTask) -> Work:
-    """Count the work that a round of a task cannot avoid."""
+    """Count the least operations and bytes that a round of a task needs."""
     samples = task.devices * task.steps * task.batch
     module = task.model.build(task.shape, CLASSES)
     parameters = sum(parameter.numel() for parameter in module.parameters())

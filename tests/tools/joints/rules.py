@@ -84,7 +84,7 @@ def _band_carries(tables: Mapping[str, list[Row]], scenario: Scenario) -> Iterat
         weights = pattern.weights(way) if pattern else (1.0,)
         bits, slots = Counter[str](), defaultdict[str, set[int]](set)
         for row in tables["devices"]:
-            # a transfer that went on in another cell is in two of them
+            # leave out transfers that a link failure moved: their bits belong to two cells
             if row[f"{way}_end_s"] and not int(row.get("link_failures") or 0):
                 begin, end = (float(row[f"{way}_{each}_s"]) / radio.slot_s for each in ("start", "end"))
                 slots[row["cell"]].update(range(round(begin), math.ceil(end - SLOT_ROUNDING)))

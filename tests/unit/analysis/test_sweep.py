@@ -133,7 +133,7 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
 
 
 def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
-    """Means of 51.5, 11.5 and 6.5 s, and the ends of the first one's interval, lie below the axis's top."""
+    """The means, 51.5, 11.5 and 6.5 s, and the first mean's interval lie below the top of the axis."""
     found = sweep(study(write_run, accuracy=""), keys=["radio.bandwidth_hz"])
     figure = sweep_figure(found)
     assert found.table["latency_s_high"].max() > found.table["latency_s_mean"].max() == 51.5

@@ -73,7 +73,7 @@ def test_without_wraparound_the_edge_sees_something_else() -> None:
 
 @pytest.mark.parametrize("rings", RINGS)
 def test_nearest_of_the_six_shifted_clusters(rings: int) -> None:
-    # the usual definition, within the cluster: the layout and its copies in the six directions
+    # the usual definition of wrap-around: the nearest of the layout and its six shifted copies
     rng = np.random.default_rng(SEED)
     sites = hexagonal_sites(rings, ISD_M)
     # uniform over the inscribed circles of the cells

@@ -23,7 +23,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def expect_data(monkeypatch: pytest.MonkeyPatch) -> Expect:
-    """A function after which these files are a data set's: their md5 sums are expected."""
+    """Return a function that makes a data set expect given files, by replacing its MD5 sums."""
 
     def expect(dataset: type[FileDataset], content: dict[str, bytes]) -> None:
         md5 = {name: hashlib.md5(data).hexdigest() for name, data in content.items()}

@@ -216,7 +216,7 @@ def test_features_of_a_file_are_united(
 ) -> None:
     """Only the inner rings of one polygon are holes (RFC 7946, 3.1.6)."""
     region, notes = region_of(tmp_path, collection(*(({"name": "A"}, one) for one in rings)), "A")
-    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # flat to 2e-4 over 300 m of latitude
+    assert region.areas_m2.sum() == pytest.approx(area_m2, rel=2e-4)  # the plane's error over 300 m
     assert not notes
     homes = 2000
     at = region.points_m(np.random.default_rng(2).random((3, homes)))

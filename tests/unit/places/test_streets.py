@@ -281,7 +281,7 @@ def test_people_walk_where_they_may(tmp_path: Path, name: str, content: str) -> 
             1800.0,
             "1 highway=service with access=private",
         ),
-        # no line has `highway`: all are streets but the river
+        # if no line has `highway`, every line is a street, except the river
         (tagged(({"NAME": "a"}, ROUND), ({"waterway": "river"}, SHORT)), 1800.0, "1 waterway=river"),
         (
             tagged(({}, ROUND), ({}, [(50.0, 50.0), (60.0, 50.0)])),

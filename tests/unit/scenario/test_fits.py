@@ -1,5 +1,5 @@
 """Each row of the table of incompatible settings gives an error at its place, and its remedy is valid."""
-# ruff: noqa: E501 - a row is a line
+# ruff: noqa: E501 - a row of the table stays on one line
 
 from collections.abc import Iterator
 from typing import Any

@@ -218,7 +218,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
     study.write_text(
         f"name: s\nscenario: shared.yaml\nseeds: [1]\n{aim}\nvariants: {{one: {{}}, other: {{duration_s: 9}}}}\n"
     )
-    with refused_at("", f"{aim.partition(':')[0]} is about a single federation's rounds"):
+    with refused_at("", f"{aim.partition(':')[0]} applies to a single federation"):
         planning.plan(study)
 
 

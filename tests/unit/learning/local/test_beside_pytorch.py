@@ -1,4 +1,4 @@
-"""Training devices together, one by one, and in PyTorch's own loop gives the same models for every task."""
+"""Devices trained together or one by one, and a plain PyTorch loop, give the same models for every task."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -94,7 +94,7 @@ def ends(train: LocalTraining, task: LocalTask | None = None) -> Tensor:
 
 
 def rounds(train: LocalTraining, algorithm: Algorithm, terms: list[OutputTerm]) -> tuple[Tensor, Tensor]:
-    """Local models of a second round, and the model after it."""
+    """Return the local models of a second round, and the model aggregated from them."""
     one = TrainedModel(train, algorithm, DeviceStates(DEVICES, torch.device("cpu")), start_of(train))
     one.open(one.model, HELD)
     for round_ in range(2):

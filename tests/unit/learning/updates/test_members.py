@@ -158,7 +158,7 @@ def test_labels_of_a_device_that_joins_are_tested_from_its_first_round_on() -> N
     new = next(id_ for id_ in range(2, DEVICES) if set(own.labels([id_])) - set(own.labels([0, 1])))
     assert stage.facts.opening is not None
     assert stage.facts.opening.labels == own.labels([0, 1])
-    # in the last round it has left again, and has been a member
+    # in the last round the new device has left, but its labels still count: it was a member in this session
     for round_, (ids, members) in enumerate(
         (([0], [0, 1]), ([0, new], [0, 1, new]), ([1], [0, 1, new])), start=1
     ):
