@@ -1,13 +1,13 @@
 """The report in words: sentences about the runs, and the report's tables."""
 
 import html
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
 
 from edgefl.analysis.html.series import label_of
+from edgefl.analysis.measures.further import further
 from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.measures.verdicts import stops
 from edgefl.analysis.page import inline
@@ -16,7 +16,6 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     Units,
-    amount,
     compact_labels,
     count_of,
     with_unit,
@@ -29,11 +28,6 @@ from edgefl.analysis.runs.vocabulary import COMPLETED, HANDOVER, cause_of, split
 
 NO_BREAK = "\u00a0"  # blank between a number and its unit
 MOST_SESSIONS = 200  # number of rows in the table of sessions
-# Columns that only some runs fill: table, column, how its rows are summarised, sentence.
-FURTHER = (
-    ("rounds", "staleness_mean", "mean", "Devices' updates were on average {} models old (staleness)."),
-    ("devices", "epsilon", "max", "The largest privacy loss epsilon of a device in a recorded round is {}."),
-)
 
 
 def summary(runs: Runs) -> list[str]:
@@ -111,19 +105,10 @@ def comparison(runs: Runs) -> pd.DataFrame:
                 "opening accuracy, mean": _percent(sessions["accuracy_start"].mean()),
                 "last accuracy": _percent(known.groupby("cell")["accuracy"].last().mean()),
                 "best accuracy": _percent(known["accuracy"].max()),
-                **{heading: text for heading, text, _ in _further(runs, run)},
+                **{heading: text for heading, text, _ in further(runs, run.variant, run.seed)},
             }
         )
     return pd.DataFrame(rows).fillna(NOTHING)
-
-
-def _further(runs: Runs, run: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, number and sentence of each further column that a run fills."""
-    for name, column, how, sentence in FURTHER:
-        table = of_run(getattr(runs, name), run)
-        if column in table and table[column].notna().any():
-            number = amount(getattr(table[column], how)())
-            yield f"{column.replace('_mean', '')}, {how}", number, sentence.format(number)
 
 
 def session_table(runs: Runs, run: Any) -> pd.DataFrame:
@@ -275,7 +260,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
         share = f"{len(devices) - len(lost):,} of {len(devices):,} participations completed"
         waste = _share(rounds, "energy_wasted_j")
         sentences.append(f"{share}; {_percent(waste)} of the joules went into updates that were not used.")
-    sentences += [sentence for _, _, sentence in _further(runs, run)]
+    sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]
     handovers = runs.events[runs.events["event"] == HANDOVER]
     if len(handovers):
         back = int((handovers["detail"] == "ping_pong").sum())

@@ -13,6 +13,7 @@ from edgefl.analysis.figures.curves import curves_figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.measures import averages, metrics
+from edgefl.analysis.measures.further import further
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.scope import (
     SideBySide,
@@ -186,6 +187,11 @@ def _notes(given: Runs, layout: Layout) -> list[str]:
         *given.left_out,
         *given.remarks,
         *own_notes(given.info),
+        *(
+            f"{name}: {told}"
+            for name in given.info["variant"].unique()
+            for _, _, told in further(given, name)
+        ),
         *[f"{several}: compared over seconds and joules, not over rounds"] * bool(several),
         *(f"left out {path}: it has no rounds" for path in without),
     ]

@@ -145,5 +145,5 @@ def _check_aims(study: Study, scenario: Scenario) -> None:
         if scenario.federations and getattr(study, key) is not None:
             raise EdgeflError(
                 f"several federations share the cells, but {key} applies to a single federation:"
-                f" remove {key}, or layout.federations"
+                f" remove {key}, or federations"
             )

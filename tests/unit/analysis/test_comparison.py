@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -129,6 +130,17 @@ def test_the_figure_carries_its_numbers(write_study: Write) -> None:
     for name in ("comparison", "comparison_curves"):
         assert (comparison.out / f"{name}.pdf").read_bytes().startswith(b"%PDF")
     assert Image.open(comparison.out / "comparison_curves.png").width > 100
+
+
+def test_the_largest_privacy_loss_of_a_variant_is_told(write_run: Write) -> None:
+    path = write_run(
+        "a", [{"session": 1, "round": number, "accuracy": 0.5} for number in (1, 2)], [{"session": 1}]
+    )
+    devices = pd.read_csv(path / "devices.csv")
+    devices.assign(epsilon=[1.0, 2.5]).to_csv(path / "devices.csv", index=False)
+    assert (
+        "a: The largest privacy loss epsilon of a device in a recorded round is 2.50." in compare(path).notes
+    )
 
 
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pandas as pd
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.words import _further, comparison, outcome_table, session_table
+from edgefl.analysis.html.words import comparison, outcome_table, session_table
+from edgefl.analysis.measures.further import further
 
 
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:
@@ -47,10 +48,10 @@ def test_the_age_of_updates_is_reported_for_asynchronous_servers_only(write_run:
     runs = load_runs(path)
     assert comparison(runs)["staleness, mean"].tolist() == ["1.50"]
     run = next(runs.info.itertuples())
-    told = [sentence for _, _, sentence in _further(runs, run)]
+    told = [sentence for _, _, sentence in further(runs, run.variant)]
     assert told == ["Devices' updates were on average 1.50 models old (staleness)."]
     rounds = pd.read_csv(path / "rounds.csv").drop(columns=["staleness_mean", "staleness_max"])
     rounds.to_csv(path / "rounds.csv", index=False)
     runs = load_runs(path)
     assert "staleness, mean" not in comparison(runs)
-    assert not list(_further(runs, run))
+    assert not list(further(runs, run.variant))
