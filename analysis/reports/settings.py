@@ -154,7 +154,9 @@ def _groups(settings: SettingsTable) -> list[_Group]:
             rows = (
                 table[axes].drop_duplicates().merge(table[table["session"] == session], on=axes, how="left")
             )
-            cut.append(_Group(str(session), f"Session {session}", "%", 100, 1, *_columns(rows, settings)))
+            cut.append(
+                _Group(f"session {session}", f"Session {session}", "%", 100, 1, *_columns(rows, settings))
+            )
         return cut
     for quantity, (words, units) in SHOWN_COSTS.items():
         means, stds = _columns(table, settings, f"_{quantity}")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor, nn
 
+from edgefl.config import outside
 from edgefl.contract import (
     VALIDATION_SCORE,
     DeviceScores,
@@ -317,7 +318,8 @@ class Trainer:
         return self.drifting.rows(held, self.training_data.train, ids, moment, concept)
 
     def _divergence(self, diverged: Diverged, at: At, model: TrainedModel) -> Divergence:
-        whose, further = "the aggregated model", ""
+        own = outside.place_of(getattr(self.settings.algorithm.aggregate, "__code__", None))
+        whose, further = f"the aggregated model{f', made by {own}aggregate(),' * bool(own)}", ""
         if diverged.device is not None:
             whose = f"the model of device {self.training_data.devices.ids[diverged.device]}"
             further = ", or let the server drop such updates (rounds.not_finite: drop)"

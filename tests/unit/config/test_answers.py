@@ -236,3 +236,11 @@ def test_an_error_within_a_method_names_its_line(folder: Path, capsys: pytest.Ca
     file = written(folder, FEDAVG, "aggregate", "1 / 0", ALGORITHM)
     assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
     assert "wrong_part.py:9 aggregate: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_a_model_that_is_not_finite_names_its_method(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = written(folder, FEDAVG, "aggregate", "(right[0] * float('nan'), right[1])", ALGORITHM)
+    assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
+    assert "wrong_part.py:7 aggregate(), is not finite" in capsys.readouterr().err
