@@ -21,7 +21,7 @@ from edgefl.learning.datasets import Split
 from edgefl.learning.local.batching import Batching
 from edgefl.learning.local.cost import flops_per_sample
 from edgefl.learning.local.local_training import LocalTraining
-from edgefl.learning.local.processor import has_bf16
+from edgefl.learning.local.processor import has_bf16, repeat_on_gpus
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
@@ -274,6 +274,7 @@ class Ours:
         memory_bytes: int | None = None,
         compiled: bool = False,
     ) -> None:
+        repeat_on_gpus()  # as a run does: on a GPU neither this job nor its rivals train in TF32
         module = task.model.build(task.shape, CLASSES).to(torch_device)
         split = SplitInMemory(data, np.array(MEAN), np.array(STD), torch_device)
         training = LocalTraining(

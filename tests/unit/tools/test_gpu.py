@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.tools import gpu
 from tests.tools.bench.training import LOGISTIC
@@ -22,9 +23,11 @@ def test_a_step_that_fails_stops_no_other(tmp_path: Path, monkeypatch: pytest.Mo
     assert gpu.main(["--device", "cpu", "--out", str(out)]) == 2, "what was measured is not written over"
 
 
-def test_operations_of_a_round_do_not_grow_with_its_devices() -> None:
+def test_operations_of_a_round_do_not_grow_with_its_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Stacked, five steps are five products forward and five back, and the host waits for two results."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
     names = gpu.operations(LOGISTIC)
     assert names["baddbmm"] == 2 * LOGISTIC.steps
     assert sum(names[name] for name in gpu.WAITED_FOR) == 2
     assert names.total() < 200
+    assert not torch.backends.cudnn.allow_tf32, "a run trains in float32, so the benchmark does"
