@@ -28,11 +28,12 @@ from edgefl.learning.federation.first_losses import compare, losses_received
 from edgefl.learning.federation.trainer import PERSONAL_ACCURACY, TEST_SAMPLES, Foretell, Trainer
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.tensors import in_double
+from edgefl.learning.updates import answers
 from edgefl.learning.updates.arrivals import Weighing
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
-from edgefl.learning.warm_starts._answers import anchor_of, opening_of
+from edgefl.learning.warm_starts._answers import opening_of
 
 
 class _SessionStage:
@@ -262,7 +263,8 @@ class TrainStage(_SessionStage):
         known = torch.ones(data.classes, dtype=torch.bool, device=previous.device)
         if data.task.of_classes:
             known.fill_(False)[list(self.federation.now.known)] = True
-        anchor = anchor_of(self.warm_start, previous, known)
+        method = self.warm_start.anchor
+        anchor = answers.term(method, method(previous, known), "learning", "warm_start")
         return [] if anchor is None else [anchor]
 
 

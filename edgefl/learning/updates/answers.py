@@ -1,4 +1,7 @@
-"""Check what an algorithm's methods return, so that a wrong shape or type names the method and what was wanted."""
+"""Check what an algorithm's methods return.
+
+Each function raises an EdgeflError that names the method and what was wanted, if the answer is something else.
+"""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,22 +21,14 @@ Method = Callable[..., Any]
 
 
 def state(method: Method, answer: object) -> ServerState:
-    """Return a server's state if it is one.
-
-    Raises:
-        EdgeflError: the answer is not tensors by name.
-    """
+    """Return a server's state if it is one."""
     if not _named(answer):
         raise wrong(method, answer, "the server's state, a dict of tensors by name", *PLACE)
     return answer  # type: ignore[return-value]
 
 
 def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, ServerState]:
-    """Return the next model [size] and the server's next state.
-
-    Raises:
-        EdgeflError: the answer is something else.
-    """
+    """Return the next model [size] and the server's next state."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise wrong(method, answer, f"two values, the next model [{size}] and the server's state", *PLACE)
     made, after = answer
@@ -42,11 +37,7 @@ def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, 
 
 
 def models(method: Method, answer: object, count: int, size: int, *, for_all: bool = True) -> Tensor:
-    """Return the models of `count` devices, [count, size], or if `for_all` one for all of them, [size].
-
-    Raises:
-        EdgeflError: the answer is something else, or not finite.
-    """
+    """Return the models of `count` devices, [count, size], or if `for_all` one for all of them, [size]."""
     shapes = (((size,),) if for_all else ()) + ((count, size),)
     found = _tensor(method, answer, shapes, "one model for all devices or one for each," if for_all else ROWS)
     if not torch.isfinite(found.sum()):
@@ -55,11 +46,7 @@ def models(method: Method, answer: object, count: int, size: int, *, for_all: bo
 
 
 def received(method: Method, answer: object, count: int, size: int) -> Received:
-    """Return what `count` devices receive.
-
-    Raises:
-        EdgeflError: the answer is something else.
-    """
+    """Return what `count` devices receive."""
     if not isinstance(answer, Received):
         raise wrong(method, answer, "a Received", *PLACE)
     _tensor(
@@ -70,11 +57,7 @@ def received(method: Method, answer: object, count: int, size: int) -> Received:
 
 
 def sent(method: Method, answer: object, count: int, size: int) -> Sent:
-    """Return the uploads of `count` devices.
-
-    Raises:
-        EdgeflError: the answer is something else.
-    """
+    """Return the uploads of `count` devices."""
     if not isinstance(answer, Sent):
         raise wrong(method, answer, "a Sent", *PLACE)
     _tensor(method, answer.rows, ((count, size),), f"as rows {ROWS}")
@@ -83,35 +66,23 @@ def sent(method: Method, answer: object, count: int, size: int) -> Sent:
 
 
 def rate(method: Method, answer: Any) -> float:
-    """Return a learning rate.
-
-    Raises:
-        EdgeflError: the answer is no number of at least 0, or not finite.
-    """
+    """Return a learning rate."""
     if not (isinstance(answer, Real) and 0 <= float(answer) < math.inf):
         raise wrong(method, answer, "a learning rate, a number of at least 0", *PLACE)
     return float(answer)
 
 
-def term(method: Method, answer: object) -> OutputTerm | None:
-    """Return a further term of the local loss, or None.
-
-    Raises:
-        EdgeflError: the answer is something else.
-    """
+def term(method: Method, answer: object, *place: str) -> OutputTerm | None:
+    """Return a further term of the local loss, or None."""
     if not (answer is None or isinstance(answer, OutputTerm)):
-        raise wrong(method, answer, "an OutputTerm or None", *PLACE)
+        raise wrong(method, answer, "an OutputTerm or None", *(place or PLACE))
     return answer
 
 
 def vectors(
     method: Method, answer: object, names: tuple[str, ...], count: int, size: int
 ) -> Mapping[str, Tensor]:
-    """Return the vectors by name that `count` devices keep.
-
-    Raises:
-        EdgeflError: the answer is not a mapping, or a vector has another shape.
-    """
+    """Return the vectors by name that `count` devices keep."""
     if not isinstance(answer, Mapping):
         raise wrong(method, answer, f"a dict with {', '.join(names)}", *PLACE)
     for name, rows in answer.items():

@@ -1,4 +1,7 @@
-"""Call a warm start's methods, and check what they return: a wrong model names the method and what was wanted."""
+"""Call a warm start's methods, and check what they return.
+
+Each function raises an EdgeflError that names the method and what was wanted, if the answer is something else.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from edgefl.config.answers import must_be_shaped, wrong
-from edgefl.learning.models import OutputTerm
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 
 if TYPE_CHECKING:
@@ -18,11 +20,7 @@ PLACE = ("learning", "warm_start")
 def opening_of(
     warm_start: WarmStart, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None
 ) -> OpeningModel:
-    """Return the opening model, which has the shape of `current`.
-
-    Raises:
-        EdgeflError: the answer is something else, or not finite.
-    """
+    """Return the opening model, which has the shape of `current`."""
     method, made = warm_start.opening, warm_start.opening(current, saved, gradient)
     if not (isinstance(made, OpeningModel) and isinstance(made.weights, Mapping)):
         raise wrong(method, made, "an OpeningModel", *PLACE)
@@ -33,11 +31,7 @@ def opening_of(
 
 
 def pilot_of(warm_start: WarmStart, finals: Sequence[Final], initial: Tensor) -> Tensor:
-    """Return the pilot model, which has the shape of `initial`.
-
-    Raises:
-        EdgeflError: the answer is something else, or not finite.
-    """
+    """Return the pilot model, which has the shape of `initial`."""
     made = warm_start.pilot(finals, initial)
     must_be_shaped(warm_start.pilot, made, (tuple(initial.shape),), "the pilot model, a tensor", *PLACE)
     if not made.sum().isfinite():
@@ -46,24 +40,8 @@ def pilot_of(warm_start: WarmStart, finals: Sequence[Final], initial: Tensor) ->
 
 
 def retained_by(warm_start: WarmStart, saved: Sequence[Saved]) -> list[Saved]:
-    """Return the saved sessions that the warm start keeps.
-
-    Raises:
-        EdgeflError: the answer is something else.
-    """
+    """Return the saved sessions that the warm start keeps."""
     kept = warm_start.retain(saved)
     if not (isinstance(kept, list) and all(isinstance(one, Saved) for one in kept)):
         raise wrong(warm_start.retain, kept, "a list of some of the saved sessions", *PLACE)
     return kept
-
-
-def anchor_of(warm_start: WarmStart, previous: Tensor, known: Tensor) -> OutputTerm | None:
-    """Return the warm start's further term of the local loss, or None.
-
-    Raises:
-        EdgeflError: the answer is something else.
-    """
-    term = warm_start.anchor(previous, known)
-    if not (term is None or isinstance(term, OutputTerm)):
-        raise wrong(warm_start.anchor, term, "an OutputTerm or None", *PLACE)
-    return term

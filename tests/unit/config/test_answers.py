@@ -21,10 +21,10 @@ SCENARIO = {
     },
 }
 M = 650  # parameters of the logistic model of 8 x 8 digits
-FEDAVG = "edgefl.learning.algorithms.fedavg:FedAvg"
-SCAFFOLD = "edgefl.learning.algorithms.scaffold:Scaffold"
-DITTO = "edgefl.learning.algorithms.ditto:Ditto"
-SIMILARITY = "edgefl.learning.warm_starts.similarity:Similarity"
+FEDAVG = "learning.algorithms.fedavg:FedAvg"
+SCAFFOLD = "learning.algorithms.scaffold:Scaffold"
+DITTO = "learning.algorithms.ditto:Ditto"
+SIMILARITY = "learning.warm_starts.similarity:Similarity"
 ALGORITHM = {"learning": {"algorithm": "WRONG"}}
 EPOCHS = {"learning": {"algorithm": "WRONG", "local": {"epochs": 2}}}
 PERSONAL = {"learning": {"algorithm": "WRONG", "evaluation": {"tested_on": "devices"}}}
@@ -75,29 +75,11 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     (DITTO, "correct_personal", "None", PERSONAL, "None: return a row for each device"),
     (DITTO, "personal_point", "right[0]", PERSONAL, "return a row for each device"),
     (DITTO, "personal", "right[0]", PERSONAL, "return a row for each device"),
-    ("edgefl.learning.codecs.qsgd:Qsgd", "encode", "right.rows", QSGD, "return a Coded"),
-    (
-        "edgefl.learning.codecs.qsgd:Qsgd",
-        "encode",
-        "replace(right, bits=8)",
-        QSGD,
-        "as bits an integer for each",
-    ),
-    ("edgefl.learning.codecs.qsgd:Qsgd", "memory", "None", QSGD, "return a dict of names and lengths"),
-    (
-        "edgefl.learning.codecs.top_k:TopK",
-        "compress",
-        "right[0]",
-        QSGD,
-        "return two values, the decoded vectors",
-    ),
-    (
-        "edgefl.learning.codecs.top_k:TopK",
-        "distortion",
-        "0.5",
-        QSGD,
-        "return Unbiased(omega) or Contraction(delta)",
-    ),
+    ("learning.codecs.qsgd:Qsgd", "encode", "right.rows", QSGD, "return a Coded"),
+    ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, bits=8)", QSGD, "as bits an integer for each"),
+    ("learning.codecs.qsgd:Qsgd", "memory", "None", QSGD, "return a dict of names and lengths"),
+    ("learning.codecs.top_k:TopK", "compress", "right[0]", QSGD, "return two values, the decoded vectors"),
+    ("learning.codecs.top_k:TopK", "distortion", "0.5", QSGD, "return Unbiased(omega) or Contraction(delta)"),
     (SIMILARITY, "opening", "right.model", WARM, "return an OpeningModel"),
     (
         SIMILARITY,
@@ -109,66 +91,54 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     (SIMILARITY, "pilot", "None", WARM, "return the pilot model"),
     (SIMILARITY, "retain", "None", WARM, "return a list of some of the saved sessions"),
     (
-        "edgefl.learning.lr_schedules.cosine:Cosine",
+        "learning.lr_schedules.cosine:Cosine",
         "shape",
         "None",
         {"learning": {"local": {"lr_schedule": "WRONG"}}},
         "",
     ),
     (
-        "edgefl.learning.models.mlp:Mlp",
+        "learning.models.mlp:Mlp",
         "build",
         "None",
         {"learning": {"model": "WRONG"}},
         "return a torch.nn.Module",
     ),
+    ("learning.datasets.digits:Digits", "load", "None", {"learning": {"dataset": "WRONG"}}, "return a Data"),
     (
-        "edgefl.learning.datasets.digits:Digits",
-        "load",
-        "None",
-        {"learning": {"dataset": "WRONG"}},
-        "return a Data",
-    ),
-    (
-        "edgefl.learning.partitions.iid:Iid",
+        "learning.partitions.iid:Iid",
         "assign",
         "right[0]",
         {"learning": {"partition": "WRONG"}},
         "a list of 4 arrays",
     ),
-    ("edgefl.mobility.random_waypoint:RandomWaypoint", "start", "None", WALK, "return a movement with moves"),
+    ("mobility.random_waypoint:RandomWaypoint", "start", "None", WALK, "return a movement with moves"),
     (
-        "edgefl.engine.selectors.uniform:Uniform",
+        "engine.selectors.uniform:Uniform",
         "select",
         "1",
         {"rounds": {"selector": {"name": "WRONG", "count": 2}}},
         "",
     ),
-    ("edgefl.engine.servers.fedbuff:FedBuff", "ready", "1.5", SERVER, "return an integer of at least 0"),
+    ("engine.servers.fedbuff:FedBuff", "ready", "1.5", SERVER, "return an integer of at least 0"),
+    ("engine.sessions.schedule:Schedule", "reason_to_end", "[1]", {"sessions": {"name": "WRONG"}}, "or None"),
     (
-        "edgefl.engine.sessions.schedule:Schedule",
-        "reason_to_end",
-        "[1]",
-        {"sessions": {"name": "WRONG"}},
-        "or None",
-    ),
-    (
-        "edgefl.engine.churn.poisson:Poisson",
+        "engine.churn.poisson:Poisson",
         "switches",
         "None",
         {"devices": {"churn": "WRONG"}},
         "an iterator of times",
     ),
     (
-        "edgefl.engine.power_models.journal:JournalPower",
+        "engine.power_models.journal:JournalPower",
         "draws",
         "1.0",
         {"devices": {"power": "WRONG"}},
         "return Draws",
     ),
-    ("edgefl.engine.backgrounds.load:Load", "load", "0.1", BACKGROUND, "return two numbers, the load"),
+    ("engine.backgrounds.load:Load", "load", "0.1", BACKGROUND, "return two numbers, the load"),
     (
-        "edgefl.channel.schedulers.equal_share:EqualShare",
+        "channel.schedulers.equal_share:EqualShare",
         "shares",
         "None",
         SCHEDULER,
@@ -187,7 +157,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def written(folder: Path, base: str, method: str, answer: str, patch: Mapping) -> Path:
     """Write a component whose method answers wrongly, and a scenario that names it."""
-    module, _, name = base.partition(":")
+    module, _, name = f"edgefl.{base}".partition(":")
     (folder / "wrong_part.py").write_text(
         f"""from dataclasses import replace
 from {module} import {name}

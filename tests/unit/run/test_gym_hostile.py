@@ -36,8 +36,8 @@ def env() -> Any:
 @pytest.mark.parametrize(
     ("action", "why"),
     [
-        pytest.param(np.where(np.eye(4) > 0, np.nan, 1.0), "nan as who of device 0", id="nan"),
-        pytest.param(np.full((4, 4), np.inf), "inf as who", id="inf"),
+        pytest.param(np.where(np.eye(4) > 0, np.nan, 1.0), "who of device 0.* to nan", id="nan"),
+        pytest.param(np.full((4, 4), np.inf), "who.* to inf", id="inf"),
         pytest.param(np.ones(16), "shape", id="flat"),
         pytest.param(np.ones((4, 1)), "shape", id="a column that would broadcast"),
         pytest.param(np.ones((4, 5)), "shape", id="a column too many"),
@@ -59,7 +59,7 @@ def env() -> Any:
 )
 def test_an_action_that_is_none_is_refused(env: RoundEnv, action: Any, why: str) -> None:
     """Afterwards the round still waits for a valid action."""
-    with pytest.raises(EdgeflError, match=f"the action (is|has) .*{why}.*: pass"):
+    with pytest.raises(EdgeflError, match=f"the action (is|has|sets) .*{why}.*: pass"):
         env.step(action)
     assert env._run is not None
     assert env._run.waiting is not None
