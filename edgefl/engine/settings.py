@@ -181,8 +181,9 @@ class DeviceSettings(EveryDevice):
             self.uplink_circuit_power_w,
         )
         draws: Draws = self.power.draws(equipment)
-        if not isinstance(draws, Draws):
-            raise wrong(self.power.draws, draws, "Draws", "devices", "power")
+        if not (isinstance(draws, Draws) and draws.is_physical):
+            wanted = "Draws with finite numbers of at least 0; tail is a tuple of (seconds, watts)"
+            raise wrong(self.power.draws, draws, wanted, "devices", "power")
         return draws
 
     def kinds(self) -> list["DeviceSettings"]:

@@ -7,13 +7,16 @@ import numpy as np
 import numpy.typing as npt
 
 from edgefl.channel.layout import Wraparound
-from edgefl.channel.path_loss import PathLoss
+from edgefl.channel.path_loss import LossLines, PathLoss
 from edgefl.channel.units import FloatArray
+from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.settings import CellSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.mobility import Mobility
+
+SIGHT_CHECKS = 100  # distances at which an own model's probability of line of sight is checked
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,15 @@ class Extent:
             ut_height_m=self.ut_height_m,
         )
 
+    def _check_sight(self) -> None:
+        near_m, far_m = sorted((self.min_distance_m, self.radius_m))
+        distances_m = np.linspace(near_m, far_m, SIGHT_CHECKS)
+        method, wanted = self._path_loss.los_probability, "a probability for each distance"
+        sight, place = method(distances_m), ("radio", "path_loss")
+        must_be_shaped(method, sight, (distances_m.shape,), f"{wanted}, an array", *place)
+        if not np.all((sight >= 0) & (sight <= 1)):
+            raise wrong(method, float(sight[np.argmax(np.abs(sight - 0.5))]), f"{wanted}, in [0, 1]", *place)
+
     def check(self) -> None:
         """Raise an error if the path-loss model is not valid for the heights, the carrier or a distance.
 
@@ -132,11 +144,14 @@ class Extent:
         """
         heights = {"bs_height_m": self.bs_height_m, "ut_height_m": self.ut_height_m}
         try:
-            self._path_loss.lines(carrier_hz=self.radio.carrier_hz, **heights)
+            lines = self._path_loss.lines(carrier_hz=self.radio.carrier_hz, **heights)
         except ValueError as error:
             text = str(error)
             height = next((name for name in heights if text.startswith(name)), None)
             raise EdgeflError(text, ("cell", height) if height else ("radio", "carrier_hz")) from error
+        if not isinstance(lines, LossLines):
+            raise wrong(self._path_loss.lines, lines, "LossLines", "radio", "path_loss")
+        self._check_sight()
         if self.min_distance_m >= self.radius_m:
             raise EdgeflError(
                 f"{self.radius_m:g} m leaves no room for devices, which stay min_distance_m "

@@ -1,13 +1,16 @@
 """The class of each device in a run, and the properties of each class's devices."""
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from edgefl.channel.units import FloatArray
 from edgefl.config.answers import wrong
+from edgefl.engine.churn import Churn
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.class_settings import ClassSettings, class_sizes
 from edgefl.engine.devices.battery import Battery
@@ -190,10 +193,7 @@ class Fleet:
         for churn, ids in self.groups(lambda kind: kind.churn):
             with moved(("devices", "churn"), self.first_with("churn", churn)[1]):
                 for number, id_ in enumerate(ids.tolist()):
-                    times_s[id_] = churn.switches(number if churn.own_numbers else id_, streams)
-                    if not isinstance(times_s[id_], Iterator):
-                        wanted = "an iterator of times, s: yield them"
-                        raise wrong(churn.switches, times_s[id_], wanted, "devices", "churn")
+                    times_s[id_] = _rising(churn, number if churn.own_numbers else id_, streams)
         return times_s
 
     def members(self, session: int) -> Collection[int] | None:
@@ -240,3 +240,20 @@ def _rows(table: DeviceRows, devices: int, ids: np.ndarray, streams: Streams, *,
             " seed to draw a row for each device"
         )
     return np.arange(len(ids))
+
+
+def _rising(churn: Churn, device: int, streams: Streams) -> Iterator[float]:
+    """Return a device's switching times, checked: an iterator of numbers that rise."""
+    times_s, place = churn.switches(device, streams), ("devices", "churn")
+    if not isinstance(times_s, Iterator):
+        raise wrong(churn.switches, times_s, "an iterator of times, s: yield them", *place)
+
+    def checked() -> Iterator[float]:
+        before_s = -math.inf
+        for time_s in times_s:
+            if not (isinstance(time_s, Real) and time_s > before_s):
+                raise wrong(churn.switches, time_s, "times, s, each later than the one before", *place)
+            yield time_s
+            before_s = time_s
+
+    return checked()

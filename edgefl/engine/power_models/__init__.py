@@ -2,7 +2,9 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from itertools import chain
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 from edgefl.config.component import Component
@@ -58,6 +60,17 @@ class Draws:
     wait_w: float = 0.0
     tail: tuple[tuple[float, float], ...] = ()
     connection: Connection = ALWAYS_ON
+
+    @property
+    def is_physical(self) -> bool:
+        """Whether all powers, energies and durations are finite numbers of at least 0."""
+        *numbers, tail, connection = (getattr(self, field.name) for field in fields(self))
+        pairs = isinstance(tail, tuple) and all(isinstance(step, tuple) and len(step) == 2 for step in tail)
+        return (
+            pairs
+            and isinstance(connection, Connection)
+            and all(isinstance(one, Real) and 0 <= float(one) < math.inf for one in (*numbers, *chain(*tail)))
+        )
 
 
 class PowerModel(Component):

@@ -76,8 +76,14 @@ class DeviceData:
             inputs = replace(inputs, positions_m=inputs.positions_m[ids.start : ids.stop])
         assign, devices = self._partition.assign, len(ids)
         dealt = assign(self._labels, devices, session, self._streams, inputs)
-        if not (isinstance(dealt, list) and len(dealt) == devices and all(map(_are_indices, dealt))):
-            raise wrong(assign, dealt, f"a list of {devices} arrays, the indices of each device's samples")
+        known = len(self._labels)
+        if not (
+            isinstance(dealt, list) and len(dealt) == devices and all(_valid(one, known) for one in dealt)
+        ):
+            wanted = (
+                f"a list of {devices} arrays, the indices of each device's samples, from 0 to {known - 1:,}"
+            )
+            raise wrong(assign, dealt, wanted)
         return dealt
 
     @property
@@ -108,5 +114,7 @@ class DeviceData:
         return {device: len(self._samples[device]) for device in sorted(devices)}
 
 
-def _are_indices(samples: object) -> bool:
-    return isinstance(samples, np.ndarray) and samples.ndim == 1 and samples.dtype.kind in "iu"
+def _valid(samples: object, known: int) -> bool:
+    if not (isinstance(samples, np.ndarray) and samples.ndim == 1 and samples.dtype.kind in "iu"):
+        return False
+    return not len(samples) or bool(samples.min() >= 0 and samples.max() < known)

@@ -3,10 +3,10 @@
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
-from edgefl.config.answers import wrong
+from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.device_data import DeviceData
@@ -35,7 +35,8 @@ def begun_module(settings: LearningSettings, training_data: TrainingData, stream
             f"top5 of {classes} labels is always 1: leave top5 out", ("learning", "evaluation", "metrics")
         )
     module = build_module(training_data.model, input_shape, classes, streams).eval()
-    refuse_outputs(module, input_shape, classes, training_data.task)
+    outputs = refuse_outputs(module, input_shape, classes, training_data.task)
+    _check_task(training_data.task, outputs, training_data.train.y[:1].cpu())
     if settings.initial is not None:
         begin_with(module, settings.initial.path, partial=settings.initial.partial)
     return module.to(training_data.torch_device)
@@ -62,13 +63,14 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
 
 
 @torch.no_grad()
-def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> None:
-    """Refuse a module, given in evaluation mode, if its outputs do not fit the task's targets.
+def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int, task: Task) -> Tensor:
+    """Return a module's outputs for one sample if they fit the task's targets; it is given in evaluation mode.
 
     Raises:
         EdgeflError: the outputs do not fit the targets; the error names the remedy.
     """
-    found = list(tried(module, torch.zeros(1, *input_shape)).shape)
+    outputs = tried(module, torch.zeros(1, *input_shape))
+    found = list(outputs.shape)
     if task.per_position and found[:-1] != [1, *input_shape]:
         raise EdgeflError(
             f"the model gives {found} for one sample, with a target at each of its {input_shape[0]} positions:"
@@ -82,6 +84,19 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
             f"[batch, {classes}] (if it gives one output per position, give only the last, or use task every_token)",
             ("learning", "model"),
         )
+    return outputs
+
+
+@torch.enable_grad()
+def _check_task(task: Task, outputs: Tensor, y: Tensor) -> None:
+    """Raise an error unless the task's losses and scores of one sample are [1], and the loss is differentiable."""
+    outputs = outputs.detach().requires_grad_()
+    for method in (task.losses, task.scores):
+        answer = method(outputs, y)
+        must_be_shaped(method, answer, ((1,),), "a number for each sample, a tensor", "learning", "task")
+    if not task.losses(outputs, y).requires_grad:
+        wanted = "losses that depend on the outputs by differentiable operations of torch"
+        raise wrong(task.losses, task.losses(outputs, y), wanted, "learning", "task")
 
 
 def device_tests(

@@ -28,6 +28,9 @@ SIMILARITY = "learning.warm_starts.similarity:Similarity"
 ALGORITHM = {"learning": {"algorithm": "WRONG"}}
 EPOCHS = {"learning": {"algorithm": "WRONG", "local": {"epochs": 2}}}
 PERSONAL = {"learning": {"algorithm": "WRONG", "evaluation": {"tested_on": "devices"}}}
+POISSON, JOURNAL = "engine.churn.poisson:Poisson", "engine.power_models.journal:JournalPower"
+SELECTOR = {"rounds": {"selector": {"name": "WRONG", "count": 2}}}
+IID, CLASSES = "learning.partitions.iid:Iid", "learning.tasks.classification:Classification"
 QSGD = {"learning": {"uplink_codec": "WRONG"}}
 WARM = {"learning": {"warm_start": "WRONG"}}
 WALK = {"devices": {"mobility": "WRONG"}}
@@ -106,31 +109,55 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     ),
     ("learning.datasets.digits:Digits", "load", "None", {"learning": {"dataset": "WRONG"}}, "return a Data"),
     (
-        "learning.partitions.iid:Iid",
+        IID,
         "assign",
         "right[0]",
         {"learning": {"partition": "WRONG"}},
         "a list of 4 arrays",
     ),
     ("mobility.random_waypoint:RandomWaypoint", "start", "None", WALK, "return a movement with moves"),
+    ("engine.selectors.uniform:Uniform", "select", "1", SELECTOR, ""),
+    (CLASSES, "losses", "right.mean()", {"learning": {"task": "WRONG"}}, "a number for each sample"),
+    (CLASSES, "losses", "right.detach()", {"learning": {"task": "WRONG"}}, "differentiable"),
+    (CLASSES, "scores", "0.5", {"learning": {"task": "WRONG"}}, "a number for each sample"),
+    (POISSON, "switches", "iter([1.0, 1.0])", {"devices": {"churn": "WRONG"}}, "each later than"),
+    (POISSON, "switches", "iter(['soon'])", {"devices": {"churn": "WRONG"}}, "each later than"),
+    (JOURNAL, "draws", "replace(right, receive_w=-1.0)", {"devices": {"power": "WRONG"}}, "at least 0"),
     (
-        "engine.selectors.uniform:Uniform",
-        "select",
-        "1",
-        {"rounds": {"selector": {"name": "WRONG", "count": 2}}},
-        "",
+        JOURNAL,
+        "draws",
+        "replace(right, tail=((1.0, float('nan')),))",
+        {"devices": {"power": "WRONG"}},
+        "finite",
     ),
+    (
+        JOURNAL,
+        "draws",
+        "replace(right, tail=(1.0, 2.0))",
+        {"devices": {"power": "WRONG"}},
+        "a tuple of (seconds",
+    ),
+    (IID, "assign", "[ids - 1 for ids in right]", {"learning": {"partition": "WRONG"}}, "from 0 to "),
+    ("channel.path_loss.umi:UMi", "lines", "None", {"radio": {"path_loss": "WRONG"}}, "return LossLines"),
+    (
+        "channel.path_loss.umi:UMi",
+        "los_probability",
+        "right + 1",
+        {"radio": {"path_loss": "WRONG"}},
+        "in [0, 1]",
+    ),
+    ("channel.path_loss.umi:UMi", "los_probability", "1.0", {"radio": {"path_loss": "WRONG"}}, "an array"),
     ("engine.servers.fedbuff:FedBuff", "ready", "1.5", SERVER, "return an integer of at least 0"),
     ("engine.sessions.schedule:Schedule", "reason_to_end", "[1]", {"sessions": {"name": "WRONG"}}, "or None"),
     (
-        "engine.churn.poisson:Poisson",
+        POISSON,
         "switches",
         "None",
         {"devices": {"churn": "WRONG"}},
         "an iterator of times",
     ),
     (
-        "engine.power_models.journal:JournalPower",
+        JOURNAL,
         "draws",
         "1.0",
         {"devices": {"power": "WRONG"}},
@@ -214,3 +241,14 @@ def test_a_model_that_is_not_finite_names_its_method(
     file = written(folder, FEDAVG, "aggregate", "(right[0] * float('nan'), right[1])", ALGORITHM)
     assert code_of("run", file, "--allow-code", "--out", folder / "run", "--quiet") == 2
     assert "wrong_part.py:7 aggregate(), is not finite" in capsys.readouterr().err
+
+
+def test_a_selector_may_return_an_array(folder: Path) -> None:
+    """Ids of NumPy, which overflow in keys of random streams, become plain integers."""
+    array = "__import__('numpy').array(right)"
+    for answer in ("right", array):
+        sys.modules.pop("wrong_part", None)
+        file = written(folder, "engine.selectors.uniform:Uniform", "select", answer, SELECTOR)
+        assert code_of("run", file, "--allow-code", "--out", folder / f"run-{len(answer)}", "--quiet") == 0
+    one, other = (folder / f"run-{len(answer)}" / "devices.csv" for answer in ("right", array))
+    assert one.read_bytes() == other.read_bytes()

@@ -1,6 +1,6 @@
 """Choosing a cell's participants: call its selector, and check its answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -130,7 +130,9 @@ class Choice:
             raise EdgeflError(
                 f"{registry.name_of('selectors', self._selector)} {fault}", ("rounds", "selector")
             )
-        return decision
+        return replace(
+            decision, ids=[int(id_) for id_ in decision.ids]
+        )  # ids of NumPy would overflow in keys
 
     def note(self, made: Made) -> Columns:
         """Record the outcome of a round for a decider."""
