@@ -130,7 +130,7 @@ def rate_moments_of(snr: float, correlation: float, carrier: Carrier) -> tuple[f
 
 def _static(correlation: object) -> str:
     return (
-        f"correlation must lie within -1 and 1, both excluded, got {correlation}: a static rate has no "
+        f"correlation must be strictly between -1 and 1, got {correlation}: a static rate has no "
         "long-run variance; use slots_exact"
     )
 

@@ -92,13 +92,13 @@ LAWS = [
         {"radio": {"propagation": {"los_site_correlation": 0.0}}},
     ),
     Law(
-        "a site's power is divided by resource blocks (instead: full power, and mean interference)",
+        "a site's power is split evenly across resource blocks (instead: full power, and mean interference)",
         ("radio.budget.power_over_share",),
         "38.104",
         {"radio": {"budget": {"power_over_share": "full"}, "interference": "mean"}},
     ),
     Law(
-        "a device puts its full power on its share (instead: divided by resource blocks)",
+        "a device puts its full power on its share (instead: split across resource blocks)",
         ("radio.budget.uplink_power_over_share",),
         "38.101",
         {"radio": {"budget": {"uplink_power_over_share": "per_resource_block"}}},

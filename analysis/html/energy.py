@@ -26,8 +26,8 @@ OF_A_DEVICE = {
     "battery_percent": "share of its own battery (%)",
 }
 ABOUT = (
-    "Every joule that learning causes in the devices; idle energy, which devices draw without learning, is "
-    f"listed separately. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
+    "All energy that devices spend on learning; idle energy, which they draw without learning, is listed "
+    f"separately. A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V."
 )
 
 

@@ -107,8 +107,8 @@ def compare_drift(
     follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
     if follow < TAIL:
         notes.append(
-            f"only {follow:.0f} rounds follow the last step of the drift, fewer than the {TAIL} of final: final"
-            " includes the dip, and recovery may come too early"
+            f"only {follow:.0f} rounds follow the last step of the drift, but final averages {TAIL}: it includes the"
+            " dip, and recovery may be reported too early"
         )
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])

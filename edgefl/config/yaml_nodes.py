@@ -188,7 +188,7 @@ class _Composer:
             if plain and BRACKET.match(key):  # `radio {bandwidth_hz: 20e6}`
                 raise FaultyText(line, colon_missing(self._text.splitlines()[line - 1]))
             if key in first:
-                raise FaultyText(line, f"{quoted(key)} is given twice, first in line {first[key]}")
+                raise FaultyText(line, f"{quoted(key)} is given twice, first on line {first[key]}")
             first[key] = line
             value = self._next()
             if plain and key == "<<":

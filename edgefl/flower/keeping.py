@@ -64,7 +64,7 @@ def state_of(strategy: Any) -> dict[str, Any]:
             except Unkept as error:
                 raise Unkept(
                     f"{type(strategy).__name__}.{name} is {error}, which a snapshot cannot hold: give the strategy"
-                    " state_dict() and load_state_dict(dict), of numbers, texts and arrays"
+                    " state_dict() and load_state_dict(dict), for a dict of numbers, strings and arrays"
                 ) from None
             states[name] = value
     return states

@@ -332,4 +332,4 @@ def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:
             "used"
         )
     if gains.beyond:
-        yield f"{gains.beyond} times a device was just beyond the edge; the gain at the edge was used"
+        yield f"{gains.beyond} times a device was beyond the range of the path loss; the loss at its end was used"

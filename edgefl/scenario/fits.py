@@ -341,5 +341,9 @@ ROWS = (
             "set a device's maximum number of epochs, or leave out what stops early",
         ),
     ),
-    Row("one_tested", "one global model that is tested on all samples of the labels", _several_models),
+    Row(
+        "one_tested",
+        "one global model that is tested on all test samples of a session's labels",
+        _several_models,
+    ),
 )

@@ -44,10 +44,10 @@ def costs(cycles: FloatArray, clock_hz: FloatArray, snr: FloatArray, kappa: floa
     got = fedl(of, kappa, LEAST_POWER, LEAST_CLOCK_HZ)
     sending_j = float((got.power * got.sent_s).sum())
     return {
-        "seconds of computing": float((cycles / got.clock_hz).max()),
-        "joules of computing": float(got.energy_j(of).sum()) - sending_j,
-        "seconds of sending": float(got.sent_s[0]),
-        "joules of sending": sending_j,
+        "computation time": float((cycles / got.clock_hz).max()),
+        "computation energy": float(got.energy_j(of).sum()) - sending_j,
+        "transmission time": float(got.sent_s[0]),
+        "transmission energy": sending_j,
     }
 
 

@@ -185,8 +185,8 @@ FAULTS = (
     ),
     Fault(
         "analysis.recovery_margin",
-        "recovery requires the full accuracy from before",
-        "within the margin of it",
+        "recovery requires the full accuracy before the drift",
+        "recovery within a margin of the accuracy before",
         f"{UNIT}test_transitions.py::test_dip_and_recovery_are_counted_from_the_start_of_the_session",
         "nothing",
         edited("edgefl.analysis.measures.metrics:transitions", "- MARGIN - TIE", "- TIE"),

@@ -42,7 +42,9 @@ class AccessSettings(Section):
         description="time before a download during which the radio is not used: serialisation, or a wait "
         "until a device polls again",
     )
-    before_uplink_s: float = Field(0.0, ge=0, le=3600, description="time before an upload without radio use")
+    before_uplink_s: float = Field(
+        0.0, ge=0, le=3600, description="time before an upload while the radio is off"
+    )
 
 
 class Lead(NamedTuple):

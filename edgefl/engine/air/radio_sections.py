@@ -39,8 +39,8 @@ class PropagationSettings(Section):
 
     line_of_sight: Literal["always", "never", "probabilistic", "soft"] = Field(
         "always",
-        description="LoS everywhere (J), nowhere, or by 38.901's probability and place; soft: the same with a"
-        " gradual change between LoS and NLoS (7.6.3.3), and a third of the changes",
+        description="LoS everywhere (J), nowhere, or drawn for each place by 38.901's probability; soft: the same,"
+        " but links change gradually between LoS and NLoS (7.6.3.3), and a third as often",
     )
     shadowing: Literal["round", "spatial"] = Field(
         "round", description="round: drawn each round (J); spatial: a place keeps its shadowing"

@@ -171,7 +171,7 @@ class RadioSettings(Section):
                 "background traffic changes within a round, and sharing: static fixes shares: set sharing: dynamic"
             )
         if self.background is not None and self.budget.power_over_share == "full":
-            yield f"with background traffic a site has one power over the whole band: {power_by_block}"
+            yield f"with background traffic a site spreads a fixed power over the whole band: {power_by_block}"
         if scheduler.per_slot and self.sharing == "static":
             yield f"{scheduler_name} decides slot by slot: set sharing: dynamic"
         if self.sharing == "dynamic" and self.fidelity == "renewal":

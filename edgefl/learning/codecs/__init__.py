@@ -188,12 +188,8 @@ class FeedbackCodec(Codec):
             )
         rows, bits = compressed
         shape = tuple(wanted.shape)
-        must_be_shaped(
-            self.compress, rows, (shape,), "as the first of two values the decoded vectors, a tensor"
-        )
-        must_be_shaped(
-            self.compress, bits, (shape[:1],), "as the second of two values each message's bits, a tensor"
-        )
+        must_be_shaped(self.compress, rows, (shape,), "first the decoded vectors, a tensor")
+        must_be_shaped(self.compress, bits, (shape[:1],), "then each message's bits, a tensor")
         if not self.error_feedback:
             return Coded(rows, bits)
         rows = self.damped(rows, wanted, sizes)

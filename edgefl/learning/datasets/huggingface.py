@@ -39,7 +39,7 @@ class HuggingFace(Dataset):
     on_demand: bool = Field(
         False,
         description="read a group's training samples from disk when its device takes part, for data that exceed the "
-        "memory; inputs are then scaled by the first 10,000 samples; needs groups and a test split",
+        "memory; inputs are then scaled by the statistics of the first 10,000 samples; needs groups and a test split",
     )
     train: ClassVar[str] = "train"  # name of the training split
     test: str | None = Field("test", description="name of the test split; null: a share is split off")

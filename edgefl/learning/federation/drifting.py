@@ -31,7 +31,7 @@ def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
         if not isinstance(after, Split):
             raise wrong(drift.change, after, "a Split")
         for of, before, now in (("x", split.x, after.x), ("y", split.y, after.y)):
-            must_be_shaped(drift.change, now, (before.shape,), f"as {of} an array")
+            must_be_shaped(drift.change, now, (before.shape,), f"{of}: an array")
     x = split.x if after.x is split.x else np.concatenate([split.x, after.x])
     return Split(x, np.concatenate([split.y, after.y]), split.groups)
 

@@ -32,7 +32,7 @@ def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, 
     if not (isinstance(answer, tuple) and len(answer) == 2):
         raise wrong(method, answer, f"two values, the next model [{size}] and the server's state", *PLACE)
     made, after = answer
-    _tensor(method, made, ((size,),), "as the first of two values the next model,")
+    _tensor(method, made, ((size,),), "first the next model,")
     return made, state(method, after)
 
 
@@ -50,7 +50,7 @@ def received(method: Method, answer: object, count: int, size: int) -> Received:
     if not isinstance(answer, Received):
         raise wrong(method, answer, "a Received", *PLACE)
     _tensor(
-        method, answer.start, ((size,), (count, size)), "as start one model for all devices or one for each,"
+        method, answer.start, ((size,), (count, size)), "start: one model for all devices or one for each,"
     )
     _about_devices(method, answer.notes, count, bits=answer.bits, vectors=answer.vectors)
     return answer
@@ -60,7 +60,7 @@ def sent(method: Method, answer: object, count: int, size: int) -> Sent:
     """Return the uploads of `count` devices."""
     if not isinstance(answer, Sent):
         raise wrong(method, answer, "a Sent", *PLACE)
-    _tensor(method, answer.rows, ((count, size),), f"as rows {ROWS}")
+    _tensor(method, answer.rows, ((count, size),), f"rows: {ROWS}")
     _about_devices(method, answer.notes, count, bits=answer.bits)
     return answer
 
@@ -86,7 +86,7 @@ def vectors(
     if not isinstance(answer, Mapping):
         raise wrong(method, answer, f"a dict with {', '.join(names)}", *PLACE)
     for name, rows in answer.items():
-        _tensor(method, rows, ((count, size),), f"as {name} {ROWS}")
+        _tensor(method, rows, ((count, size),), f"{name}: {ROWS}")
     return answer
 
 
@@ -104,15 +104,13 @@ def _tensor(method: Method, answer: object, shapes: tuple[tuple[int, ...], ...],
 def _about_devices(method: Method, notes: Notes, count: int, **counted: Tensor | None) -> None:
     """Raise an error unless notes and numbers have an entry for each device, and the numbers are integers."""
     if not _named(notes):
-        raise wrong(method, notes, "as notes a dict of tensors by name", *PLACE)
+        raise wrong(method, notes, "notes: a dict of tensors by name", *PLACE)
     for name, note in notes.items():
         if note.shape[:1] != (count,):
-            raise wrong(method, note, f"as note {name} a value for each of {count} devices", *PLACE)
+            raise wrong(method, note, f"note {name}: a value for each of {count} devices", *PLACE)
     for name, numbers in counted.items():
         if numbers is None:
             continue
-        must_be_shaped(
-            method, numbers, ((count,),), f"as {name} an integer for each device, a tensor", *PLACE
-        )
+        must_be_shaped(method, numbers, ((count,),), f"{name}: an integer for each device, a tensor", *PLACE)
         if not isinstance(numbers, Tensor) or numbers.is_floating_point() or bool(torch.any(numbers < 0)):
-            raise wrong(method, numbers, f"as {name} integers of at least 0", *PLACE)
+            raise wrong(method, numbers, f"{name}: integers of at least 0", *PLACE)

@@ -193,27 +193,27 @@ class Transfers:
             codec.encode,
             coded.rows,
             (tuple(change.shape),),
-            "as rows a row for each device, a tensor",
+            "rows: a row for each device, a tensor",
             *place,
         )
         must_be_shaped(
             codec.encode,
             coded.bits,
             (tuple(change.shape[:1]),),
-            "as bits an integer for each device, a tensor",
+            "bits: an integer for each device, a tensor",
             *place,
         )
         if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
-            raise wrong(codec.encode, coded.bits, "as bits integers of at least 0", *place)
+            raise wrong(codec.encode, coded.bits, "bits: integers of at least 0", *place)
         if not isinstance(coded.memory, Mapping) or set(coded.memory) != set(memory):
-            wanted = f"as memory the names that memory() returns, {sorted(memory)}"
+            wanted = f"memory: the names that memory() returns, {sorted(memory)}"
             raise wrong(codec.encode, coded.memory, wanted, *place)
         for name, rows in coded.memory.items():
             must_be_shaped(
                 codec.encode,
                 rows,
                 (tuple(memory[name].shape),),
-                f"as memory {name} a row for each device,",
+                f"memory {name}: a row for each device,",
                 *place,
             )
         return coded

@@ -24,9 +24,9 @@ def opening_of(
     method, made = warm_start.opening, warm_start.opening(current, saved, gradient)
     if not (isinstance(made, OpeningModel) and isinstance(made.weights, Mapping)):
         raise wrong(method, made, "an OpeningModel", *PLACE)
-    must_be_shaped(method, made.model, (tuple(current.shape),), "as model a tensor", *PLACE)
+    must_be_shaped(method, made.model, (tuple(current.shape),), "model: a tensor", *PLACE)
     if not made.model.sum().isfinite():
-        raise wrong(method, made.model, "as model finite numbers, not nan or inf", *PLACE)
+        raise wrong(method, made.model, "model: finite numbers, not nan or inf", *PLACE)
     return made
 
 

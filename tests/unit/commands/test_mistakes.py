@@ -33,7 +33,7 @@ a section on one line | devices:\n  count: 4\n | devices: count: 4\n | 3 | write
 open bracket | rounds: 2} | rounds: 2 | 5 | the { in this line is not closed, or a comma is missing
 no colon in braces | {name: fedprox, mu: 0.1} | {name: fedprox, mu 0.1} | 11 | algorithm.mu 0.1: unknown key; a key needs a colon and a space after it: write 'mu: 0.1'
 no blank in braces | {name: fedprox, mu: 0.1} | {name: fedprox, mu:0.1} | 11 | algorithm.mu:0.1: unknown key; a key needs a colon and a space after it: write 'mu: 0.1'
-duplicate key |   count: 4\n |   count: 4\n  count: 5\n | 5 | 'count' is given twice, first in line 4
+duplicate key |   count: 4\n |   count: 4\n  count: 5\n | 5 | 'count' is given twice, first on line 4
 empty file | ALL |  | 1 | is empty; a mapping of keys to values is expected
 a list | ALL | - a\n | 1 | a mapping of keys to values is expected
 unknown key | bandwidth_hz | bandwith_hz | 7 | radio.bandwith_hz: unknown key: did you mean 'bandwidth_hz'?

@@ -49,7 +49,7 @@ BACKGROUND = {
 CASES: list[tuple[str, str, str, Mapping, str]] = [
     (SCAFFOLD, "init_state", "None", ALGORITHM, "None: return the server's state"),
     (FEDAVG, "receive", "right.start", ALGORITHM, f"shape ({M},): return a Received"),
-    (FEDAVG, "receive", "replace(right, start=right.start[:1])", ALGORITHM, "shape (1,): return as start"),
+    (FEDAVG, "receive", "replace(right, start=right.start[:1])", ALGORITHM, "shape (1,): return start: "),
     (
         FEDAVG,
         "correct",
@@ -79,7 +79,7 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     (DITTO, "personal_point", "right[0]", PERSONAL, "return a row for each device"),
     (DITTO, "personal", "right[0]", PERSONAL, "return a row for each device"),
     ("learning.codecs.qsgd:Qsgd", "encode", "right.rows", QSGD, "return a Coded"),
-    ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, bits=8)", QSGD, "as bits an integer for each"),
+    ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, bits=8)", QSGD, "bits: an integer for each"),
     ("learning.codecs.qsgd:Qsgd", "memory", "None", QSGD, "return a dict of names and lengths"),
     ("learning.codecs.top_k:TopK", "compress", "right[0]", QSGD, "return two values, the decoded vectors"),
     ("learning.codecs.top_k:TopK", "distortion", "0.5", QSGD, "return Unbiased(omega) or Contraction(delta)"),
@@ -89,7 +89,7 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
         "opening",
         "replace(right, model=right.model[:1])",
         WARM,
-        f"as model a tensor of shape ({M},)",
+        f"model: a tensor of shape ({M},)",
     ),
     (SIMILARITY, "pilot", "None", WARM, "return the pilot model"),
     (SIMILARITY, "retain", "None", WARM, "return a list of some of the saved sessions"),
