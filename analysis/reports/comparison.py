@@ -202,7 +202,8 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
     cells = both.rounds["cell"].nunique()
     if cells > 1:
         notes.append(
-            f"{cells} cells, each with its own sessions: averaged within a seed, their energy summed"
+            f"{cells} cells, each with its own sessions: seconds and joules of a session are means"
+            " over cells; only the energy of a run is their sum"
         )
     if recurring == "labels":
         return metrics.session_kinds(both.rounds, both.sessions)

@@ -40,6 +40,12 @@ class Loaded:
             data = dataset.load()
             if not hasattr(data, "train"):  # importing the class Data would load PyTorch
                 raise wrong(dataset.load, data, "a Data", "learning", "dataset")
+            of = tuple(data.train.x.shape[1:]), tuple(data.test.x.shape[1:])
+            if of[0] != of[1]:
+                raise EdgeflError(
+                    f"samples have shape {list(of[0])} for training but {list(of[1])} for tests: give both the same",
+                    ("learning", "dataset"),
+                )
         except EdgeflError as error:
             self._failed.append((dataset, error))
             raise

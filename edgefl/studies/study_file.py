@@ -144,6 +144,8 @@ class Study(Section):
             return grid
         written: dict[str, Any] = {}
         for key, points in grid.items():
+            if points == []:
+                raise EdgeflError("has no point: list at least one value", ("grid", key))
             axis = _axis(str(key), points, written) if isinstance(points, list) else key
             if axis in written:
                 raise EdgeflError(

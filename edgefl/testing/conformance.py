@@ -96,6 +96,10 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         raise ContractError(
             f"{name} refuses the small world of its check; pass parameters that fit it: {error}"
         ) from error
+    except Exception as error:  # an answer of a wrong type or shape may raise anything
+        raise ContractError(
+            f"{name} ends its check with {type(error).__name__}: {error}; see in the traceback which answer is wrong"
+        ) from error
 
 
 def _kind_of(component: type[AnyComponent]) -> str:

@@ -64,6 +64,7 @@ def partitions(partition: Partition) -> None:
         must_repeat("assign()", own, again, "draw from the given streams")
         must(len(own) == DEVICES, f"assign() returned {len(own)} arrays for {DEVICES} devices")
         every = np.concatenate(own)
+        must(every.min() >= 0 and every.max() < len(labels), "assign(): return indices of the given labels")
         must(min(map(len, own)) > 0, "assign() left a device without samples: raise an EdgeflError instead")
         must(len(np.unique(every)) == len(every), "assign() dealt a sample twice")
         must(all(np.array_equal(o, np.unique(o)) for o in own), "assign(): sort each device's samples")

@@ -61,6 +61,8 @@ def _keeps(task: Task, data: Data) -> None:
     shape = (SAMPLES, *positions, data.num_classes)
     outputs = torch.randn(shape, generator=torch.Generator().manual_seed(1))
     losses, scores = task.losses(outputs, y), task.scores(outputs, y)
+    differentiable = task.losses(outputs.clone().requires_grad_(), y).requires_grad
+    must(differentiable, "losses() does not depend on the outputs by differentiable operations of torch")
     for name, values in (("losses", losses), ("scores", scores)):
         must_be_shaped(f"{name}()", values, (SAMPLES,), "return one per sample, [B]")
         must(bool(values.double().isfinite().all()), f"{name}() returned numbers that are not finite")

@@ -106,9 +106,11 @@ class Attendance:
                     given_up = federations.waits(self.label)
                     continue
                 linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))
+                off = int((~self._simulation.network.power.running).sum())
+                stopped = f" ({off} devices are switched off or have an empty battery)" * bool(off)
                 raise EdgeflError(
                     f"cell {self.label} has had no device{linked} for {env.now - began_s:g} s, since "
-                    f"simulated time {began_s:.3f} s, and no federation can go on; raise devices.count or "
+                    f"simulated time {began_s:.3f} s{stopped}, and no federation can go on; raise devices.count or "
                     "cell.radius_m, or allow a longer rounds.max_wait_s, or give the run a duration_s, or give"
                     " servers only to cells that devices visit (the key federations of layout)",
                     ("rounds", "max_wait_s"),

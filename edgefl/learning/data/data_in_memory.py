@@ -147,7 +147,11 @@ class SplitInMemory:
             kinds = self.y[: self.count] if self.kinds is None else self.kinds
             rows = torch.isin(kinds, wanted).nonzero().squeeze(1)
             if not len(rows):
-                raise EdgeflError(f"no test sample has one of the labels {list(key)}")
+                raise EdgeflError(
+                    f"no test sample has one of the labels {list(key)} that a session's devices hold: give the data"
+                    " set test samples of all labels, or the partition other labels",
+                    ("learning", "dataset"),
+                )
             self._labels[key] = rows
         return self._labels[key]
 

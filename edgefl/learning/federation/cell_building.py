@@ -84,6 +84,12 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
             f"[batch, {classes}] (if it gives one output per position, give only the last, or use task every_token)",
             ("learning", "model"),
         )
+    if task.of_classes and found[-1] < classes:
+        raise EdgeflError(
+            f"the model gives {found} for one sample, but there are {classes} classes: it must give at least one"
+            " output for each",
+            ("learning", "model"),
+        )
     return outputs
 
 

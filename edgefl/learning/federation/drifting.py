@@ -32,6 +32,8 @@ def both_concepts(drift: Drift | None, split: Split, classes: int) -> Split:
             raise wrong(drift.change, after, "a Split")
         for of, before, now in (("x", split.x, after.x), ("y", split.y, after.y)):
             must_be_shaped(drift.change, now, (before.shape,), f"{of}: an array")
+        if after.y.dtype.kind in "iu" and len(after.y) and not 0 <= after.y.min() <= after.y.max() < classes:
+            raise wrong(drift.change, after.y, f"y: labels from 0 to {classes - 1}")
     x = split.x if after.x is split.x else np.concatenate([split.x, after.x])
     return Split(x, np.concatenate([split.y, after.y]), split.groups)
 

@@ -30,6 +30,7 @@ EPOCHS = {"learning": {"algorithm": "WRONG", "local": {"epochs": 2}}}
 PERSONAL = {"learning": {"algorithm": "WRONG", "evaluation": {"tested_on": "devices"}}}
 POISSON, JOURNAL = "engine.churn.poisson:Poisson", "engine.power_models.journal:JournalPower"
 SELECTOR = {"rounds": {"selector": {"name": "WRONG", "count": 2}}}
+DRIFT = "learning.drifts.label_swap:LabelSwap"
 IID, CLASSES = "learning.partitions.iid:Iid", "learning.tasks.classification:Classification"
 QSGD = {"learning": {"uplink_codec": "WRONG"}}
 WARM = {"learning": {"warm_start": "WRONG"}}
@@ -120,6 +121,13 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     (CLASSES, "losses", "right.mean()", {"learning": {"task": "WRONG"}}, "a number for each sample"),
     (CLASSES, "losses", "right.detach()", {"learning": {"task": "WRONG"}}, "differentiable"),
     (CLASSES, "scores", "0.5", {"learning": {"task": "WRONG"}}, "a number for each sample"),
+    (
+        DRIFT,
+        "change",
+        "replace(right, y=right.y + 100)",
+        {"learning": {"drift": "WRONG"}},
+        "y: labels from 0 to 9",
+    ),
     (POISSON, "switches", "iter([1.0, 1.0])", {"devices": {"churn": "WRONG"}}, "each later than"),
     (POISSON, "switches", "iter(['soon'])", {"devices": {"churn": "WRONG"}}, "each later than"),
     (JOURNAL, "draws", "replace(right, receive_w=-1.0)", {"devices": {"power": "WRONG"}}, "at least 0"),

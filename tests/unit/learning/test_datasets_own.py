@@ -21,6 +21,7 @@ from edgefl.learning.federation.cell_building import refuse_outputs
 from edgefl.learning.local import cost
 from edgefl.learning.models.factory import Factory
 from edgefl.learning.tasks.classification import Classification
+from edgefl.scenario.data_loading import Loaded
 from tests.refusals import refused_at
 from tests.unit.learning.small_files import Hub
 
@@ -268,6 +269,16 @@ def test_a_class_per_token_is_refused() -> None:
     module = _Tokens(torch.nn.Embedding(5, 3))
     with refused_at("learning.model", [1, 4, 3], "every_token"):
         refuse_outputs(module, (4,), 3, Classification())
+    with refused_at("learning.model", [1, 3], "4 classes"):
+        refuse_outputs(torch.nn.Linear(4, 3), (4,), 4, Classification())
+
+
+def test_samples_of_two_shapes_are_refused(tmp_path: Path) -> None:
+    """Arrays of training and test samples have the same shape, besides their numbers of samples."""
+    x, y = np.zeros((20, 4), np.float32), np.arange(20) % 2
+    np.savez(tmp_path / "a.npz", x_train=x, y_train=y, x_test=x[:, :3], y_test=y)
+    with refused_at("learning.dataset", [4], [3]):
+        Loaded(download=False)(Npz(path=tmp_path / "a.npz"))
 
 
 class _Tokens(torch.nn.Module):

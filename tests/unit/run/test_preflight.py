@@ -113,6 +113,18 @@ def test_a_warm_start_that_never_comes_to_work_is_noted(digits: Path) -> None:
     assert prepare(scenario.load(digits), device="cpu").notes == []
 
 
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("learning.drift={name: label_swap, at: 5}", "learning.drift.at 5 is after the run's last round, 4"),
+        ("learning.local.batch=5000", "learning.local.batch 5,000 is more than the"),
+    ],
+)
+def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) -> None:
+    (note,) = prepare(scenario.load(digits, [override]), device="cpu").notes
+    assert words in note
+
+
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
 def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) -> None:
     def notes(*overrides: str) -> list[str]:

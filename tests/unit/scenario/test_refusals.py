@@ -196,7 +196,7 @@ radio.scheduler | name | radio.scheduler={name: 3}
 radio.path_loss | uma | radio.path_loss=rma
 radio.link | lowest rate | radio.link.max_efficiency=0.1
 radio | sharing | radio={background: {uplink_load: 0.5}, sharing: static}
-radio | one power | radio={preset: journal, background: {uplink_load: 0.5}, sharing: dynamic}
+radio | a fixed power | radio={preset: journal, background: {uplink_load: 0.5}, sharing: dynamic}
 radio.background.uplink_load | 0.99 | radio.background={uplink_load: 0.99}
 radio.background.path | missing | radio.background={name: trace}
 """
