@@ -146,6 +146,10 @@ def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
         names = table.names = list(OPENCELLID)
     small, found = {name.lower() for name in names}, {}
+    if small >= {"x", "y"} and not file.columns and small.isdisjoint((*NAMES["lon"], *NAMES["lat"])):
+        raise table.error(
+            1, "has columns x and y, but no degrees: list places in metres in the scenario, [[x, y], ...]"
+        )
     for key, usual in NAMES.items():
         given = [own for name, own in file.columns.items() if name == key]
         if given or key != "azimuth" or small & set(usual):

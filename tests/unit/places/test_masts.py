@@ -164,6 +164,7 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
             {"where": {"n": 2}},
         ),
         ("layout.sites.path", "lon,lat\n11.12,46.06\n", (":1:", "no column 'net'"), {"where": {"net": 2}}),
+        ("layout.sites.path", "name,x,y\na,10,20\n", (":1:", "[[x, y], ...]"), {}),
         ("layout.sites.lom", "lon,lat\n11.12,46.06\n", ("unknown key",), {"lom": "x"}),
         ("layout.sites.path", "lon,lat,long\n1,2,3\n", ("2 columns 'lon'",), {}),
     ],
