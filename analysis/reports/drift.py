@@ -50,6 +50,8 @@ Margin = Annotated[
     float, typer.Option(help="Accuracy that may be missing (level) or still gained (plateau).")
 ]
 
+LOST = 0.05  # a larger loss of accuracy through a drift is noted
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class DriftComparison(Found):
@@ -110,6 +112,13 @@ def compare_drift(
             f"only {follow:.0f} rounds follow the last step of the drift, but final averages {TAIL}: it includes the"
             " dip, and recovery may be reported too early"
         )
+    lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
+    notes += [
+        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift: recovery counts"
+        " to the final one"
+        for name, points in lost.items()
+        if recovery == "level" and points > LOST
+    ]
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])
     variants = [name for name in both.variants if name in some]
