@@ -213,8 +213,6 @@ def test_a_city_has_no_limit_of_corners() -> None:
     angles = np.linspace(0, 2 * math.pi, 501)[:-1]
     disc = np.stack([np.cos(angles), np.sin(angles)], axis=1)
     made = union([[100 * disc + [150.0 * number, 0]] for number in range(60)])
-    lens = 2 * 100**2 * math.acos(0.75) - 75 * math.sqrt(
-        4 * 100**2 - 150**2
-    )  # common to two discs 150 m apart
+    lens = 2 * 100**2 * math.acos(0.75) - 75 * math.sqrt(4 * 100**2 - 150**2)  # two discs 150 m apart
     area = trapezoids(made.polygons).areas_m2.sum()
     assert area == pytest.approx(60 * math.pi * 100**2 - 59 * lens, rel=1e-4)
