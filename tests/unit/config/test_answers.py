@@ -1,4 +1,4 @@
-"""A wrong answer of a user's own component is one error: file, line, method and what was wanted, with code 2."""
+"""A wrong return value of a user's component is one error: file, line, method and the expected value; exit code 2."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ SCENARIO = {
         "local": {"batch": 64, "lr": 0.1},
     },
 }
-M = 650  # parameters of the logistic model of 8 x 8 digits
+M = 650  # parameters of the logistic model on 8 x 8 digits
 FEDAVG = "edgefl.learning.algorithms.fedavg:FedAvg"
 SCAFFOLD = "edgefl.learning.algorithms.scaffold:Scaffold"
 DITTO = "edgefl.learning.algorithms.ditto:Ditto"
@@ -42,7 +42,7 @@ BACKGROUND = {
         "budget": {"power_over_share": "per_resource_block"},
     }
 }
-# base class, method, what it returns (`right` is the base's answer), where in the scenario, words of the error
+# base class, method, its return value (`right` is the base's value), the component's key, words of the error
 CASES: list[tuple[str, str, str, Mapping, str]] = [
     (SCAFFOLD, "init_state", "None", ALGORITHM, "None: return the server's state"),
     (FEDAVG, "receive", "right.start", ALGORITHM, f"shape ({M},): return a Received"),
@@ -186,7 +186,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def written(folder: Path, base: str, method: str, answer: str, patch: Mapping) -> Path:
-    """Write a component whose method answers wrongly, and a scenario that names it."""
+    """Write a component whose method returns a wrong value, and a scenario that names the component."""
     module, _, name = base.partition(":")
     (folder / "wrong_part.py").write_text(
         f"""from dataclasses import replace

@@ -1,4 +1,4 @@
-"""American spellings of keys."""
+"""American spellings of keys are accepted or named."""
 
 import logging
 
