@@ -14,7 +14,7 @@ class Fault:
 
     Args:
         id: `room.what`, unique.
-        what: what is wrong, in a few words.
+        what: the fault, in a few words.
         reference: what states the correct behaviour.
         check: the pytest node that must fail.
         tolerance: what the check allows, as a number with its unit; "nothing" if it compares exact values.

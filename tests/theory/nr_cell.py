@@ -153,7 +153,7 @@ def one_round(links: Links, bits: float) -> tuple[np.ndarray, np.ndarray, np.nda
     a_block = ELEMENTS * GOODPUT / SLOT_S
     count = len(links.down)
     down_rate = np.interp(np.log10(links.down), *mean_rates(2)) * BLOCKS * a_block * DOWN
-    # in each slot the best number of blocks up to m, by its power: [devices, m] mean rate and share of the power
+    # [devices, m] mean rate, and share of the power, with the best number of blocks up to m in each slot
     blocks, rates = np.arange(1, BLOCKS + 1)[:, None], np.concatenate([[0.0], CQI])
     best, power = np.empty((2, count, BLOCKS))
     for i in range(count):

@@ -1,4 +1,4 @@
-"""Background traffic against queueing theory. A correct program fails one seed in 1,000 or less."""
+"""Background traffic follows queueing theory. A correct program fails at most one seed in 1,000."""
 
 import numpy as np
 import pytest

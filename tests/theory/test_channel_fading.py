@@ -19,7 +19,7 @@ from edgefl.channel.share import ergodic_rate, spectral_efficiency
 KEY = 0x5EED << 64
 STANDARD_ERRORS = 4
 SIGNIFICANCE = 1e-3
-# 30 m/s, 10 m/s, and a pedestrian, for whom the edges of blocks are correlated
+# 30 m/s, 10 m/s, and a pedestrian's speed, at which the edges of blocks are correlated
 FAST, TABLE_I, PEDESTRIAN = 0.72, 0.9667, 0.9995
 
 

@@ -219,7 +219,7 @@ def test_half_of_the_places_in_sight_agree_by_the_arcsine_law() -> None:
 def test_line_of_sight_changes_as_often_as_rice_says() -> None:
     """On a circle around a site the threshold u is constant: sqrt(2) / (pi 50 m) exp(-u^2 / 2) changes per metre.
 
-    The rough field of `probabilistic` changes three times as often, each time by 20 dB and with a handover.
+    The rough field of `probabilistic` changes three times as often, each time by 20 dB, and causes handovers.
     """
     distance_m, sites, steps = 80.0, 1000, 500
     angle = 2 * math.pi * np.arange(steps) / steps

@@ -99,7 +99,7 @@ def left(*args: Any, **kwargs: Any) -> float:
 # rounds until only rounding errors remain; momentum makes the steps about three times as long, but oscillates
 @pytest.mark.parametrize(("rounds", "lr", "momentum"), [(200, 0.5, 0.0), (250, 0.1, 0.9)])
 def test_scaffold_settles_at_the_optimum_and_fedavg_does_not(rounds: int, lr: float, momentum: float) -> None:
-    """SCAFFOLD converges with momentum, too; if c_k divided by the number of steps, its error would grow by 1 - a/e.
+    """SCAFFOLD converges with momentum; dividing by the number of steps would scale c_k's error by 1 - a/e a round.
 
     For e = 8 steps at momentum 0.9, a / e = 3.6: the factor -2.6 would diverge within a few rounds.
     """

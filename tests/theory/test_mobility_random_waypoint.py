@@ -7,7 +7,7 @@ end behind and the other ahead; with ends in polar coordinates around x their nu
 
     integral over u in a circle of  integral_0^a1 integral_0^a2 (s + t) ds dt = a1 a2 (a1 + a2) / 2.
 
-On the disc a1 a2 = 1 - r^2, and a1 + a2 = 2 sqrt(1 - r^2 cos^2 phi) is the chord, so that the density is in
+On the disc a1 a2 = 1 - r^2, and a1 + a2 = 2 sqrt(1 - r^2 cos^2 phi) is the chord, so that the density is
 proportional to (1 - r^2) E(r), where E is the complete elliptic integral of the second kind.
 """
 

@@ -26,7 +26,7 @@ def martingale(values: list[float] | np.ndarray, mean: float = 0.0) -> float:
 
 
 def most_misses(studies: int) -> int:
-    """Number of misses exceeded with probability at most SURE, if each study misses with probability ERROR."""
+    """Return the number of misses exceeded with probability at most SURE if a study misses with probability ERROR."""
     return int(stats.binom.isf(SURE, studies, ERROR))
 
 

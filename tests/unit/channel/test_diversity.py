@@ -125,7 +125,7 @@ def test_power_changes_as_little_as_it_should(correlation: float) -> None:
 def test_paths_have_the_law_of_the_mean_over_plain_links(correlation: float, apart: int) -> None:
     """Over 300 slots across a page's edge, mean, deepest fade and turns have the law of the mean of plain links.
 
-    The reference are L plain links, each drawn slot by slot, and their mean power. Slots are read as far apart as
+    The reference is the mean power of L plain links, each drawn slot by slot. Slots are read as far apart as
     those for which random numbers are drawn.
     """
     count, parts, slots = 1500, 4, 300

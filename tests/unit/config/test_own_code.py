@@ -112,7 +112,7 @@ def test_installed_code_is_its_distribution_and_version() -> None:
 def test_a_package_of_a_lower_environment_is_installed_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An installed package is hashed by its version: hashing the code of PyTorch's imports took two minutes."""
+    """Name and version stand for an installed package, as hashing the code that PyTorch imports took two minutes."""
     packages = tmp_path / "system" / "site-packages"
     (packages / "lowest-2.7.dist-info").mkdir(parents=True)
     (packages / "lowest-2.7.dist-info" / "METADATA").write_text("Name: lowest\nVersion: 2.7\n")

@@ -77,7 +77,7 @@ def read(folder: Path, content: str | bytes) -> dict[str, Any]:
         ("a:\n  b: {x: 1}\n\tc: 1\n", "a.yaml:3: a tab"),
         ("l:\n  a: 1\n    b: 2\n  c: 3\n", "a.yaml:3: this line is indented by 4 spaces, line 2 by 2"),
         ("l:\n  a: 1\n  b: 2\n c: 3\nm: 4\n", "a.yaml:4: this line is indented by 1 space, line 3 by 2"),
-        # one line differs from several, but the parser only notices at the beginning of the several
+        # one line differs from several, but the parser only notices where the several begin
         (
             "l:\n    a: 1\n  b: 2\n  c: 3\n",
             "a.yaml:2: this line is indented by 4 spaces, those below it by 2",

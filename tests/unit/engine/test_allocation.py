@@ -1,4 +1,4 @@
-"""Shares, powers and clocks against brute force and a general optimiser."""
+"""Shares, powers and clocks equal those found by brute force and by a general optimiser."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Recorded availability: what is read, when devices switch, and what is refused."""
+"""Recorded availability: formats, the times at which devices switch, and refusals."""
 
 import itertools
 import json

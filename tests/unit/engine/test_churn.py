@@ -1,4 +1,4 @@
-"""Churn models: when devices are switched on."""
+"""Churn models, which switch devices on and off."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Device classes: which device belongs to which class, and that each device has its class's settings."""
+"""Device classes: the assignment of devices to classes, and settings that each device takes from its class."""
 
 import math
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Oort against a second, independent implementation of the authors' formulas, over 30 rounds."""
+"""Oort agrees with a second, independent implementation of the authors' formulas over 30 rounds."""
 
 import math
 from typing import Any, ClassVar

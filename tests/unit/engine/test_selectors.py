@@ -1,4 +1,4 @@
-"""Selectors: which devices take part, derived by hand or from a probability law."""
+"""Selectors: their choice of participants, derived by hand or from a probability law."""
 
 import math
 from typing import Any

@@ -247,7 +247,7 @@ def test_reports_are_those_of_the_updates_taken(monkeypatch: pytest.MonkeyPatch)
 def test_mean_staleness_is_concurrency_less_one_over_the_buffer(
     places: int, buffer: int, spread: str
 ) -> None:
-    """Mean staleness is (M - 1) / K for any durations, as each model makes M - 1 active devices one staler.
+    """Mean staleness is (M - 1) / K for any durations: each model makes M - 1 updates under way staler by one.
 
     So staleness summed over all updates, including those that the end cuts off, is (M - 1) x number of models.
     """

@@ -1,4 +1,4 @@
-"""Free space against Friis."""
+"""Free-space loss follows Friis's formula."""
 
 import math
 

@@ -201,7 +201,7 @@ def test_a_device_that_leaves_while_it_listens() -> None:
 
 
 def test_a_broadcast_waits_for_its_last_listener() -> None:
-    """All devices begin to receive at the same time; a device that needs no setup rests longer before."""
+    """All devices begin to receive at the same time; a device that needs no setup rests longer before it listens."""
     world = small_world(
         [50.0, 60.0],
         devices={"power": {**POWER, "release_s": 10.0}},
@@ -216,7 +216,7 @@ def test_a_broadcast_waits_for_its_last_listener() -> None:
     "server", [{"name": "synchronous"}, {"name": "fedasync"}, {"name": "fedbuff", "buffer": 1}]
 )
 def test_every_server_feels_it(server: dict[str, Any]) -> None:
-    """Under every server, access makes each of the four transfers of two models later, and nothing else."""
+    """Under every server, two models take their time without access plus the access of their four transfers."""
     ends_s = []
     for access in (None, ACCESS):
         world = small_world(

@@ -1,4 +1,4 @@
-"""Background traffic, derived by hand: which transfer gets which slot, with and without priority; refusals."""
+"""Background traffic, by hand: the slots of each transfer with and without priority, and refusals."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which devices are in a building or a car, by their trips, with the shares and losses of 38.901."""
+"""Devices in a building or a car, by their trips, with the shares and losses of 38.901."""
 
 import math
 from typing import Any

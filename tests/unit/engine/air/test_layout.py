@@ -64,7 +64,7 @@ def test_sites_stand_where_they_are_put_and_the_world_reaches_a_cell_beyond_them
 
 
 def test_who_may_come_to_the_edge_of_a_cell() -> None:
-    """A device may reach the edge with several cells, in an area wider than the cell, and with places anywhere."""
+    """A device may reach the edge with several cells, in an area wider than the cell, or with homes in an area."""
     walk: dict[str, Any] = {"name": "random_waypoint", "area_factor": 1.0}
     homes = {"name": "attraction", "area_factor": 1.0, "homes": "village"}
     village = {"village": {"disc": {"centre_m": [400, 0], "radius_m": 30}}}

@@ -49,7 +49,7 @@ def test_a_constant_rate_moves_z_bits_in_z_over_r(tmp_path: Path, down: float, u
 
 
 def test_rates_that_change_are_integrated(tmp_path: Path) -> None:
-    """10 Mbit down take 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at 3 Mbit/s. The last row's rate holds on.
+    """10 Mbit down take 1 s at 4 Mbit/s, 2 s at 0, and 2 s for 6 Mbit at 3 Mbit/s. The last row's rate holds.
 
     From 5.08 s, 10 Mbit up take 0.92 s at 2 Mbit/s, and 2.04 s for 8.16 Mbit at 4 Mbit/s: until 8.04 s.
     """

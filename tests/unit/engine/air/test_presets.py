@@ -1,4 +1,4 @@
-"""The radio's presets: which keys they fill, which values take precedence, and the round trip through YAML."""
+"""The radio's presets: the keys that they fill, the values that take precedence, and a round trip through YAML."""
 
 from operator import attrgetter
 from pathlib import Path

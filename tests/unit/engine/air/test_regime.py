@@ -1,4 +1,4 @@
-"""Which transfers are too short to be drawn by renewal."""
+"""Transfers that are too short for draws by renewal are counted."""
 
 from unittest import mock
 

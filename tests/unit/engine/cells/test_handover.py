@@ -356,7 +356,7 @@ def test_a_cell_out_of_range_is_no_target_and_one_in_range_replaces_it() -> None
 
 
 def test_the_filter_starts_when_a_cell_comes_into_range_and_forgets_one_that_leaves() -> None:
-    """With k = 4 at 0.2 s, F_n = (F_(n-1) + M_n) / 2 and F_1 = M_1 (38.331, 5.5.3.2), at any start of a cell."""
+    """With k = 4 at 0.2 s, F_n = (F_(n-1) + M_n) / 2, and F_1 = M_1 for a new cell (38.331, 5.5.3.2)."""
     filter_ = Layer3Filter(HandoverSettings(l3_filter_k=4), devices=1, cells=2)
     everyone = np.array([True])
     measured = [[-80.0, -np.inf], [-90.0, -np.inf], [-90.0, -100.0], [-np.inf, -110.0], [-70.0, -110.0]]

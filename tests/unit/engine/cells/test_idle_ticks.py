@@ -47,7 +47,7 @@ WORLD: dict[str, Any] = {
 def test_a_run_is_the_same_when_every_tick_is_looked_at(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The tables of commuters, who switch, run empty and hand over, are the same if each tick is evaluated."""
+    """Tables of commuters that switch, run empty and hand over are the same if every tick is evaluated."""
     scenario = Scenario.model_validate(
         {**WORLD, "handover": {"policy": policy, "measurement_interval_s": 0.5}}
     )
@@ -75,7 +75,7 @@ def test_a_run_is_the_same_when_every_tick_is_looked_at(
 
 
 def test_legs_tell_until_when_everybody_stays() -> None:
-    """All stay at home until the first leaves, and at work until the first leaves; on the way a device moves."""
+    """No device moves at home or at work until the first one leaves; on the way there is always one that moves."""
     from tests.unit.mobility.test_itinerary import TO_WORK, at, start
 
     movement = start(people=50, plan=[TO_WORK, {"leave": "17:30", "to": "home"}])

@@ -94,7 +94,7 @@ def test_a_full_battery_stores_no_more() -> None:
 
 
 def test_a_battery_that_stays_full_takes_in_nothing_at_all() -> None:
-    """For 200 full batteries at rest the stored energy is exactly 0, and no negative rounding error like -1e-16 J."""
+    """200 full batteries at rest store 0 J up to rounding, and no negative energy such as -1e-16 J."""
     rng = np.random.default_rng(1)
     for capacity_j, recharge_w, time_s in rng.uniform(0.1, 10.0, size=(200, 3)):
         battery = Battery(capacity_j, recharge_w, 0.5)

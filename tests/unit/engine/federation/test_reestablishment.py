@@ -208,7 +208,7 @@ def test_who_stands_still_where_nothing_carries_does_not_measure_again() -> None
 
 
 def test_where_nobody_moves_one_attempt_tells_all() -> None:
-    """After T310 (1 s) and T311 (4 s), a device that stays makes no further attempts in a million idle seconds."""
+    """After T310 (1 s) and T311 (until 4 s), a device that stays makes no attempts in a million idle seconds."""
     small = small_world(
         [240.0],
         learner=Scripted(work=(1, 0, BITS, 0)),

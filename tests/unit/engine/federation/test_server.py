@@ -390,7 +390,7 @@ def test_the_ledger_sums_to_the_rounds_and_idle_fills_the_rest() -> None:
 
 @pytest.mark.parametrize("sharing", ["static", "dynamic"])
 def test_the_server_pays_full_power_for_every_share(sharing: str) -> None:
-    """With `full`, two downlinks take twice the power while both last; in a dynamic band each continues alone."""
+    """With `full`, two downlinks take twice the power while both last; in a dynamic band one then continues alone."""
     world = World([50.0, 240.0], radio={"sharing": sharing}).run()
     (round_,), rows = world.rows.of[Round], world.rows.of[DeviceRound]
     expected_j = SERVER_W * sum(r.downlink_end_s for r in rows)  # both begin at 0
