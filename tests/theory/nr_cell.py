@@ -103,7 +103,7 @@ def slot_rates(snr: np.ndarray) -> np.ndarray:
 
 @cache
 def mean_rates(layers: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return lg SNR and mean bit/s/Hz of 1,000 fading draws there; each of l layers has 1 / l of the power."""
+    """Return lg SNR, and mean bit/s/Hz of 1,000 fading draws at each SNR; l layers have 1 / l of the power each."""
     power = np.random.default_rng(1).exponential(size=(1000, PARTS))
     nodes = np.linspace(-6.0, 7.0, 261)
     rates = [

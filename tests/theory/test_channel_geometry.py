@@ -1,4 +1,4 @@
-"""Device drops and shadowing follow their laws. With fixed seeds; a correct program fails one seed in 1,000."""
+"""Device drops and shadowing follow their laws. Seeds are fixed; a correct program fails one in 1,000."""
 
 import math
 

@@ -172,7 +172,7 @@ def test_the_lemma_by_hand() -> None:
 
 
 def test_minimisers_move_no_further_than_their_bound() -> None:
-    """I (11) when device 0 leaves; the bound is an equality if the shift is along the flattest direction."""
+    """I (11) holds when device 0 leaves, with equality if the shift is along the flattest direction."""
     after = SHARES[1:] @ CENTRES[1:] / SHARES[1:].sum()
     bound = shift_of_minimisers(A @ (CENTRE - after), MU)
     assert np.linalg.norm(CENTRE - after) <= bound

@@ -120,7 +120,7 @@ def chords_m(normals_deg: tuple[float, ...], width_m: float) -> np.ndarray:
 
 
 def test_without_shadowing_stays_are_chords_of_the_cells() -> None:
-    """Only whole stays are observed: the longer a stay, the fewer of it fit into simulated_s."""
+    """Only whole stays are observed: the longer a stay, the less often it fits into simulated_s."""
     devices, simulated_s = 400, 150.0
     chords = chords_m((0.0, 60.0, 120.0), ISD_M)
     assert chords.mean() == pytest.approx(math.pi * ISD_M / 4, rel=1e-3)  # Cauchy: pi area over perimeter

@@ -1,4 +1,4 @@
-"""Where algorithms converge on heterogeneous devices, with full batches and a constant learning rate.
+"""Points to which algorithms converge on heterogeneous devices, with full batches and a constant learning rate.
 
 Theory: the optimum w* of sum_k p_k F_k is a fixed point of SCAFFOLD and FedDyn, whose corrections make each
 device stand still there, but not of FedAvg, whose devices drift to their own optima with more than one local

@@ -1,4 +1,4 @@
-"""Random waypoint on a disc follows its stationary law. Fixed seeds; a correct program fails one in 1,000.
+"""Random waypoint on a disc follows its stationary law. Seeds are fixed; a correct program fails one in 1,000.
 
 The law of a walking device on the disc of radius 1: legs have uniform ends; observed at a random time, a leg
 counts in proportion to its duration, so (at constant speed) a place counts by the length of the paths through it.

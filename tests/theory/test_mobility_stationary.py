@@ -1,4 +1,4 @@
-"""Stationary laws of mobility models, in closed form. Fixed seeds; a correct program fails one in 1,000."""
+"""Stationary laws of mobility models, in closed form. Seeds are fixed; a correct program fails one in 1,000."""
 
 import math
 

@@ -155,7 +155,7 @@ def test_a_part_that_cannot_be_loaded_is_one_message(
 
 
 def test_a_torchvision_of_another_pytorch_has_a_remedy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A torchvision that does not match PyTorch, as one of another index, is an error that names the remedy."""
+    """A torchvision of another package index than PyTorch's is an error that names the remedy."""
     monkeypatch.setenv(outside.ALLOW, "1")
     monkeypatch.syspath_prepend(str(folder))
     monkeypatch.delitem(sys.modules, "torchvision", raising=False)

@@ -1,4 +1,4 @@
-"""Values of a scenario: no nan, infinity, true for 1, or text for a number is accepted. Messages stay short."""
+"""A scenario accepts no nan, no infinity, no true for 1, and no text for a number. Messages stay short."""
 
 import itertools
 import math

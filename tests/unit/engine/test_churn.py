@@ -22,7 +22,7 @@ SIGMAS = 4.5
 
 
 def on_at(churn: Churn, time_s: float) -> np.ndarray:
-    """Return [devices] whether each is on at a time: after an odd number of switches it is."""
+    """Return [devices] whether each is on at a time, as it is after an odd number of switches."""
     streams = Streams(11)
     counts = [
         sum(1 for _ in itertools.takewhile(lambda t: t <= time_s, churn.switches(device, streams)))

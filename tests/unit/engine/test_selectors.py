@@ -118,7 +118,7 @@ def test_proportional_fair_compares_with_the_mean() -> None:
 
 
 def test_power_of_choice_with_as_many_draws_by_data_size() -> None:
-    """With d = count = 1, devices are drawn in proportion to their data, by a chi-square test of four degrees."""
+    """With d = count = 1, devices are drawn in proportion to their data (chi-square, four degrees of freedom)."""
     held, decider = np.array([10.0, 20.0, 30.0, 40.0, 100.0]), PowerOfChoice(count=1, d=1)
     candidates = candidates_of(np.random.default_rng(1), IDS, 0, held=held, loss=np.arange(5.0))
     rng, hits = np.random.default_rng(7), dict.fromkeys(IDS, 0)

@@ -98,7 +98,7 @@ LEARNING = {"dataset": "digits", "model": "logistic", "partition": "iid"}
 
 
 def test_own_learning_stands_in_place_of_what_is_for_all() -> None:
-    """A federation's own learning or workload replaces the scenario's as a whole; without it, that one holds."""
+    """A federation's own learning or workload replaces the scenario's as a whole; otherwise the scenario's holds."""
     own = within(LEARNING, {"local": {"lr": 0.5}})
     some = scenario(
         workload=None,
@@ -223,7 +223,7 @@ def test_a_study_of_several_federations_asks_nothing_about_one(aim: str, tmp_pat
 
 
 def test_federations_share_several_cells_whose_devices_hand_over(tmp_path: Path) -> None:
-    """In `nr`, with one overlapping server, all servers' books agree, and handovers keep a device's federation."""
+    """In `nr`, with overlapping rounds in a, the books of both servers agree; devices keep their federation."""
     run = simulate(
         sections("""
             name=cells; duration_s=4; layout={sites: [[0, 0], [150, 0]], federations: all}; cell={radius_m: 100}

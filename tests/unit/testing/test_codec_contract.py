@@ -24,14 +24,14 @@ class TooSure(Qsgd):
 
 
 class Biased(TopK):
-    """A biased codec that states to be unbiased."""
+    """A biased codec that claims to be unbiased."""
 
     def distortion(self, sizes: Sizes) -> Unbiased:  # type: ignore[override]
         return Unbiased(9.0)
 
 
 class TooNear(RandK):
-    """A codec that states twice the share that it sends."""
+    """A codec that claims to send twice what it sends."""
 
     def distortion(self, sizes: Sizes) -> Contraction:
         return Contraction(2 * self.share)

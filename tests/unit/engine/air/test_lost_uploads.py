@@ -91,7 +91,7 @@ def test_an_unbiased_server_weights_by_the_probability_of_arrival() -> None:
 
 
 def test_hungarian_is_the_best_of_all_assignments() -> None:
-    """Its choice matches a search of all assignments of 3 unequal blocks to 5 devices, at three energy limits."""
+    """Hungarian's choice matches a search of all assignments of 3 unequal blocks to 5 devices, at 3 energy limits."""
     rng, widths = np.random.default_rng(3), (0.5, 0.3, 0.2)
     for energy_j in (None, 1.0, 0.4):
         told = candidates_of(rng, [2, 3, 5, 7, 11], 0, deadline_s=3.0, static=np.ones(5, dtype=bool))

@@ -78,7 +78,7 @@ CELLS = (
 
 @pytest.mark.parametrize("policy", ["drop", "finish"])
 def test_a_device_hands_over_when_its_cell_changes(tmp_path: Path, policy: str) -> None:
-    """With transfers of 1 s, the round of 6 s is under way at the change at 7 s; that of 9 s begins at one."""
+    """Cells change at 7 s, during a round, and at 9 s, when one begins, as each 3 s; a transfer takes 1 s."""
     document = replayed(
         tmp_path,
         CELLS,

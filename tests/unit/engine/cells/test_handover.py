@@ -112,7 +112,7 @@ def test_the_first_measurement_counts_fully_and_later_ones_with_weight_a() -> No
 
 
 def test_at_another_interval_the_filter_keeps_its_time_characteristic() -> None:
-    """0.4 s after a step of 8 dB the filter is at one value: after two samples of 0.2 s, four of 0.1 s, or one."""
+    """Measured every 0.2, 0.1 or 0.4 s, the filter has the same value 0.4 s after a step of 8 dB."""
     expected = 8.0 * (1 - 0.5**2)
     for interval_s, samples in ((0.2, 2), (0.1, 4), (0.4, 1)):
         after = filtered([0.0] + [8.0] * samples, measurement_interval_s=interval_s)[-1]

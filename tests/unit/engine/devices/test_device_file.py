@@ -60,7 +60,7 @@ def test_a_row_sets_the_keys_that_its_columns_name(tmp_path: Path) -> None:
 
 
 def test_fedscales_capacities_give_its_own_computing_times(tmp_path: Path) -> None:
-    """A sample takes 3 x computation / 1000 s, forward and backward, as in FedScale's client, if it has 3 F FLOPs.
+    """A sample of 3 F FLOPs takes 3 x computation / 1000 s, forward and backward, as in FedScale's client.
 
     Source: get_completion_time of fedscale/cloud/internal/client_metadata.py.
     """

@@ -166,7 +166,7 @@ def test_a_run_without_any_result_fails() -> None:
 
 
 def night(**sections: Any) -> SmallWorld:
-    """Return a world with one device, on for 100 s from 0 and 300 s; between, it is off for four patiences."""
+    """Return a world of one device, on for 100 s from 0 and from 300 s: it is off for four times the patience."""
     return small_world(
         [50.0],
         switches_s=[[0.0, 100.0, 300.0, 400.0]],
