@@ -67,7 +67,7 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # all devices are candidates, and those with the highest losses are chosen; an unreported loss counts as infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
-    # first devices on mains, by energy; then by least share of the charge; last those that would pass the reserve
+    # first devices on mains, by energy; then by share of the charge; last those that would fall below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
     (EnergyAware(count=4), JOULES, 4, [3, 5, 7, 11]),

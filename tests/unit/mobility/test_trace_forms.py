@@ -292,7 +292,7 @@ GPX = (
 def test_gpx(write: Write) -> None:
     moved, _ = started(write(GPX, "anna.gpx"), (11.57, 48.13))
     assert [device.id for device in moved.recorded] == ["anna"]
-    # the transverse radius of WGS 84 gives 111,196 m per degree
+    # a degree of latitude is 111,196 m long here on WGS 84
     assert moved.positions_m(10.5)[0] == pytest.approx([0, 111.20], abs=0.01)
     for wrong, words in (
         (GPX.replace("<time>2026-01-05T07:30:00Z</time>", ""), ":3: <trkpt> has no <time>"),

@@ -61,7 +61,7 @@ def test_interference_is_a_function_of_the_slot() -> None:
 
 @pytest.mark.parametrize("transmitters", [1, 7, 19])
 def test_sums_that_are_looked_up_are_those_of_who_sends(transmitters: int) -> None:
-    """Interference from look-up tables equals a sum over transmitters, bit by bit where one table has them all."""
+    """Interference from look-up tables equals a sum over transmitters, to the last bit where one table has all."""
     activity = TransmitterActivity(9, transmitters, 0.4)
     levels = np.random.default_rng(5).exponential(3.0, (4, transmitters))
     levels[:, 0] = 0.0  # the serving cell does not interfere
